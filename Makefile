@@ -1,0 +1,40 @@
+# Two commands do all set-up: `make example` and `make test`. PYTHON picks the interpreter (>= 3.11).
+PYTHON ?= python3
+VENV ?= .venv
+OUTPUT ?= output
+BIN = $(VENV)/bin
+
+.PHONY: example test test-slow lint benchmark clean
+
+example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
+	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
+
+test: $(VENV)/.test  ## the tests, without the long statistical runs
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+
+test-slow: $(VENV)/.test  ## the long statistical runs
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
+
+lint: $(VENV)/.test  ## style, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmark: $(VENV)/.examples  ## cost of the engine, as ratios in one run
+	$(BIN)/python benchmarks/run.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.examples: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[examples]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@ $(VENV)/.examples
+
+clean:
+	rm -rf $(VENV) $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,258 @@
+"""`bread.check`: the main verb."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import bread.report as report
+from bread import schedules
+from bread.backends import open_model
+from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
+from bread.errors import BreadError, InvalidArgumentError
+from bread.executors import available_cores, open_executor
+from bread.paths import PriorPath
+from bread.progress import Display
+from bread.results import CheckResult
+from bread.runner import Plan, Runner
+from bread.seeds import root_entropy
+
+
+def check(
+    model: Any = None,
+    *,
+    simulate_from: str = "fitted",
+    hyperparameters: str | Sequence[str] | None = None,
+    posterior: Any = None,
+    init_steps: int = 100,
+    simulations: int = 20,
+    chains: int = 4,
+    n_temperatures: int | Sequence[int] | None = None,
+    max_temperatures: int = 1024,
+    target: float = 1.0,
+    schedule: str | ArrayLike = "adaptive",
+    kernel: Any = None,
+    engine: str | None = None,
+    tune: int = 200,
+    tune_on: str = "auto",
+    draws: int = 100,
+    cores: int | None = None,
+    random_seed: int | None = None,
+    progressbar: bool = True,
+) -> Any:
+    """Bound how far draws of annealed MCMC are from the posterior, on data like yours.
+
+    Simulates data sets from the model, anneals chains forward from the prior and in reverse from the exact posterior
+    draw that came with each data set, and returns upper bounds (in nats) on the Jeffreys divergence between annealed
+    draws and the true posterior. Chains on the real data are compared with those on simulated data.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        A model with observed data; inside ``with model:`` it may be left out. It is never changed.
+    simulate_from : {"fitted", "prior"}, default "fitted"
+        "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
+        unlike yours. "fitted": hyperparameters are held at their estimate on the real data, so that simulated data
+        look like yours; B is then an estimate (Grosse, Ancha & Roy 2016, section 3.2).
+    hyperparameters : str or sequence of str, optional
+        Free variables to hold under "fitted"; default: those that other free variables depend on, or all of them
+        where there are none.
+    posterior : InferenceData, DataTree, Dataset or dict, optional
+        Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
+        ``agreement``).
+    init_steps : int, default 100
+        S: kernel steps from the simulated parameters to the first reverse start, under "fitted".
+    simulations : int, default 20
+        Simulated data sets that give the bound and its interval (R); with 1 there is no interval.
+    chains : int, default 4
+        Chains per data set and direction (K).
+    n_temperatures : int or sequence of int, optional
+        Run exactly these numbers of inverse temperatures (T). By default T grows until the upper end of the interval
+        of the bound is below ``target``, and fresh simulations confirm it.
+    max_temperatures : int, default 1024
+        Where growing ends.
+    target : float, default 1.0
+        Nats.
+    schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
+        Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
+    kernel : optional
+        What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
+        step methods for a model.
+    engine : str, optional
+        What runs the chains; for PyMC "pymc".
+    tune : int, default 200
+        Adaptation steps at every knot of the pilot; the result is frozen.
+    tune_on : {"auto", "each", "shared"}, default "auto"
+        Tune one kernel on every data set, or one for all on an extra simulated data set. "auto": "shared" under
+        "fitted", "each" under "prior", where data sets differ more.
+    draws : int, default 100
+        Annealed draws on the real data at the largest T (report group ``posterior``).
+    cores : int, optional
+        Processes; by default all available. Results are bit-equal for any number.
+    random_seed : int, optional
+        Seed of everything random; None for fresh entropy.
+    progressbar : bool, default True
+        Show phases, chains done, the bound so far and the time left.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        The report. Read it with `bread.verdict`, `bread.summary` and the plots.
+
+    Raises
+    ------
+    InvalidArgumentError
+        An argument is not allowed.
+    UnsupportedModelError, UnsupportedKernelError
+        The model or kernel cannot be treated exactly; nothing was computed.
+    DensityError
+        The density failed outside a kernel; the error's ``report`` holds what was finished.
+
+    Warns
+    -----
+    UserWarning
+        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1.
+
+    References
+    ----------
+    Grosse, Ancha & Roy (2016), "Measuring the reliability of MCMC inference with bidirectional Monte Carlo".
+    """
+    settings = {name: value for name, value in locals().items() if name != "model"}
+    root = root_entropy(random_seed)
+    n_cores = available_cores(cores)
+    temperatures = _temperatures(n_temperatures, schedule, max_temperatures)
+    _require_choice("simulate_from", simulate_from, ("fitted", "prior"))
+    _require_choice("tune_on", tune_on, ("auto", "each", "shared"))
+    _require_count("simulations", simulations, 1)
+    _require_count("chains", chains, 1)
+    _require_count("init_steps", init_steps, 0)
+    _require_count("tune", tune, 10)
+    _require_count("draws", draws, 0)
+    if not (isinstance(target, (int, float)) and math.isfinite(target) and target > 0):
+        raise InvalidArgumentError(f"target must be a positive number of nats, got {target!r}.")
+    names = (hyperparameters,) if isinstance(hyperparameters, str) else hyperparameters
+    with Display(is_visible=progressbar, target=target) as display:
+        display.phase("compiling")
+        began = time.perf_counter()
+        options = OpenOptions(kernel, engine, None if names is None else tuple(names))
+        opened = open_model(_model_in_context(model), options)
+        fit = None if posterior is None else opened.read_posterior(posterior)
+        display.done()
+        plan = Plan(
+            simulate_from=simulate_from,
+            hyperparameters=opened.info.hyperparameters if names is None else tuple(names),
+            init_steps=init_steps,
+            simulations=simulations,
+            chains=chains,
+            n_temperatures=temperatures,
+            max_temperatures=max_temperatures,
+            target=float(target),
+            schedule=schedule,
+            tune=tune,
+            tune_each=tune_on == "each" or (tune_on == "auto" and simulate_from == "prior"),
+            draws=draws,
+            root=root,
+        )
+        settings |= {"hyperparameters": list(plan.hyperparameters), "tune_on": "each" if plan.tune_each else "shared"}
+        result = CheckResult(
+            info=opened.info,
+            path=PriorPath(),
+            settings=_plain(settings),
+            target=plan.target,
+            simulations=_no_simulations(opened.info),
+            n_chains=chains,
+            seed=root,
+        )
+        result.seconds["compile"] = time.perf_counter() - began
+        _run(opened, plan, result, fit, n_cores, display, progressbar)
+    return report.to_container(result, opened.constrain)
+
+
+def _run(
+    model: Model, plan: Plan, result: CheckResult, fit: Any, cores: int, display: Display, progressbar: bool
+) -> None:
+    """Run the plan; an interruption keeps what is finished, an error carries it."""
+    try:
+        with open_executor(model, cores) as executor:
+            Runner(model, plan, result.path, result, executor, display).run(fit, cores, progressbar=False)
+    except KeyboardInterrupt:
+        result.is_interrupted = True
+        message = "Interrupted: the report holds what was finished; its verdict is at best inconclusive."
+        result.warnings.append(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
+    except BreadError as error:
+        result.is_interrupted = True
+        result.warnings.append(str(error))
+        error.report = report.to_container(result, model.constrain)
+        raise
+
+
+def _model_in_context(model: Any) -> Any:
+    """Return the model, or the one whose ``with`` block surrounds the call."""
+    if model is not None:
+        return model
+    pymc = sys.modules.get("pymc")
+    found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
+    if found is None:
+        raise InvalidArgumentError("No model: pass one, bread.check(model), or call bread.check() inside `with model:`.")
+    return found
+
+
+def _temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> tuple[int, ...] | None:
+    _require_count("max_temperatures", max_temperatures, 2)
+    if not isinstance(schedule, str):
+        length = len(schedules.explicit(schedule))
+        if n_temperatures is not None and n_temperatures != length:
+            raise InvalidArgumentError(
+                f"schedule is an array of {length} inverse temperatures, so n_temperatures must be {length} or None, "
+                f"got {n_temperatures!r}."
+            )
+        return (length,)
+    _require_choice("schedule", schedule, schedules.NAMES)
+    if n_temperatures is None:
+        return None
+    values = [n_temperatures] if np.ndim(n_temperatures) == 0 else list(n_temperatures)
+    if not values:
+        raise InvalidArgumentError("n_temperatures must be a whole number, a sequence of them or None, got an empty one.")
+    for value in values:
+        _require_count("n_temperatures", value, 2)
+    return tuple(sorted({int(value) for value in values}))
+
+
+def _require_count(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        raise InvalidArgumentError(f"{name} must be a whole number >= {least}, got {value!r}.")
+
+
+def _require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _no_simulations(info: ModelInfo) -> Simulations:
+    return Simulations(np.empty((0, info.dim)), {}, {})
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings that JSON can hold."""
+
+    def plain(value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, (list, tuple, range)):
+            return [plain(item) for item in value]
+        if isinstance(value, np.ndarray):
+            array: NDArray[Any] = value
+            return array.tolist()
+        return getattr(value, "__name__", type(value).__name__)
+
+    return {name: (value is not None) if name == "posterior" else plain(value) for name, value in settings.items()}

@@ -1,0 +1,58 @@
+"""The differences between ArviZ generations: `InferenceData` before 1.0, `xarray.DataTree` from 1.0 on.
+
+Nothing else in bread asks for ArviZ's version. Reading accepts either kind on either version, since a report
+may have been written by the other one or reopened by xarray alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import xarray as xr
+
+
+def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
+    """Return the container of the installed ArviZ that holds ``groups`` and has ``attributes`` at its root.
+
+    Parameters
+    ----------
+    groups : mapping of str to Dataset
+    attributes : mapping of str to str, int or float
+
+    Returns
+    -------
+    InferenceData or DataTree
+    """
+    with warnings.catch_warnings():  # ArviZ 0.23 announces its successor on import
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+
+    if int(arviz.__version__.split(".")[0]) >= 1:
+        tree = xr.DataTree.from_dict(dict(groups))
+        tree.attrs.update(attributes)
+        return tree
+    return arviz.InferenceData(attrs=dict(attributes), **groups)
+
+
+def group_names(report: Any) -> tuple[str, ...]:
+    """Return the names of the groups of a report of either kind."""
+    if isinstance(report, xr.DataTree):
+        return tuple(report.children)
+    return tuple(report.groups())
+
+
+def read_group(report: Any, name: str) -> xr.Dataset | None:
+    """Return one group of a report of either kind as a Dataset; None where the report lacks it."""
+    if name not in group_names(report):
+        return None
+    if isinstance(report, xr.DataTree):
+        return report[name].to_dataset()
+    dataset: xr.Dataset = report[name]
+    return dataset
+
+
+def read_attributes(report: Any) -> dict[str, Any]:
+    """Return the root attributes of a report of either kind."""
+    return dict(report.attrs)

@@ -1,0 +1,289 @@
+"""The tempered log density of a PyMC model: compiled once, inverse temperature and data settable.
+
+``log f_beta = log prior + beta * log likelihood`` (Grosse, Ancha & Roy (2016), section 2.2), in unconstrained
+coordinates: the Jacobian belongs to the prior. All values are in nats. The user's model is only read; every
+shared variable that its densities use (data, covariates) is replaced by a private copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+from pymc.pytensorf import compile as compile_graph
+from pymc.pytensorf import rewrite_pregrad
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import graph_replace
+from pytensor.graph.traversal import ancestors
+
+from bread.backends.base import FloatArray
+from bread.backends.pymc.compiling import compile_mode
+from bread.backends.pymc.layout import StateLayout
+from bread.errors import InvalidArgumentError
+
+CompiledFunction = Callable[..., Any]
+
+
+def split_density(model: pm.Model) -> tuple[Variable, Variable, dict[str, SharedVariable]]:
+    """Split the log density of a model into prior and likelihood, with settable data.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Read only.
+
+    Returns
+    -------
+    log_prior, log_likelihood : Variable, scalar
+        Graphs of the model's own value variables, in nats; their sum is ``model.logp()``.
+    data : dict of str to SharedVariable
+        The data of each observed variable, private copies that the log likelihood reads.
+    """
+    terms = model.logp(vars=list(model.free_RVs)), model.logp(vars=list(model.observed_RVs))
+    data: dict[str, SharedVariable] = {}
+    observed: dict[Variable, Variable] = {}
+    for variable in model.observed_RVs:
+        value = model.rvs_to_values[variable]
+        array = np.array(value.data if isinstance(value, Constant) else value.eval(), dtype=value.type.dtype)
+        shared = pytensor.shared(array, name=f"{variable.name}_data", shape=value.type.shape)
+        observed[value] = data[variable.name] = shared
+    # Two passes: a merged one fails where the observed value is itself computed from other data.
+    terms = graph_replace(terms, observed, strict=False)
+    return *_with_private_data(terms, keep=data.values()), data
+
+
+def _with_private_data(terms: Sequence[Variable], keep: Any) -> tuple[Variable, Variable]:
+    """Replace shared variables by copies, so that later changes of the user's data are not seen here."""
+    kept = set(keep)
+    copies = {
+        variable: pytensor.shared(
+            np.array(variable.get_value()), name=variable.name, shape=variable.type.shape
+        )
+        for variable in ancestors(terms)
+        if isinstance(variable, SharedVariable) and variable not in kept and hasattr(variable.type, "shape")
+    }
+    log_prior, log_likelihood = graph_replace(list(terms), copies, strict=False) if copies else list(terms)
+    return log_prior, log_likelihood
+
+
+class TemperedGradient:
+    """Tempered log density and gradient of some variables: what PyMC's gradient steps call.
+
+    It has the attributes of PyMC's ``ValueGradFunction`` that NUTS and HMC use. The log likelihood rides along:
+    every evaluation is kept in `trail` under the identity of its argument until `finish` is called, so the log
+    likelihood of the point a trajectory ends at costs nothing. A density that raises inside a trajectory is a
+    failed proposal: log density -inf.
+    """
+
+    _raveled_inputs = True
+    trust_input = True
+
+    def __init__(
+        self, function: CompiledFunction, extra: dict[str, SharedVariable], names: tuple[str, ...], size: int
+    ) -> None:
+        self.function = function
+        self.names = names
+        self.size = size
+        self.dtype = str(pytensor.config.floatX)
+        self.trail: dict[int, tuple[FloatArray, Any]] = {}
+        self.n_gradients = 0
+        self._extra_vars_shared = extra
+        self._zeros = np.zeros(size, dtype=self.dtype)
+
+    @property
+    def _pytensor_function(self) -> CompiledFunction:
+        """What PyMC's leapfrog integrator calls: position -> (log density, gradient)."""
+        return self.__call__
+
+    def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
+        """Return the tempered log density (nats) and its gradient, shape (n,)."""
+        try:
+            value, gradient, log_ratio = self.function(position)
+        except Exception:
+            value, gradient, log_ratio = np.array(-np.inf), self._zeros.copy(), np.nan
+        # The position is kept too: an identity is unique only while the object lives.
+        self.trail[id(position)] = (position, log_ratio)
+        return value.item(), gradient
+
+    def finish(self, position: FloatArray) -> float:
+        """Return the log likelihood at ``position``, a point of the last trajectory, and forget the trajectory."""
+        log_ratio = float(self.trail[id(position)][1])
+        self.forget()
+        return log_ratio
+
+    def forget(self) -> None:
+        """Count the evaluations of the last trajectory and drop them."""
+        self.n_gradients += len(self.trail)
+        self.trail.clear()
+
+
+class CountedDensity:
+    """A compiled density of a step without gradients: counts evaluations, and NaN or an exception reject.
+
+    PyMC's slice sampler would otherwise accept a point of density NaN.
+
+    Parameters
+    ----------
+    function : callable
+        Returns one scalar.
+    n_densities : int
+        Densities that one call evaluates (a Metropolis ratio has two).
+    """
+
+    def __init__(self, function: CompiledFunction, n_densities: int) -> None:
+        self.function = function
+        self.n_densities = n_densities
+        self.n_evaluations = 0
+
+    def __call__(self, *arguments: Any) -> float:
+        """Return the value, -inf where it is NaN or cannot be computed."""
+        self.n_evaluations += self.n_densities
+        try:
+            value = float(self.function(*arguments))
+        except Exception:
+            return -np.inf
+        return -np.inf if value != value else value
+
+
+class TemperedDensity:
+    """Compiles functions of one tempered log density that share inverse temperature and data.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Read only.
+    layout : StateLayout
+        Order of the coordinates of a state.
+
+    Attributes
+    ----------
+    graph : Variable
+        ``log prior + beta * log likelihood`` of the model's value variables. At beta = 0 it is the log prior even
+        where the log likelihood is -inf (0 * -inf would be NaN).
+    """
+
+    def __init__(self, model: pm.Model, layout: StateLayout) -> None:
+        log_prior, log_ratio, self._data = split_density(model)
+        # Stabilised before anything is differentiated, as PyMC does.
+        self._log_prior, self._log_ratio = rewrite_pregrad([log_prior, log_ratio])
+        self._beta = pytensor.shared(np.array(1.0, dtype=pytensor.config.floatX), name="inverse_temperature")
+        self.graph = log_prior + self._tempered(log_ratio)
+        self._model = model
+        self._layout = layout
+        by_name = {variable.name: variable for variable in model.value_vars}
+        self._values = [by_name[name] for name in layout.names]
+
+    def _tempered(self, term: Variable) -> Variable:
+        return pt.switch(pt.eq(self._beta, 0), pt.zeros_like(term), self._beta * term)
+
+    @property
+    def controls(self) -> DensityControls:
+        """The settable inverse temperature and data, without the graphs."""
+        return DensityControls(self._beta, dict(self._data))
+
+    def _shape(self, variable: Variable) -> tuple[int, ...]:
+        return self._layout.shapes[self._layout.names.index(variable.name)]
+
+    def _compile(
+        self, variables: Sequence[Variable], outputs: Sequence[Variable], extra: Mapping[Variable, SharedVariable]
+    ) -> CompiledFunction:
+        """Compile ``outputs`` as a function of one vector that holds ``variables`` end to end."""
+        sizes = [int(np.prod(self._shape(variable), dtype=int)) for variable in variables]
+        vector = pt.tensor("state", dtype=pytensor.config.floatX, shape=(sum(sizes),))
+        replacements: dict[Variable, Variable] = dict(extra)
+        offset = 0
+        for variable, size in zip(variables, sizes, strict=True):
+            part = vector[offset : offset + size].reshape(self._shape(variable))
+            # Shapes the model leaves open are known here; the cast restores integers.
+            replacements[variable] = variable.type.filter_variable(part.astype(variable.type.dtype))
+            offset += size
+        outputs = graph_replace(list(outputs), replacements, strict=False)
+        with self._model:  # for its check_bounds
+            function = compile_graph([vector], outputs, mode=compile_mode(), on_unused_input="ignore")
+        function.trust_input = True
+        return function
+
+    def compile_gradient(self, variables: Sequence[Variable], point: Mapping[str, Any]) -> TemperedGradient:
+        """Compile the tempered log density, its gradient and the log likelihood of some variables.
+
+        Parameters
+        ----------
+        variables : sequence of value variables
+            Continuous; the argument of the result holds them end to end in this order.
+        point : dict
+            Values of the other variables, which become settable shared variables.
+
+        Notes
+        -----
+        Prior and likelihood are differentiated separately: 0 times an infinite gradient of the likelihood does not
+        spoil the prior's at beta = 0. It costs no more than one gradient of their sum.
+        """
+        extra = {
+            value: pytensor.shared(np.asarray(point[value.name]), name=f"{value.name}_shared", shape=value.type.shape)
+            for value in self._values
+            if value not in variables
+        }
+        prior_gradient = self._gradient(self._log_prior, variables)
+        ratio_gradient = self._gradient(self._log_ratio, variables)
+        outputs = [
+            self._log_prior + self._tempered(self._log_ratio),
+            prior_gradient + self._tempered(ratio_gradient),
+            self._log_ratio,
+        ]
+        function = self._compile(variables, outputs, extra)
+        names = tuple(variable.name for variable in variables)
+        size = sum(int(np.prod(self._shape(variable), dtype=int)) for variable in variables)
+        return TemperedGradient(function, {value.name: shared for value, shared in extra.items()}, names, size)
+
+    def _gradient(self, term: Variable, variables: Sequence[Variable]) -> Variable:
+        parts = pytensor.grad(term, list(variables), disconnected_inputs="ignore")
+        return pt.concatenate([part.ravel() for part in parts]).astype(pytensor.config.floatX)
+
+    def compile_terms(self) -> CompiledFunction:
+        """Compile ``state -> (log prior, log likelihood)``, the state in the order of the layout."""
+        return self._compile(self._values, [self._log_prior, self._log_ratio], {})
+
+
+class DensityControls:
+    """Set inverse temperature and data of every function compiled from one `TemperedDensity`; no recompiling."""
+
+    def __init__(self, beta: SharedVariable, data: dict[str, SharedVariable]) -> None:
+        self._beta = beta
+        self._data = data
+        self._dtype = beta.type.dtype
+
+    @property
+    def beta_variable(self) -> SharedVariable:
+        """The shared inverse temperature, by which a function that uses it is recognised."""
+        return self._beta
+
+    def set_beta(self, beta: float) -> None:
+        """Set the inverse temperature."""
+        self._beta.set_value(np.array(beta, dtype=self._dtype), borrow=True)
+
+    def set_data(self, data: Mapping[str, NDArray[Any]]) -> None:
+        """Set the data of all observed variables, cast to the dtypes of the model's own.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a variable is missing, unknown, or has another shape than the model's data.
+        """
+        if set(data) != set(self._data):
+            raise InvalidArgumentError(
+                f"Data must name exactly the observed variables {sorted(self._data)} but has {sorted(data)}."
+            )
+        for name, shared in self._data.items():
+            value = np.array(data[name], dtype=shared.type.dtype)
+            shape = shared.get_value(borrow=True).shape
+            if value.shape != shape:
+                raise InvalidArgumentError(
+                    f"Data of {name!r} must have the shape {shape} of the model's own data but has {value.shape}."
+                )
+            shared.set_value(value, borrow=True)

@@ -1,0 +1,100 @@
+"""Densities of a model with its data, evaluated so that one failing chain does not take the others with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray
+
+if TYPE_CHECKING:
+    from bread.backends.reference.model import ReferenceModel
+
+Statistics = dict[str, FloatArray]
+"""What a density needs of the data: arrays whose first axis is the row (one row for all chains, or one a chain)."""
+
+
+class TargetDensity:
+    """Tempered log density of a model with its data, for states of shape (..., row, dim).
+
+    An exception inside a density is caught, the states are then evaluated one by one, and those that raise
+    become NaN.
+
+    Attributes
+    ----------
+    raised : bool
+        Whether any evaluation raised.
+    message : str
+        Text of the first exception.
+    """
+
+    def __init__(self, model: ReferenceModel, statistics: Statistics) -> None:
+        self.model = model
+        self.statistics = statistics
+        self.raised = False
+        self.message = ""
+
+    def log_start(self, states: FloatArray) -> FloatArray:
+        """Return log f_0, here the log prior in unconstrained coordinates; shape ``states.shape[:-1]``."""
+        return self._guard(lambda x, statistics: self.model.log_prior(x), states, is_gradient=False)
+
+    def log_ratio(self, states: FloatArray) -> FloatArray:
+        """Return log f_1 - log f_0, here the log likelihood; shape ``states.shape[:-1]``."""
+        return self._guard(self.model.log_likelihood, states, is_gradient=False)
+
+    def log_density(self, beta: float, states: FloatArray) -> FloatArray:
+        """Return log f_beta; at beta = 0 the ratio is not evaluated."""
+        if beta == 0.0:
+            return self.log_start(states)
+        return self._guard(
+            lambda x, statistics: self.model.log_prior(x) + beta * self.model.log_likelihood(x, statistics),
+            states,
+            is_gradient=False,
+        )
+
+    def gradient(self, beta: float, states: FloatArray) -> FloatArray:
+        """Return the gradient of log f_beta, shape ``states.shape``; zero at discrete coordinates."""
+        return self._guard(
+            lambda x, statistics: self.model.gradient_log_density(beta, x, statistics), states, is_gradient=True
+        )
+
+    def _guard(
+        self, function: Callable[[FloatArray, Statistics], FloatArray], states: FloatArray, *, is_gradient: bool
+    ) -> FloatArray:
+        try:
+            return function(states, self.statistics)
+        except Exception as error:  # a density may raise anything; the effect is recorded per chain
+            self._note(error)
+        values = np.full(states.shape if is_gradient else states.shape[:-1], np.nan)
+        for index in np.ndindex(states.shape[:-1]):
+            row = slice(index[-1], index[-1] + 1)
+            statistics = {
+                name: value[row] if len(value) > 1 else value for name, value in self.statistics.items()
+            }
+            try:
+                values[index] = function(states[index][None, :], statistics)[0]
+            except Exception as error:  # this state is the one that raises
+                self._note(error)
+        return values
+
+    def _note(self, error: Exception) -> None:
+        if not self.raised:
+            self.message = f"{type(error).__name__}: {error}"
+        self.raised = True
+
+
+def apply_matrix(matrix: NDArray[np.float64], states: FloatArray) -> FloatArray:
+    """Return ``states @ matrix.T`` by elementwise products, bit-equal for any number of rows (BLAS is not)."""
+    if matrix.shape == (1, 1):
+        return np.asarray(matrix[0, 0] * states)
+    return np.asarray((matrix * states[..., None, :]).sum(axis=-1))
+
+
+def row_dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the inner products over the last axis, bit-equal for any number of rows."""
+    if left.shape[-1] == 1:
+        return np.asarray(left[..., 0] * right[..., 0])
+    return np.asarray((left * right).sum(axis=-1))

@@ -1,0 +1,294 @@
+"""Base of the reference models: everything of the contract that does not depend on the formulae of one model."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator, SeedSequence, default_rng
+from numpy.typing import NDArray
+
+from bread.backends.base import Data, Fit, FloatArray, IntArray, ModelInfo, Simulations
+from bread.backends.reference.density import Statistics
+from bread.backends.reference.kernels import ReferenceKernel
+from bread.backends.reference.posterior import ReferencePosterior
+from bread.errors import InvalidArgumentError, UnsupportedKernelError
+
+FIT_CHAINS = 4
+FIT_DRAWS = 500
+
+
+class ReferenceModel(ABC):
+    """A conjugate model: exact simulation, exact posterior draws, exact log evidence, gradients by hand.
+
+    A subclass is a frozen dataclass whose fields are the real data, the constants of the prior and the kernel; it
+    supplies the formulae. Densities take states of shape (..., row, dim) and must use elementwise operations
+    and sums over the last axis alone, so that results are bit-equal for any batching of chains.
+    """
+
+    kernel: ReferenceKernel
+    label_index: ClassVar[int | None] = None
+    hyperparameter_names: ClassVar[tuple[str, ...] | None] = None
+
+    # ---- what a model supplies -------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def coordinates(self) -> tuple[str, ...]:
+        """Label of each unconstrained coordinate."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, tuple[str, ...]]:
+        """Dimension names of each parameter."""
+
+    @property
+    @abstractmethod
+    def observed_data(self) -> dict[str, NDArray[Any]]:
+        """The real data."""
+
+    @property
+    def observed(self) -> dict[str, tuple[str, ...]]:
+        """Dimension names of each observed variable."""
+        return {name: ("observation",) for name in self.observed_data}
+
+    @property
+    def coords(self) -> dict[str, NDArray[Any]]:
+        """Coordinate values of the dimensions."""
+        return {"observation": np.arange(len(next(iter(self.observed_data.values()))))}
+
+    @property
+    def constant_data(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+        """Covariates."""
+        return {}
+
+    @abstractmethod
+    def summarise(self, data: Data) -> Statistics:
+        """Return what the densities need of the data; each array of ``data`` has a leading row axis."""
+
+    @abstractmethod
+    def log_prior(self, states: FloatArray) -> FloatArray:
+        """Return the log prior in unconstrained coordinates, Jacobian included; shape ``states.shape[:-1]``."""
+
+    @abstractmethod
+    def log_likelihood(self, states: FloatArray, statistics: Statistics) -> FloatArray:
+        """Return the log likelihood, shape ``states.shape[:-1]``."""
+
+    @abstractmethod
+    def gradient_log_density(self, beta: float, states: FloatArray, statistics: Statistics) -> FloatArray:
+        """Return the gradient of log prior + beta * log likelihood, zero at discrete coordinates."""
+
+    @abstractmethod
+    def draw_state(self, generator: Generator, fixed: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Draw one state, shape (dim,), from the prior; named parameters in ``fixed`` are held."""
+
+    @abstractmethod
+    def draw_data(self, parameters: Mapping[str, NDArray[Any]], generator: Generator) -> dict[str, NDArray[Any]]:
+        """Draw one data set given one set of named parameters."""
+
+    @abstractmethod
+    def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
+        """Map states (n, dim) to named parameters (n, ...)."""
+
+    @abstractmethod
+    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Map named parameters (n, ...) to states (n, dim)."""
+
+    @abstractmethod
+    def log_evidence_of_rows(self, statistics: Statistics) -> FloatArray:
+        """Return the exact log evidence of every row of data, shape (rows,)."""
+
+    @abstractmethod
+    def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
+        """Draw ``n`` exact posterior states given one row of data, shape (n, dim)."""
+
+    def gaussian_targets(self, betas: FloatArray, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
+        """Return mean and Cholesky factor of the continuous coordinates at each inverse temperature.
+
+        Returns
+        -------
+        mean : ndarray, shape (len(betas), label, row, n_continuous)
+        cholesky : ndarray, shape (len(betas), label, n_continuous, n_continuous)
+            One entry of ``label`` for a model without a discrete label.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            The tempered densities of this model are not Gaussian.
+        """
+        raise UnsupportedKernelError(
+            f"AutoregressiveKernel needs Gaussian tempered densities, which {type(self).__name__} has not. "
+            "Use kernel=HMCKernel()."
+        )
+
+    def label_log_odds(self, beta: float, states: FloatArray, statistics: Statistics) -> FloatArray:
+        """Return the log odds of label 1 given the other coordinates at ``beta``; models with a label only."""
+        raise UnsupportedKernelError(
+            f"GibbsLabelKernel needs a discrete label, which {type(self).__name__} has not. Leave it out."
+        )
+
+    # ---- the contract -----------------------------------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        if (self.label_index is not None) != self.kernel.moves_label:
+            has = "has a discrete label" if self.label_index is not None else "has no discrete label"
+            raise UnsupportedKernelError(
+                f"kernel={self.kernel!r} does not fit {type(self).__name__}, which {has}. A model with a label needs "
+                "CompoundKernel((GibbsLabelKernel(), ...)), a model without one must not have GibbsLabelKernel."
+            )
+
+    @property
+    def dim(self) -> int:
+        """Number of unconstrained coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def continuous(self) -> IntArray:
+        """Indices of the continuous coordinates."""
+        return np.array([i for i in range(self.dim) if i != self.label_index], dtype=np.int64)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Names, dimensions, data."""
+        return ModelInfo(
+            name=type(self).__name__,
+            backend="reference",
+            engine="numpy",
+            kernel=self.kernel.name,
+            versions={"numpy": np.__version__},
+            coordinates=self.coordinates,
+            discrete=np.arange(self.dim) == (-1 if self.label_index is None else self.label_index),
+            hyperparameters=self.hyperparameter_names or tuple(self.parameters),
+            parameters=self.parameters,
+            observed=self.observed,
+            coords=self.coords,
+            observed_data=self.observed_data,
+            constant_data=self.constant_data,
+        )
+
+    def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
+        """Draw parameters and data jointly, exactly; draw i uses ``seed.spawn(n)[i]`` alone.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``fixed`` names something that is no parameter.
+        """
+        held = {} if fixed is None else {name: np.asarray(value) for name, value in fixed.items()}
+        if unknown := sorted(set(held) - set(self.parameters)):
+            raise InvalidArgumentError(
+                f"fixed names {unknown}, which are no parameters of {type(self).__name__}; "
+                f"it has {list(self.parameters)}."
+            )
+        root = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+        generators = [default_rng(child) for child in root.spawn(n)]
+        states = np.empty((n, self.dim))
+        for row, generator in enumerate(generators):
+            states[row] = self.draw_state(generator, held)
+        parameters = self.constrain(states)
+        sets = [
+            self.draw_data({name: value[row] for name, value in parameters.items()}, generator)
+            for row, generator in enumerate(generators)
+        ]
+        data = {
+            name: np.array([one[name] for one in sets], dtype=real.dtype).reshape((n, *real.shape))
+            for name, real in self.observed_data.items()
+        }
+        return Simulations(states=states, parameters=parameters, data=data)
+
+    def fit(self, *, seed: int, cores: int, progressbar: bool) -> Fit:
+        """Draw from the exact posterior on the real data: 4 chains of 500 independent draws."""
+        began = time.perf_counter()
+        draws = self.draw_posterior(self.observed_data, FIT_CHAINS * FIT_DRAWS, default_rng(seed))
+        named = {
+            name: value.reshape((FIT_CHAINS, FIT_DRAWS, *value.shape[1:]))
+            for name, value in self.constrain(draws).items()
+        }
+        return Fit(draws=named, source="exact posterior draws", seconds=time.perf_counter() - began)
+
+    def read_posterior(self, posterior: Any) -> Fit:
+        """Read draws: a mapping name -> (chain, draw, ...), or an object with a ``posterior`` group of such.
+
+        Raises
+        ------
+        InvalidArgumentError
+            A parameter is missing or has the wrong number of axes.
+        """
+        group = getattr(posterior, "posterior", posterior)
+        draws = {}
+        for name in self.parameters:
+            if name not in group:
+                raise InvalidArgumentError(
+                    f"posterior= has no variable {name!r}; it must have every parameter of {type(self).__name__}: "
+                    f"{list(self.parameters)}."
+                )
+            values = np.asarray(group[name])
+            if values.ndim != 2 + len(self.parameters[name]):
+                raise InvalidArgumentError(
+                    f"posterior= has {name!r} of shape {values.shape}; expected (chain, draw) and then the dimensions "
+                    f"{self.parameters[name]}."
+                )
+            draws[name] = values
+        return Fit(draws=draws, source="posterior=")
+
+    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Posterior mean of the named parameters in unconstrained coordinates, mapped back (mode of a label)."""
+        flat = {name: value.reshape((-1, *value.shape[2:])) for name, value in fit.draws.items()}
+        states = self.unconstrain(flat)
+        centre = states.mean(axis=0)
+        if self.label_index is not None:
+            centre[self.label_index] = float(centre[self.label_index] > 0.5)
+        values = self.constrain(centre[None, :])
+        return {name: values[name][0] for name in names}
+
+    def condition(self, data: Data) -> ReferencePosterior:
+        """Return the posterior given one data set.
+
+        Raises
+        ------
+        InvalidArgumentError
+            An observed variable is missing or has another shape than the real one.
+        """
+        return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=0)))
+
+    def condition_rows(self, data: Data) -> ReferencePosterior:
+        """Return the posteriors of several data sets at once: row i of the states goes with row i of the data.
+
+        All chains of many data sets then run in one call; every one is bit-equal to its own ``condition``.
+        """
+        return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=1)))
+
+    # ---- exact answers ----------------------------------------------------------------------------------------
+
+    def log_evidence(self, data: Data) -> float:
+        """Return the exact log evidence of one data set, in nats."""
+        return float(self.log_evidence_of_rows(self.summarise(self._checked(data, n_leading=0)))[0])
+
+    def log_evidence_rows(self, data: Data) -> FloatArray:
+        """Return the exact log evidence of every row of data, in nats."""
+        return self.log_evidence_of_rows(self.summarise(self._checked(data, n_leading=1)))
+
+    def draw_posterior(self, data: Data, n: int, rng: Generator) -> FloatArray:
+        """Draw ``n`` independent exact posterior states given one data set, shape (n, dim)."""
+        return self.draw_posterior_of(self.summarise(self._checked(data, n_leading=0)), n, rng)
+
+    def draw_prior(self, n: int, rng: Generator) -> FloatArray:
+        """Draw ``n`` independent prior states, shape (n, dim)."""
+        return np.array([self.draw_state(rng, {}) for _ in range(n)]).reshape((n, self.dim))
+
+    def _checked(self, data: Data, *, n_leading: int) -> dict[str, NDArray[Any]]:
+        rows = {}
+        for name, real in self.observed_data.items():
+            if name not in data:
+                raise InvalidArgumentError(f"data lack {name!r}; they must have {list(self.observed_data)}.")
+            values = np.asarray(data[name])
+            if values.shape[n_leading:] != real.shape or values.ndim != real.ndim + n_leading:
+                raise InvalidArgumentError(
+                    f"data have {name!r} of shape {values.shape[n_leading:]}; the real data have {real.shape}, and "
+                    "simulated data must have the same shape."
+                )
+            rows[name] = values if n_leading else values[None]
+        return rows

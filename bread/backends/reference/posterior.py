@@ -1,0 +1,222 @@
+"""The contract's `Posterior`: annealed chains of a reference model on one data set, or on one data set per row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+
+from bread.backends.base import (
+    Adaptation,
+    AnnealRun,
+    Direction,
+    Evolution,
+    Failure,
+    FloatArray,
+    IntArray,
+    Kernel,
+    Settings,
+)
+from bread.backends.reference.density import Statistics, TargetDensity
+from bread.backends.reference.hmc import HMCAdaptation
+from bread.backends.reference.kernels import Run, Tally, draw_random_numbers
+from bread.errors import InvalidArgumentError
+from bread.paths import Path, PriorPath
+
+if TYPE_CHECKING:
+    from bread.backends.reference.model import ReferenceModel
+
+
+class ReferencePosterior:
+    """A reference model with its data; made by ``condition`` or ``condition_rows`` of the model."""
+
+    def __init__(self, model: ReferenceModel, statistics: Statistics) -> None:
+        self._model = model
+        self._statistics = statistics
+
+    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw from the prior, one state per seed; shape (len(seeds), dim)."""
+        _check_path(path)
+        states = np.empty((len(seeds), self._model.dim))
+        for row, seed in enumerate(seeds):
+            states[row] = self._model.draw_state(default_rng(seed), {})
+        return states
+
+    def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return the log likelihood at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
+        _check_path(path)
+        with np.errstate(all="ignore"):
+            return self._target().log_ratio(np.ascontiguousarray(states, dtype=float))
+
+    def adapt(
+        self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
+    ) -> Adaptation:
+        """Adapt step size and metric by dual averaging at ``beta``; a kernel without settings just runs."""
+        _check_path(path)
+        model, target, tally = self._model, self._target(), Tally.of(1)
+        spec = model.kernel
+        random = draw_random_numbers(spec, model.dim, n_steps, [seed])
+        adaptation = HMCAdaptation(model.dim, n_steps, previous if spec.is_tunable and previous else None)
+        settings: list[Settings] = [adaptation.settings for _ in range(n_steps)]
+        run = Run(target, np.full(n_steps, float(beta)), settings, random, "forward", tally)
+        chain = np.empty((n_steps, model.dim))
+        current = np.array(state, dtype=float)[None, :]
+        with np.errstate(all="ignore"):
+            transition = spec.transition(run)
+            for i in range(n_steps):
+                settings[i] = adaptation.settings
+                current = transition(i, current)
+                chain[i] = current[0]
+                if spec.is_tunable:
+                    adaptation.update(current[0], float(tally.acceptance[0]), model.continuous)
+            kept = chain[n_steps // 2 :]
+            log_ratio = target.log_ratio(kept[:, None, :])[:, 0]
+        return Adaptation(
+            settings=adaptation.frozen if spec.is_tunable else {},
+            state=current[0],
+            log_ratio=log_ratio,
+            n_gradients=int(tally.n_gradients[0]),
+            n_evaluations=int(tally.n_evaluations[0]) + len(kept),
+        )
+
+    def anneal(
+        self,
+        path: Path,
+        betas: FloatArray,
+        kernel: Kernel,
+        *,
+        direction: Direction,
+        start: FloatArray,
+        seeds: Sequence[SeedSequence],
+        knots: IntArray | None = None,
+    ) -> AnnealRun:
+        """Run one chain per row of ``start``, with the seed of the same place.
+
+        Forward: for t = 2..T weight theta_{t-1}, then move by the kernel at beta_t. Reverse: for t = T..2 move by the
+        reversal of the kernel at beta_t, then weight theta_{t-1} (Grosse, Ancha & Roy 2016, equations 5 and 6).
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``betas`` does not increase from 0 to 1, ``direction`` is unknown, or the number of seeds is wrong.
+        """
+        began = time.perf_counter()
+        _check_path(path)
+        betas = np.asarray(betas, dtype=float)
+        _check_run(betas, direction, start, seeds)
+        model, target, tally = self._model, self._target(), Tally.of(len(seeds))
+        last = len(betas) - 1
+        applied = betas[1:] if direction == "forward" else betas[:0:-1]
+        settings = [kernel.at(float(beta)) for beta in applied] if kernel.settings else [{}] * last
+        random = draw_random_numbers(model.kernel, model.dim, last, seeds)
+        states = np.empty((last + 1, len(seeds), model.dim))
+        with np.errstate(all="ignore"):
+            transition = model.kernel.transition(Run(target, applied, settings, random, direction, tally))
+            if direction == "forward":
+                states[0] = start
+                for i in range(last):
+                    states[i + 1] = transition(i, states[i])
+            else:
+                states[last] = start
+                for i in range(last):
+                    states[last - i - 1] = transition(i, states[last - i])
+            target.raised, target.message = False, ""  # inside a kernel a failure is a rejection
+            log_ratio = np.ascontiguousarray(target.log_ratio(states).T)
+            log_start = np.ascontiguousarray(target.log_start(states[[0, last]]).T)
+            failure = _failures(log_ratio, log_start, direction, target.raised)
+            log_weight = (np.diff(betas) * log_ratio[:, :-1]).sum(axis=-1)
+        log_weight[failure >= Failure.ZERO_START] = np.nan
+        return AnnealRun(
+            log_weight=log_weight,
+            log_ratio=log_ratio if knots is None else log_ratio[:, knots],
+            state_at_start=states[0].copy(),
+            state_at_end=states[last].copy(),
+            log_start_density=log_start,
+            n_gradients=tally.n_gradients,
+            n_evaluations=tally.n_evaluations + last + 1,
+            n_divergences=tally.n_divergences,
+            failure=failure,
+            seconds=time.perf_counter() - began,
+            message=target.message,
+        )
+
+    def evolve(
+        self, path: Path, kernel: Kernel, beta: float, state: FloatArray, keep: Sequence[int], seed: SeedSequence
+    ) -> Evolution:
+        """Run one chain of the frozen kernel at ``beta`` from ``state``; return the states after ``keep`` steps."""
+        states, tally = self._evolve(path, kernel, beta, np.asarray(state, dtype=float)[None, :], keep, [seed])
+        return Evolution(states[0], int(tally.n_gradients[0]), int(tally.n_evaluations[0]))
+
+    def evolve_rows(
+        self,
+        path: Path,
+        kernel: Kernel,
+        beta: float,
+        states: FloatArray,
+        keep: Sequence[int],
+        seeds: Sequence[SeedSequence],
+    ) -> FloatArray:
+        """Do the same for one chain per row of ``states``; shape (n, len(keep), dim), each row as by ``evolve``."""
+        return self._evolve(path, kernel, beta, states, keep, seeds)[0]
+
+    def _evolve(
+        self,
+        path: Path,
+        kernel: Kernel,
+        beta: float,
+        states: FloatArray,
+        keep: Sequence[int],
+        seeds: Sequence[SeedSequence],
+    ) -> tuple[FloatArray, Tally]:
+        _check_path(path)
+        n_steps = max(keep, default=0)
+        tally = Tally.of(len(seeds))
+        random = draw_random_numbers(self._model.kernel, self._model.dim, n_steps, seeds)
+        settings = [kernel.at(float(beta)) if kernel.settings else {}] * n_steps
+        run = Run(self._target(), np.full(n_steps, float(beta)), settings, random, "forward", tally)
+        visited = np.empty((n_steps + 1, len(seeds), self._model.dim))
+        visited[0] = states
+        if n_steps:
+            with np.errstate(all="ignore"):
+                transition = self._model.kernel.transition(run)
+                for i in range(n_steps):
+                    visited[i + 1] = transition(i, visited[i])
+        return np.ascontiguousarray(visited[list(keep)].transpose(1, 0, 2)), tally
+
+    def _target(self) -> TargetDensity:
+        return TargetDensity(self._model, self._statistics)
+
+
+def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction, raised: bool) -> IntArray:
+    """Say why each chain has no finite log weight; the later reasons are the graver ones."""
+    failure = np.full(len(log_ratio), int(Failure.NONE), dtype=np.int64)
+    has_zero = (log_ratio[:, :-1] == -np.inf).any(axis=1)
+    first = log_start[:, 0] if direction == "forward" else log_start[:, 1]
+    if direction == "forward":
+        failure[has_zero] = Failure.ZERO_RATIO
+    else:
+        failure[has_zero | (log_ratio[:, -1] == -np.inf) | (first == -np.inf)] = Failure.ZERO_START
+    is_nan = np.isnan(log_ratio[:, :-1]).any(axis=1) | np.isnan(first)
+    if direction == "reverse":
+        is_nan |= np.isnan(log_ratio[:, -1])
+    failure[is_nan] = Failure.EXCEPTION if raised else Failure.NAN
+    return failure
+
+
+def _check_path(path: Path) -> None:
+    if not isinstance(path, PriorPath):
+        raise InvalidArgumentError(f"the reference backend anneals along PriorPath() only; received {path!r}.")
+
+
+def _check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:
+    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0.0 or betas[-1] != 1.0 or (np.diff(betas) <= 0).any():
+        raise InvalidArgumentError(f"betas must increase from 0 to 1, both ends counted; received {betas!r}.")
+    if direction not in ("forward", "reverse"):
+        raise InvalidArgumentError(f"direction must be 'forward' or 'reverse'; received {direction!r}.")
+    if len(start) != len(seeds):
+        raise InvalidArgumentError(
+            f"start has {len(start)} rows and seeds has {len(seeds)} entries; give one seed per chain."
+        )

@@ -1,0 +1,37 @@
+"""Errors of bread: each says what is wrong, the rule, the value received and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class BreadError(Exception):
+    """Base class of every error that bread raises on purpose.
+
+    Attributes
+    ----------
+    report : InferenceData or DataTree or None
+        What had been computed when the error was raised, as a valid report; None when nothing was.
+    """
+
+    report: Any = None
+
+
+class InvalidArgumentError(BreadError, ValueError):
+    """An argument has a value that is not allowed."""
+
+
+class UnsupportedModelError(BreadError, ValueError):
+    """The model cannot be simulated or annealed exactly; refused before any computation."""
+
+
+class UnsupportedKernelError(BreadError, ValueError):
+    """The kernel cannot be frozen or reversed, or does not fit the model; refused before any computation."""
+
+
+class MissingDependencyError(BreadError, ImportError):
+    """An optional package is not installed; the message is the pip line that installs it."""
+
+
+class DensityError(BreadError, ArithmeticError):
+    """A density failed (NaN or an exception) outside a kernel, or an exact draw has density zero."""

@@ -1,0 +1,61 @@
+"""Random seeds: one `SeedSequence` per purpose, data set, direction, T and chain, whatever the number of workers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from numpy.random import SeedSequence
+
+from bread.errors import InvalidArgumentError
+
+
+class Purpose(IntEnum):
+    """What random numbers are for; streams of different purposes never meet."""
+
+    SIMULATE = 0
+    START = 1
+    FORWARD = 2
+    REVERSE = 3
+    EVOLVE = 4
+    TUNE = 5
+    FIT = 6
+    RANK = 7
+    DRAW_START = 8
+    DRAW = 9
+    TAIL = 10
+
+
+def root_entropy(random_seed: int | None) -> int:
+    """Return the root of all seeds: ``random_seed`` (0 is a seed), or fresh entropy for None.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ``random_seed`` is neither None nor a non-negative whole number.
+    """
+    if random_seed is None:
+        entropy = SeedSequence().entropy
+        assert isinstance(entropy, int)
+        return entropy
+    if isinstance(random_seed, bool) or not hasattr(random_seed, "__index__") or int(random_seed) < 0:
+        raise InvalidArgumentError(f"random_seed must be None or a whole number >= 0, got {random_seed!r}.")
+    return int(random_seed)
+
+
+def seed_sequence(
+    root: int, purpose: Purpose, simulation: int = 0, n_temperatures: int = 0, chain: int = 0
+) -> SeedSequence:
+    """Return the seed of one chain (or of one data set).
+
+    ``simulation`` may be -1 (the real data) or -2 and below (pilot data sets); keys must not be negative, so it is
+    stored as twice its size, plus one below zero.
+    """
+    key = 2 * simulation if simulation >= 0 else -2 * simulation + 1
+    return SeedSequence(root, spawn_key=(int(purpose), key, n_temperatures, chain))
+
+
+def chain_seeds(
+    root: int, purpose: Purpose, simulation: int, n_temperatures: int, chains: range
+) -> list[SeedSequence]:
+    """Return one seed per chain."""
+    return [seed_sequence(root, purpose, simulation, n_temperatures, chain) for chain in chains]

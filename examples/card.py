@@ -1,0 +1,50 @@
+"""Run a check and print what matters: verdict, T, B with its interval, consistency, cost."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import bread
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """Read the command line that all examples share."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--output", type=Path, default=Path("output"), help="folder for reports and plots")
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
+    parser.add_argument("--cores", type=int, default=None, help="processes (default: all)")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def run(name: str, model: Any, options: argparse.Namespace, **settings: Any) -> Any:
+    """Check ``model``, print a card, write the report and four plots; return the report."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    print(f"\n== {name}", flush=True)
+    began = time.perf_counter()
+    report = bread.check(model, random_seed=options.seed, cores=options.cores, **settings)
+    seconds = time.perf_counter() - began
+    print(bread.summary(report).to_string())
+    print(f"wall time {seconds:.1f} s")
+    verdict = bread.verdict(report)
+    print(f"[{verdict.status}] {verdict}", flush=True)
+    stem = options.output / name.replace(" ", "_")
+    report.to_netcdf(f"{stem}.nc")
+    figure, axes = plt.subplots(2, 2, figsize=(12, 9), layout="constrained")
+    for draw, axis in zip(
+        (bread.plot_bounds, bread.plot_consistency, bread.plot_work, bread.plot_path), axes.flat, strict=True
+    ):
+        draw(report, ax=axis)
+    figure.suptitle(name)
+    figure.savefig(f"{stem}.png", dpi=110)
+    plt.close(figure)
+    print(f"report and plots: {stem}.nc, {stem}.png")
+    return report
