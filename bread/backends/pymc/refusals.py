@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pytensor.graph.traversal import ancestors
 
-from bread.backends.pymc.compiling import detach, is_generator
-from bread.backends.pymc.reading import ancestors, evaluate, read_initial_point
+from bread.backends.pymc.compiling import detach, interpreted, is_generator
+from bread.backends.pymc.reading import evaluate, read_initial_point
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
@@ -40,7 +41,8 @@ def refuse_unsupported(model: Any, kernel: Any) -> dict[str, NDArray[Any]]:
     _refuse_data_dependence(model)
     _refuse_shared_generators(model)
     _refuse_kernel(model, kernel)
-    _refuse_random_shapes(model)
+    with interpreted():
+        _refuse_random_shapes(model)
     return _refuse_initial_point(model)
 
 
@@ -144,9 +146,7 @@ def _refuse_imputed(model: Any) -> None:
     free = {variable.name for variable in model.free_RVs}
     observed = {variable.name for variable in model.observed_RVs}
     for variable in model.deterministics:
-        if f"{variable.name}_unobserved" in free or f"{variable.name}_observed" in observed & {
-            f"{v.name}_observed" for v in model.deterministics
-        }:
+        if f"{variable.name}_unobserved" in free and f"{variable.name}_observed" in observed:
             raise UnsupportedModelError(_imputed_message(variable.name))
 
 
@@ -207,18 +207,13 @@ def _refuse_shared_generators(model: Any) -> None:
 
 
 def _refuse_kernel(model: Any, kernel: Any) -> None:
-    import pymc as pm
-
-    if isinstance(kernel, str):
-        needs_gradient = kernel in ("nuts", "hmc")
-    else:
-        needs_gradient = kernel in (pm.NUTS, pm.HamiltonianMC)
+    if not isinstance(kernel, str):
+        return
     discrete = [v.name for v in model.free_RVs if np.dtype(model.rvs_to_values[v].type.dtype).kind in "iub"]
-    if needs_gradient and discrete:
-        label = kernel if isinstance(kernel, str) else kernel.__name__
+    if kernel in ("nuts", "hmc") and discrete:
         raise UnsupportedKernelError(
-            f"kernel={label!r} needs gradients, but the free variable {discrete[0]!r} is discrete. Leave kernel= out "
-            "(PyMC then assigns a compound step), or sum the variable out of the model."
+            f"kernel={kernel!r} needs gradients, but the free variable {discrete[0]!r} is discrete. Leave kernel= out "
+            "(PyMC then assigns a step method to each variable), or sum the variable out of the model."
         )
 
 
@@ -251,7 +246,7 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
     except Exception as error:
         raise UnsupportedModelError(f"The initial point of the model cannot be computed: {error}") from error
     variables = list(model.basic_RVs)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         terms = _log_density_terms(model, variables)
         try:

@@ -1,0 +1,350 @@
+"""Exact joint draws of parameters and data from a PyMC model, one seed a draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Simulations
+from bread.backends.pymc.compiling import interpret_function, detach, replace
+from bread.backends.pymc.layout import StateLayout
+from bread.backends.pymc.reading import check_fixed_names, read_parents
+from bread.backends.pymc.restricted import (
+    MINIMUM_ACCEPTANCE,
+    PILOT_ATTEMPTS,
+    PILOT_DRAWS,
+    Restrictions,
+    is_represented,
+    read_restrictions,
+    rejection_note,
+    sorting_note,
+)
+from bread.errors import InvalidArgumentError, UnsupportedModelError
+
+MAXIMUM_ATTEMPTS = 100_000
+Values = dict[str, NDArray[Any]]
+
+
+def child_seeds(seed: SeedSequence, n: int) -> list[SeedSequence]:
+    """Return ``seed.spawn(n)`` of a fresh copy of ``seed``, which itself stays as it is."""
+    return [
+        SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index), pool_size=seed.pool_size) for index in range(n)
+    ]
+
+
+def _generators(seed: SeedSequence, part: int, attempt: int, n: int) -> list[np.random.Generator]:
+    """Return fresh generators, apart from every stream that spawning from ``seed`` gives."""
+    return [
+        np.random.Generator(
+            np.random.PCG64(SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, part, attempt, index)))
+        )
+        for index in range(n)
+    ]
+
+
+@dataclass(frozen=True)
+class PriorGraph:
+    """Graph of the prior: free variables and their unconstrained values as functions of random generators."""
+
+    generators: list[Any]
+    draws: list[Any]
+    values: list[Any]
+
+    def compile(self, names: Sequence[str], fixed: frozenset[str]) -> Callable[..., list[Any]]:
+        """Compile draws and values as a function of the fixed variables (in order) and the generators."""
+        outputs = [*self.draws, *self.values]
+        inputs = {
+            draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed
+        }
+        return interpret_function([*inputs.values(), *self.generators], replace(outputs, inputs))
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Compiled draws from the joint distribution of a model.
+
+    Attributes
+    ----------
+    layout : StateLayout
+    shapes : dict of str to tuple of int
+        Shapes of the free variables in the model's own coordinates.
+    derived : tuple of str
+        Deterministics.
+    observed : dict of str to (shape, dtype)
+        Observed variables as the model has them.
+    parents : dict of str to set of str
+        Free variables that the prior of each free variable depends on.
+    restrictions : Restrictions
+    """
+
+    layout: StateLayout
+    shapes: dict[str, tuple[int, ...]]
+    derived: tuple[str, ...]
+    observed: dict[str, tuple[tuple[int, ...], str]]
+    parents: dict[str, set[str]]
+    restrictions: Restrictions
+    _prior_graph: PriorGraph
+    _draw_data: Callable[..., list[Any]]
+    _n_data_generators: int
+    _constrain: Callable[..., list[Any]]
+    _draw_prior: dict[frozenset[str], Callable[..., list[Any]]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Free variables, in the order of the layout."""
+        return tuple(self.shapes)
+
+    def simulate(self, n: int, *, fixed: Mapping[str, Any] | None, seed: SeedSequence) -> Simulations:
+        """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For fixed parameters with a wrong name, shape or value, or without their parents.
+        UnsupportedModelError
+            If a draw fails, or is not finite.
+        """
+        held = self._check_fixed(fixed or {})
+        states, data = np.empty((n, self.layout.dim)), []
+        constrained: list[Values] = []
+        n_attempts = 0
+        for index, child in enumerate(child_seeds(seed, n)):
+            values, states[index], derived, attempts = self._draw_parameters(child, held)
+            n_attempts += attempts
+            constrained.append(values | derived)
+            data.append(self._draw_observed(values, child))
+        return Simulations(
+            states=states,
+            parameters=self._stack(constrained, states),
+            data={
+                name: np.array([draw[name] for draw in data], dtype=dtype).reshape(n, *shape)
+                for name, (shape, dtype) in self.observed.items()
+            },
+            acceptance=n / n_attempts if n else 1.0,
+        )
+
+    def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw from the prior, one state a seed; shape (len(seeds), dim). Needs no data."""
+        states = np.empty((len(seeds), self.layout.dim))
+        for index, seed in enumerate(seeds):
+            states[index] = self._draw_parameters(seed, {}, derive=False)[1]
+        return states
+
+    def constrain(self, states: FloatArray) -> Values:
+        """Map states (n, dim) to free variables and deterministics (n, ...)."""
+        return self._stack([self._constrain_one(state) for state in states], states)
+
+    def unconstrain(self, draws: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Map constrained free variables, each (n, ...), to states (n, dim)."""
+        names = frozenset(self.names)
+        function = self._prior_function(names)
+        unused: list[Any] = [np.random.default_rng(0) for _ in self._prior_graph.generators]
+        columns = [np.asarray(draws[name], dtype=str(draw.type.dtype)) for name, draw in self._typed_draws()]
+        states = np.empty((len(columns[0]), self.layout.dim))
+        with np.errstate(all="ignore"):
+            for index in range(len(states)):
+                outputs = function(*(column[index] for column in columns), *unused)
+                states[index] = self._flatten(outputs[len(self.names) :])
+        return states
+
+    def pilot(self) -> tuple[str, ...]:
+        """Draw from the prior: find out whether it can be simulated, and how often a draw is rejected.
+
+        Returns
+        -------
+        tuple of str
+            Notes for `ModelInfo.notes`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If a draw fails or too few are accepted.
+        """
+        names = self.restrictions.tested
+        accepted = attempts = 0
+        seed = SeedSequence(0)
+        while accepted < PILOT_DRAWS and attempts < PILOT_ATTEMPTS:
+            accepted += self._attempt(seed, attempts, {}, self._prior_function(frozenset())) is not None
+            attempts += 1
+        if accepted < MINIMUM_ACCEPTANCE * attempts:
+            raise UnsupportedModelError(
+                f"The transform of {', '.join(map(repr, names))} restricts the support to a part that is hit by "
+                f"{accepted} of {attempts} draws from the prior; exact simulation by rejection needs at least "
+                f"{MINIMUM_ACCEPTANCE:g}. Give all components the same prior (they are then sorted), or write the "
+                "restriction as a distribution (differences with positive priors, pm.Truncated)."
+            )
+        sorted_names = self.restrictions.ascending
+        notes = [sorting_note(name, self.shapes[name]) for name in sorted_names]
+        if accepted < attempts:
+            rejected = tuple(name for name in names if name not in sorted_names) or names
+            notes.append(rejection_note(rejected, accepted, attempts))
+        return tuple(notes)
+
+    def _typed_draws(self) -> list[tuple[str, Any]]:
+        return list(zip(self.names, self._prior_graph.draws, strict=True))
+
+    def _prior_function(self, fixed: frozenset[str]) -> Callable[..., list[Any]]:
+        if fixed not in self._draw_prior:
+            self._draw_prior[fixed] = self._prior_graph.compile(self.names, fixed)
+        return self._draw_prior[fixed]
+
+    def _check_fixed(self, fixed: Mapping[str, Any]) -> Values:
+        names = check_fixed_names(self.parents, fixed, "fixed")
+        held: Values = {}
+        for name, draw in self._typed_draws():
+            if name not in names:
+                continue
+            value = np.asarray(fixed[name])
+            expected = self.shapes[name]
+            if value.shape != expected or not np.all(np.isfinite(value)):
+                raise InvalidArgumentError(
+                    f"fixed[{name!r}] must be finite and of shape {expected}, but is of shape {value.shape}: {value}."
+                )
+            held[name] = value.astype(str(draw.type.dtype))
+        return held
+
+    def _draw_parameters(
+        self, seed: SeedSequence, held: Values, *, derive: bool = True
+    ) -> tuple[Values, FloatArray, Values, int]:
+        """Return free variables, state, deterministics, and how many draws that took."""
+        function = self._prior_function(frozenset(held))
+        for attempt in range(MAXIMUM_ATTEMPTS):
+            drawn = self._attempt(seed, attempt, held, function)
+            if drawn is not None:
+                values, state = drawn
+                mapped = self._constrain_one(state) if derive else {}
+                return values, state, {name: mapped[name] for name in self.derived if derive}, attempt + 1
+        raise UnsupportedModelError(
+            f"No draw of {', '.join(map(repr, self.restrictions.tested))} in {MAXIMUM_ATTEMPTS} lies in the support to "
+            f"which its transform restricts it{' given the fixed ' + ', '.join(held) if held else ''}. Change the "
+            "prior or the transform."
+        )
+
+    def _attempt(
+        self, seed: SeedSequence, attempt: int, held: Values, function: Callable[..., list[Any]]
+    ) -> tuple[Values, FloatArray] | None:
+        """Return one joint draw of the free variables and its state; None if a transform cannot represent it."""
+        generators = _generators(seed, 0, attempt, len(self._prior_graph.generators))
+        try:
+            with np.errstate(all="ignore"):
+                outputs = function(*held.values(), *generators)
+        except Exception as error:
+            raise UnsupportedModelError(
+                f"Drawing parameters from the prior fails: {type(error).__name__}: {error}. "
+                "Check the priors with pm.sample_prior_predictive, and tighten those that reach extreme values."
+            ) from error
+        n = len(self.names)
+        values = dict(zip(self.names, outputs[:n], strict=True))
+        finite = dict(zip(self.names, (np.all(np.isfinite(value)) for value in outputs[n:]), strict=True))
+        for name, is_finite in finite.items():
+            if not is_finite and name not in self.restrictions.tested:
+                raise UnsupportedModelError(self._not_finite(name, values[name], name in held))
+        if not all(finite.values()):
+            return self._outside(finite, values, held)
+        state = self._flatten(outputs[n:])
+        if self.restrictions.tested:
+            mapped = self._constrain_one(state)
+            inside = {name: is_represented(values[name], mapped[name]) for name in self.restrictions.tested}
+            if not all(inside.values()):
+                return self._outside(inside, values, held)
+        return values, state
+
+    def _outside(self, inside: Mapping[str, Any], values: Values, held: Values) -> None:
+        for name in held:
+            if not inside.get(name, True):
+                raise InvalidArgumentError(
+                    f"fixed[{name!r}] = {values[name]} is outside the support to which the transform restricts it."
+                )
+
+    @staticmethod
+    def _not_finite(name: str, value: NDArray[Any], is_fixed: bool) -> str:
+        if is_fixed:
+            return f"The fixed value of {name!r}, {value}, is not inside its support."
+        return (
+            f"A draw of {name!r} from its prior has no finite unconstrained value ({value}): the prior puts mass where "
+            "floating-point numbers end (such as Gamma(0.001, 0.001) near 0), or the transform restricts the support. "
+            "Use a prior that can be drawn from."
+        )
+
+    def _draw_observed(self, values: Values, seed: SeedSequence) -> Values:
+        generators = _generators(seed, 1, 0, self._n_data_generators)
+        try:
+            with np.errstate(all="ignore"):
+                outputs = self._draw_data(*values.values(), *generators)
+        except Exception as error:
+            raise UnsupportedModelError(
+                f"Simulating {', '.join(map(repr, self.observed))} given parameters fails: {type(error).__name__}: "
+                f'{error}. Tighten the priors that make the data extreme, or use simulate_from="fitted".'
+            ) from error
+        draw: Values = {}
+        for (name, (shape, _)), value in zip(self.observed.items(), outputs, strict=True):
+            if value.shape != shape or not np.all(np.isfinite(value)):
+                raise UnsupportedModelError(
+                    f"A simulated data set of {name!r} must be finite and of shape {shape}, but has shape {value.shape}"
+                    f"{'' if np.all(np.isfinite(value)) else ' and values that are not finite'}. Tighten the priors "
+                    'that make the data extreme, or use simulate_from="fitted".'
+                )
+            draw[name] = value
+        return draw
+
+    def _constrain_one(self, state: FloatArray) -> Values:
+        with np.errstate(all="ignore"):
+            outputs = self._constrain(*self.layout.unflatten(state).values())
+        return dict(zip((*self.names, *self.derived), outputs, strict=True))
+
+    def _flatten(self, values: Sequence[NDArray[Any]]) -> FloatArray:
+        return np.concatenate([np.asarray(value, dtype=np.float64).reshape(-1) for value in values])
+
+    def _stack(self, draws: Sequence[Values], states: FloatArray) -> Values:
+        if not draws:
+            empty = self._constrain_one(np.zeros(self.layout.dim))
+            return {name: np.empty((0, *value.shape), dtype=value.dtype) for name, value in empty.items()}
+        return {name: np.array([draw[name] for draw in draws]) for name in (*self.names, *self.derived)}
+
+
+def build_simulator(model: Any, layout: StateLayout, observed: Values, deterministics: Sequence[Any]) -> Simulator:
+    """Compile the prior, the data given parameters, and the map from states to parameters; three functions."""
+    restrictions = read_restrictions(model)
+    free = list(model.free_RVs)
+    draws = [_sorted(variable, restrictions) for variable in free]
+    values = [
+        draw if model.rvs_to_transforms[variable] is None else _forward(model, variable, draw)
+        for variable, draw in zip(free, draws, strict=True)
+    ]
+    prior = detach([*draws, *values])
+    placeholders = [variable.type(name=variable.name) for variable in free]
+    data = detach(replace(model.observed_RVs, dict(zip(free, placeholders, strict=True))))
+    constrained = detach(model.replace_rvs_by_values([*free, *deterministics]))
+    constrain = interpret_function([model.rvs_to_values[variable] for variable in free], constrained.outputs)
+    with np.errstate(all="ignore"):
+        example = constrain(*layout.unflatten(np.zeros(layout.dim)).values())
+    return Simulator(
+        layout=layout,
+        shapes={variable.name: value.shape for variable, value in zip(free, example, strict=False)},
+        derived=tuple(variable.name for variable in deterministics),
+        observed={name: (value.shape, str(value.dtype)) for name, value in observed.items()},
+        parents=read_parents(model),
+        restrictions=restrictions,
+        _prior_graph=PriorGraph(prior.generators, prior.outputs[: len(free)], prior.outputs[len(free) :]),
+        _draw_data=interpret_function([*placeholders, *data.generators], data.outputs),
+        _n_data_generators=len(data.generators),
+        _constrain=constrain,
+    )
+
+
+def _sorted(variable: Any, restrictions: Restrictions) -> Any:
+    ascending = restrictions.ascending.get(variable.name)
+    if ascending is None:
+        return variable
+    result = pt.sort(variable, axis=-1)
+    return result if ascending else result[..., ::-1]
+
+
+def _forward(model: Any, variable: Any, draw: Any) -> Any:
+    return model.rvs_to_transforms[variable].forward(draw, *variable.owner.inputs)
