@@ -143,6 +143,7 @@ def check(
         began = time.perf_counter()
         options = OpenOptions(kernel, engine, None if names is None else tuple(names))
         opened = open_model(_model_in_context(model), options)
+        _require_parameters(names, opened.info)
         fit = None if posterior is None else opened.read_posterior(posterior)
         display.done()
         plan = Plan(
@@ -234,6 +235,15 @@ def _require_count(name: str, value: Any, least: int) -> None:
 def _require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:
+    unknown = [name for name in names or () if name not in info.parameters]
+    if unknown:
+        raise InvalidArgumentError(
+            f"hyperparameters names {unknown[0]!r}, which is no free variable of the model; it has "
+            f"{', '.join(info.parameters)}."
+        )
 
 
 def _no_simulations(info: ModelInfo) -> Simulations:

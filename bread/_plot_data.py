@@ -63,13 +63,17 @@ class WorkData:
 
 @dataclass(frozen=True)
 class PathData:
-    """Mean log ratio up and down the path, relative to the mean at the exact posterior draws, in nats."""
+    """Mean log ratio up and down the path, relative to the mean at the exact posterior draws, in nats.
+
+    On an axis of ``beta ** power`` the temperatures spread about evenly.
+    """
 
     betas: FloatArray
     forward: FloatArray
     reverse: FloatArray
     gap_location: float
     gap: float
+    power: float
     log_ratio_name: str
     n_temperatures: int
 
@@ -248,6 +252,28 @@ def path_data(report: Any) -> PathData:
         reverse=down - reference,
         gap_location=gap_location(betas, forward, reverse),
         gap=float(increments.sum()),
+        power=_spreading_power(betas),
         log_ratio_name=str(path["log_ratio"].attrs.get("long_name", "log ratio")),
         n_temperatures=len(betas),
     )
+
+
+def _spreading_power(betas: FloatArray) -> float:
+    """Return the power, at most a half, that brings the median temperature to the middle of the axis."""
+    median = float(np.median(betas))
+    return float(np.clip(np.log(0.5) / np.log(np.clip(median, 1e-9, 0.999)), 0.1, 0.5))
+
+
+def smoothed(betas: FloatArray, values: FloatArray, power: float, n_bins: int) -> tuple[FloatArray, FloatArray]:
+    """Average a curve over bins that are even in ``beta ** power``; both ends and empty bins stay as they are.
+
+    Returns
+    -------
+    tuple of ndarray
+        Mean inverse temperature and mean value of each bin that holds a temperature.
+    """
+    bins = np.minimum((betas**power * n_bins).astype(int), n_bins - 1)
+    bins[0], bins[-1] = -1, n_bins  # the ends by themselves
+    _, index = np.unique(bins, return_inverse=True)
+    count = np.bincount(index)
+    return np.bincount(index, betas) / count, np.bincount(index, values) / count

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread._plot_data import Curve, bounds_data, consistency_data, density, path_data, work_data
+from bread._plot_data import Curve, bounds_data, consistency_data, density, path_data, smoothed, work_data
 from bread.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORWARD, REVERSE, OBSERVED, REFERENCE = "#0072B2", "#D55E00", "#000000", "#7F7F7F"  # Okabe & Ito, colour-blind safe
 _BAND = 0.22
+_BINS = 60  # of plot_path, which averages over neighbouring temperatures
 
 
 def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
@@ -44,6 +45,7 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     _draw_curve(ax, data.forward, FORWARD, "^", "forward chains, from the prior")
     ax.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
     _temperature_axis(ax, data.forward.x)
+    _compress(ax, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
     ax.set_ylabel("log weight − log evidence (nats)")
     ax.set_title("Bounds of the log evidence: mean and quartiles")
     ax.legend(frameon=False)
@@ -120,7 +122,7 @@ def plot_work(
     ):
         finite = values[np.isfinite(values)]
         missing = len(values) - len(finite)
-        mean = f", mean {finite.mean():.3g}" if finite.size and not missing else ""
+        mean = f", mean {finite.mean():.3g}".replace("-", "−") if finite.size and not missing else ""
         label = f"{name}{mean}" + (f" ({missing} at −∞)" if missing else "")
         heights = density(values, grid)
         if heights is not None:
@@ -159,40 +161,53 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
         Means over chains and simulations at the final T, relative to the mean at the exact posterior draws, in nats;
-        inverse temperature on a root scale. The shaded hysteresis integrates (over inverse temperature) to B; the
-        vertical line marks where half of it has arisen.
+        thick lines are averaged over neighbouring temperatures, on a scale that spreads them. The shaded hysteresis
+        integrates (over inverse temperature) to B; the vertical line marks where half of it has arisen.
     """
     data = path_data(report)
     ax = _axes(ax)
-    ax.fill_between(
-        data.betas, data.forward, data.reverse, color=REFERENCE, alpha=0.3, linewidth=0,
-        label=f"hysteresis: the gap of {data.gap:.2g} nats",
-    )  # fmt: skip
-    ax.plot(data.betas, data.reverse, color=REVERSE, linewidth=1.5, label="reverse chains")
-    ax.plot(data.betas, data.forward, color=FORWARD, linewidth=1.5, label="forward chains")
+    betas, forward = smoothed(data.betas, data.forward, data.power, _BINS)
+    _, reverse = smoothed(data.betas, data.reverse, data.power, _BINS)
+    is_finite = np.isfinite(data.gap)
+    gap = f"hysteresis: the gap of {data.gap:.2g} nats" if is_finite else "hysteresis: an infinite gap"
+    ax.fill_between(betas, forward, reverse, color=REFERENCE, alpha=0.3, linewidth=0, label=gap)
+    for values, mean, colour, label in (
+        (data.reverse, reverse, REVERSE, "reverse chains"),
+        (data.forward, forward, FORWARD, "forward chains"),
+    ):
+        if len(betas) < len(data.betas):
+            ax.plot(data.betas, values, color=colour, linewidth=0.6, alpha=0.25, label="_nolegend_")
+        ax.plot(betas, mean, color=colour, linewidth=1.6, label=label)
     if np.isfinite(data.gap_location):
-        ax.axvline(
-            data.gap_location, color=OBSERVED, linestyle=":", linewidth=1.2,
-            label=f"half of the gap below {data.gap_location:.2g}",
-        )  # fmt: skip
-    ax.set_xscale("function", functions=(_root, np.square))
-    ax.set_xlim(0.0, 1.0)
-    ax.set_xticks([0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])
-    ax.set_xticklabels(["0", "0.01", "0.05", "0.1", "0.2", "0.4", "0.6", "0.8", "1"])
-    _log_ratio_axis(ax, np.concatenate([data.forward, data.reverse]))
-    ax.set_xlabel("inverse temperature (root scale)")
+        where = (
+            f"half of the gap below {data.gap_location:.2g}" if is_finite else f"infinite at {data.gap_location:.2g}"
+        )
+        ax.axvline(data.gap_location, color=OBSERVED, linestyle=":", linewidth=1.2, label=where)
+    _inverse_temperature_axis(ax, data.power)
+    _compress(ax, np.concatenate([data.forward, data.reverse]))
     ax.set_ylabel(f"mean {data.log_ratio_name}, relative to exact draws (nats)")
     ax.set_title(f"Up and down the path at {data.n_temperatures} temperatures")
     ax.legend(frameon=False, loc="lower right")
     return ax
 
 
-def _root(values: Any) -> Any:
-    return np.sqrt(np.maximum(values, 0.0))
+def _inverse_temperature_axis(ax: Axes, power: float) -> None:
+    """Set an axis of ``beta ** power`` from 0 to 1, with ticks that do not touch."""
+    functions = (lambda x: np.maximum(x, 0.0) ** power, lambda x: np.maximum(x, 0.0) ** (1.0 / power))
+    ax.set_xscale("function", functions=functions)
+    ax.set_xlim(0.0, 1.0)
+    ticks = [0.0, 1.0]
+    for tick in (0.1, 0.01, 0.5, 0.001, 0.3, 1e-4, 0.03, 0.2, 0.7, 1e-5, 0.003, 1e-6):
+        if min(abs(tick**power - other**power) for other in ticks) > 0.07:
+            ticks.append(tick)
+    ax.set_xticks(sorted(ticks))
+    ax.set_xticklabels([f"{tick:g}" for tick in sorted(ticks)])
+    ax.minorticks_off()
+    ax.set_xlabel("inverse temperature (power scale)")
 
 
-def _log_ratio_axis(ax: Axes, values: Any) -> None:
-    """Compress the far end of the axis where the start of the path is thousands of times lower than the rest."""
+def _compress(ax: Axes, values: Any) -> None:
+    """Make the axis logarithmic beyond 1 nat (or more) where one end is far larger than the rest."""
     size = np.abs(values[np.isfinite(values)])
     if size.size and size.max() > 50.0 * max(float(np.median(size)), 1.0):
         ax.set_yscale("symlog", linthresh=max(1.0, 10.0 ** np.ceil(np.log10(np.median(size) + 1e-9))))
@@ -205,6 +220,8 @@ def _draw_curve(
     if band:
         ax.fill_between(curve.x, lower, curve.upper, color=colour, alpha=band, linewidth=0)
     mean = np.where(np.isfinite(curve.mean), curve.mean, np.nan)
+    if len(mean) and np.isnan(mean).all():
+        label += " (mean −∞)"
     ax.plot(curve.x, mean, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=linestyle, label=label)
 
 

@@ -7,121 +7,37 @@ against exact log evidence. A negative control runs the same function on a broke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 import numpy as np
+from annealed_pools import PATH, anneal_pool, log_evidences, tuned_kernel
 from numpy.random import SeedSequence
 
 from bread.alarms import combined_p_value, rank_p_values, weighted_ranks
-from bread.backends.base import AnnealRun, Failure, Kernel, Model, Simulations
-from bread.bounds import log_evidence_lower_many, log_evidence_upper_many, simulation_gaps
-from bread.paths import PriorPath
+from bread.backends.base import AnnealRun, Failure, Kernel, Model
+from bread.bounds import log_evidence_lower_many, log_evidence_upper_many
 
-PATH = PriorPath()
-KNOTS = (0.0, 0.01, 0.05, 0.2, 0.5, 1.0)
+__all__ = [
+    "PATH",
+    "anneal_pool",
+    "assert_mean",
+    "check_bit_equal_batching",
+    "check_contract_shapes",
+    "check_evidence",
+    "check_forward_reverse_identities",
+    "check_frozen",
+    "check_gap_rate",
+    "check_simulate_is_exact",
+    "check_weighted_ranks",
+    "tuned_kernel",
+]
 INTEGER_FIELDS = ("n_gradients", "n_evaluations", "n_divergences", "failure")
 
 
-# ---- running -------------------------------------------------------------------------------------------------
-
-
-def tuned_kernel(model: Model, *, seed: int = 100, knots: Sequence[float] = KNOTS, n_steps: int = 100) -> Kernel:
-    """Adapt the kernel at fixed knots on one extra simulated data set, and freeze it."""
-    simulate, start, adapt = SeedSequence(seed).spawn(3)
-    posterior = model.condition(model.simulate(1, fixed=None, seed=simulate).data_of(0))
-    state = posterior.draw_start(PATH, [start])[0]
-    adaptations, previous = [], None
-    for beta, child in zip(knots, adapt.spawn(len(knots)), strict=True):
-        adaptations.append(posterior.adapt(PATH, beta, state, child, n_steps, previous))
-        state, previous = adaptations[-1].state, adaptations[-1].settings
-    settings = {name: np.stack([one.settings[name] for one in adaptations]) for name in adaptations[0].settings}
-    return Kernel(betas=np.array(knots), settings=settings, log_ratio=tuple(one.log_ratio for one in adaptations))
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Forward and reverse chains of many simulations; every array starts with (simulation, chain)."""
-
-    simulations: Simulations
-    forward: np.ndarray  # log weights
-    reverse: np.ndarray
-    forward_paths: np.ndarray  # functions of a path, (simulation, chain, function)
-    reverse_paths: np.ndarray
-
-    @property
-    def gaps(self) -> np.ndarray:
-        return simulation_gaps(self.forward, self.reverse)
-
-
-def anneal_pool(
-    model: Model,
-    kernel: Kernel,
-    betas: np.ndarray,
-    *,
-    n_simulations: int,
-    n_chains: int,
-    seed: int,
-    n_between: int = 5,
-    exact_starts: np.ndarray | None = None,
-) -> Pool:
-    """Simulate, and anneal ``n_chains`` chains each way for every simulation.
-
-    Reverse chains start from the exact draw (the first) and from states of a chain at beta = 1 run from it,
-    ``n_between`` steps apart. ``exact_starts`` replaces the exact draws (a defect, for negative controls).
-    """
-    simulate, start, forward, evolve, reverse = SeedSequence(seed).spawn(5)
-    simulations = model.simulate(n_simulations, fixed=None, seed=simulate)
-    exact = simulations.states if exact_starts is None else exact_starts(simulations.states)
-    total = n_simulations * n_chains
-    seeds = [one.spawn(total) for one in (start, forward, reverse)]
-    evolve_seeds = evolve.spawn(n_simulations)
-    keep = tuple(n_between * chain for chain in range(n_chains))
-    if hasattr(model, "condition_rows"):
-        data = {name: np.repeat(values, n_chains, axis=0) for name, values in simulations.data.items()}
-        starts = model.condition_rows(simulations.data).evolve_rows(PATH, kernel, 1.0, exact, keep, evolve_seeds)
-        posterior = model.condition_rows(data)
-        blocks = [(posterior, starts.reshape(total, -1), slice(0, total))]
-    else:
-        blocks = []
-        for row in range(n_simulations):
-            posterior = model.condition(simulations.data_of(row))
-            states = posterior.evolve(PATH, kernel, 1.0, exact[row], keep, evolve_seeds[row]).states
-            blocks.append((posterior, states, slice(row * n_chains, (row + 1) * n_chains)))
-    weights: dict[str, list[np.ndarray]] = {"forward": [], "reverse": []}
-    paths: dict[str, list[np.ndarray]] = {"forward": [], "reverse": []}
-    for posterior, states, rows in blocks:
-        first = posterior.draw_start(PATH, seeds[0][rows])
-        for direction, begin, own in (("forward", first, seeds[1]), ("reverse", states, seeds[2])):
-            run = posterior.anneal(PATH, betas, kernel, direction=direction, start=begin, seeds=own[rows])
-            assert (run.failure <= Failure.ZERO_RATIO).all(), f"{direction} chains failed: {run.message}"
-            weights[direction].append(run.log_weight)
-            paths[direction].append(path_functions(run))
-    shape = (n_simulations, n_chains)
-    return Pool(
-        simulations,
-        np.concatenate(weights["forward"]).reshape(shape),
-        np.concatenate(weights["reverse"]).reshape(shape),
-        np.concatenate(paths["forward"]).reshape((*shape, -1)),
-        np.concatenate(paths["reverse"]).reshape((*shape, -1)),
-    )
-
-
-def path_functions(run: AnnealRun) -> np.ndarray:
-    """Return functions of each path, shape (chain, function): both ends, their densities, and products of the ends."""
-    start, end = run.state_at_start, run.state_at_end
-    products = (start[:, :, None] * end[:, None, :]).reshape((len(start), -1))
-    return np.concatenate([start, end, run.log_start_density, run.log_ratio[:, [0, -1]], products], axis=1)
-
-
-def log_evidences(model: Model, data: dict[str, Any], log_evidence: Callable[[Any], float] | None) -> np.ndarray:
-    """Return the exact log evidence of every simulated data set."""
-    if log_evidence is None and hasattr(model, "log_evidence_rows"):
-        return model.log_evidence_rows(data)
-    exact = log_evidence or model.log_evidence
-    n = len(next(iter(data.values())))
-    return np.array([exact({name: values[row] for name, values in data.items()}) for row in range(n)])
+def global_numbers() -> np.ndarray:
+    """Return the state of NumPy's global random numbers."""
+    return np.array(np.random.get_state()[1])  # noqa: NPY002
 
 
 def assert_mean(values: np.ndarray, expected: float, n_errors: float, what: str) -> None:
@@ -140,9 +56,9 @@ def check_simulate_is_exact(model: Model, *, n: int = 6, seed: int = 1) -> None:
     """Seeds, round trip of the coordinates, held parameters, shapes and types of the data."""
     info = model.info
     root = SeedSequence(seed)
-    before = np.random.get_state()[1].copy()
+    before = global_numbers()
     simulations = model.simulate(n, fixed=None, seed=root)
-    assert (np.random.get_state()[1] == before).all(), "simulate touched NumPy's global random numbers"
+    assert (global_numbers() == before).all(), "simulate touched NumPy's global random numbers"
     assert root.n_children_spawned == 0, "simulate spawned from the caller's seed"
     assert len(simulations) == n and simulations.states.shape == (n, info.dim)
     assert list(simulations.parameters) == list(info.parameters)
@@ -244,7 +160,7 @@ def check_frozen(model: Model, kernel: Kernel) -> None:
     seeds = SeedSequence(22).spawn(2)
     start = simulations.states[[0, 0]]
     start.setflags(write=False)
-    before = np.random.get_state()[1].copy()
+    before = global_numbers()
 
     def reverse(one: Any) -> AnnealRun:
         return one.anneal(PATH, betas, kernel, direction="reverse", start=start, seeds=seeds)
@@ -257,7 +173,7 @@ def check_frozen(model: Model, kernel: Kernel) -> None:
     _assert_same_run(reverse(model.condition(data)), run, [0, 1])
     copy = cloudpickle.loads(cloudpickle.dumps(model))
     _assert_same_run(reverse(copy.condition(data)), run, [0, 1])
-    assert (np.random.get_state()[1] == before).all(), "annealing touched NumPy's global random numbers"
+    assert (global_numbers() == before).all(), "annealing touched NumPy's global random numbers"
     for name, values in copies.items():
         assert np.array_equal(kernel.settings[name], values), f"annealing changed the setting {name!r}"
 
@@ -355,9 +271,7 @@ def check_weighted_ranks(
         exact_starts=exact_starts,
     )
     uniforms = np.random.default_rng(seed).random((n_simulations, pool.reverse_paths.shape[-1]))
-    ranks = weighted_ranks(
-        pool.forward, pool.reverse[:, 0], pool.forward_paths, pool.reverse_paths[:, 0], uniforms
-    )
+    ranks = weighted_ranks(pool.forward, pool.reverse[:, 0], pool.forward_paths, pool.reverse_paths[:, 0], uniforms)
     p_value = combined_p_value(rank_p_values(ranks))
     assert p_value > level, f"weighted ranks are not uniform: p = {p_value:.2g} (level {level})"
 

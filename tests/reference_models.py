@@ -49,7 +49,7 @@ ALL_MODELS = CONJUGATE | BIMODAL
 
 
 def dense_grid(model, statistics, n=40001):
-    """Return the log evidence by the trapezoidal rule in one continuous coordinate, labels summed; else by Bayes' rule."""
+    """Return the log evidence by a sum over a grid of one coordinate and over labels; else by Bayes' rule."""
     if model.dim > 1 and model.label_index is None:
         rng = np.random.default_rng(0)
         mean, cholesky = model.gaussian_targets(np.array([1.0]), statistics)

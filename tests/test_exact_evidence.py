@@ -20,9 +20,16 @@ from conformance import (
 )
 from reference_models import ALL_MODELS, BIMODAL, CONJUGATE, NO_SETTINGS
 
-from bread.backends.reference import AutoregressiveKernel, HierarchicalNormal, LinearRegression, NormalMean, expected_work
+from bread.backends.reference import (
+    AutoregressiveKernel,
+    HierarchicalNormal,
+    LinearRegression,
+    NormalMean,
+    expected_work,
+)
 
 pytestmark = pytest.mark.statistical
+SLOW = ("hierarchical_hmc", "regression_hmc", "label_mixture_hmc")
 SHORT = np.array([0.0, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])
 
 
@@ -55,7 +62,10 @@ def test_weighted_ranks_are_uniform(name, kernels):
     check_weighted_ranks(ALL_MODELS[name], kernels[name], np.array([0.0, 0.1, 0.4, 1.0]))
 
 
-@pytest.mark.parametrize("name", sorted(CONJUGATE))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(CONJUGATE)],
+)
 def test_gap_falls_as_one_over_n_temperatures(name, kernels):
     """T = 16, 32, 64, 128: log-log slope -1 within 3 standard errors + 0.1 for what is left of the 1 / T^2 term.
 

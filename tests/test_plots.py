@@ -136,6 +136,7 @@ def test_density_is_normalised_and_counts_infinite_values():
 def test_plot_path_shades_the_hysteresis_and_marks_the_gap(made):
     ax = bread.plot_path(made)
     assert len(ax.collections) == 1
+    assert {"forward chains", "reverse chains"} <= set(lines(ax))
     names = labels(ax)
     assert any(name.startswith("hysteresis: the gap of") for name in names)
     assert any(name.startswith("half of the gap below 0.2") or name == "half of the gap below 0.19" for name in names)
@@ -190,3 +191,30 @@ def test_without_matplotlib_the_error_is_the_pip_line(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r'pip install "bread-mcmc\[plots\]"'):
         plots.plot_bounds(made)
+
+
+def test_smoothing_keeps_both_ends_and_the_mean():
+    betas = np.linspace(0.0, 1.0, 1001)
+    noise = np.random.default_rng(4).standard_normal(1001)
+    x, y = _plot_data.smoothed(betas, betas + noise, 0.5, 60)
+    assert x[0] == 0.0 and x[-1] == 1.0
+    assert y[0] == noise[0] and y[-1] == 1.0 + noise[-1]
+    assert (np.diff(x) > 0).all() and len(x) <= 62
+    # The last inner bin averages 33 values, with a standard error of 1 / sqrt(33) = 0.17: 4 of them.
+    assert abs(y[-2] - x[-2]) < 0.7
+    few = np.array([0.0, 0.3, 1.0])
+    np.testing.assert_array_equal(_plot_data.smoothed(few, few, 0.5, 60)[1], few)
+    steps = np.full(3, -np.inf)
+    assert np.isneginf(_plot_data.smoothed(few, steps, 0.5, 60)[1]).all()
+
+
+def test_temperatures_near_zero_are_spread_over_the_axis():
+    result = fake_result(temperatures=(64,))
+    result.schedules[64] = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 63)])
+    made = report.to_container(result, constrain)
+    data = _plot_data.path_data(made)
+    assert np.median(data.betas) ** data.power < 0.6
+    ax = bread.plot_path(made)
+    ax.figure.canvas.draw()
+    ticks = np.asarray(ax.get_xticks()) ** data.power
+    assert np.diff(ticks).min() > 0.06 and (np.asarray(ax.get_xticks()) < 0.005).sum() >= 2

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-
-pm = pytest.importorskip("pymc")
-
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+import pytest
+from pymc_models import MODELS as TABLE
 
 from bread.backends.pymc.density import CountedDensity, TemperedDensity
 from bread.backends.pymc.layout import StateLayout
@@ -88,6 +87,12 @@ def test_prior_and_likelihood_add_up_to_the_model(build):
     log_prior, log_ratio = TemperedDensity(model, layout).compile_terms()(state)
     assert log_prior + log_ratio == pytest.approx(float(model.compile_logp()(point)), rel=1e-12)
     assert log_prior == pytest.approx(float(model.compile_logp(vars=model.free_RVs)(point)), rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLE)
+def test_prior_and_likelihood_add_up_on_every_model_of_the_table(name):
+    test_prior_and_likelihood_add_up_to_the_model(TABLE[name])
 
 
 @pytest.mark.parametrize("build", MODELS)
@@ -177,7 +182,9 @@ def test_the_users_model_is_not_changed():
     density.compile_gradient(model.value_vars, {})
     density.controls.set_data({"y": np.zeros(4)})
     assert set(model.named_vars) == names
-    assert all(a is b for a, b in zip(variables, [*model.free_RVs, *model.observed_RVs, *model.value_vars], strict=True))
+    assert all(
+        a is b for a, b in zip(variables, [*model.free_RVs, *model.observed_RVs, *model.value_vars], strict=True)
+    )
     assert float(model.compile_logp()(model.initial_point())) == before
 
 

@@ -292,7 +292,7 @@ def test_kernels_that_do_not_fit_are_refused():
         _anneal(model, "forward", [0.0])
 
 
-@pytest.mark.parametrize("build", [lambda: AutoregressiveKernel(1.0), lambda: HMCKernel(0), lambda: HMCKernel(jitter=1)])
+@pytest.mark.parametrize("build", [lambda: AutoregressiveKernel(1.0), lambda: HMCKernel(0), lambda: HMCKernel(1, 1.0)])
 def test_kernel_arguments(build):
     with pytest.raises(InvalidArgumentError):
         build()

@@ -20,7 +20,6 @@ from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.random.type import RandomGeneratorType
 
 
-
 def compile_mode() -> str | None:
     """Return the PyTensor mode in which densities and gradients are compiled.
 
@@ -62,9 +61,7 @@ def interpret_function(inputs: Sequence[Any], outputs: Sequence[Any]) -> Callabl
     All rewrites that make an expression stable run; only the compiler and the fusion of loops, which pays when
     compiled, are left out. Draws are the same whatever PyTensor's default mode is.
     """
-    arguments = [
-        pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs
-    ]
+    arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
     mode = Mode("vm", "fast_run").excluding("fusion")
     with interpreted():
         function: Callable[..., list[Any]] = pytensor.function(
@@ -87,6 +84,12 @@ class DetachedGraph:
 
     outputs: list[Any]
     generators: list[Any]
+
+
+def first_line(error: Exception) -> str:
+    """Return type and message of an exception without PyTensor's description of the graph."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
 
 
 def is_generator(variable: Any) -> bool:

@@ -193,8 +193,8 @@ class TemperedDensity:
             offset += size
         outputs = graph_replace(list(outputs), replacements, strict=False)
         with self._model:  # for its check_bounds
-            function = compile_graph([vector], outputs, mode=compile_mode(), on_unused_input="ignore")
-        function.trust_input = True
+            function: CompiledFunction = compile_graph([vector], outputs, mode=compile_mode(), on_unused_input="ignore")
+        function.trust_input = True  # type: ignore[attr-defined]
         return function
 
     def compile_gradient(self, variables: Sequence[Variable], point: Mapping[str, Any]) -> TemperedGradient:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit
-from bread.backends.pymc.compiling import compile_mode
+from bread.backends.pymc.compiling import compile_mode, first_line
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 LOGGERS = ("pymc", "pymc.sampling", "pytensor", "nutpie", "numba")
@@ -61,7 +61,7 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
             )
     except Exception as error:
         raise UnsupportedModelError(
-            f"pm.sample fails on the real data: {type(error).__name__}: {error}. Correct the model, pass posterior= "
+            f"pm.sample fails on the real data: {first_line(error)}. Correct the model, pass posterior= "
             'with draws of your own, or use simulate_from="prior", which needs no fit.'
         ) from error
     posterior = _posterior_group(result)
@@ -70,7 +70,7 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
 
 
 def _picks_other_sampler(version: str) -> bool:
-    return int(version.split(".")[0]) >= 6 and importlib.util.find_spec("nutpie") is not None
+    return int(version.split(".", maxsplit=1)[0]) >= 6 and importlib.util.find_spec("nutpie") is not None
 
 
 def _posterior_group(posterior: Any) -> Any:
@@ -85,7 +85,10 @@ def _posterior_group(posterior: Any) -> Any:
 
 
 def read_posterior(
-    posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapping[str, tuple[str, ...]], coords: Mapping[str, Any]
+    posterior: Any,
+    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, tuple[str, ...]],
+    coords: Mapping[str, Any],
 ) -> Fit:
     """Read the user's own draws.
 
@@ -147,12 +150,14 @@ def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mappin
     if set(dims) <= set(variable.dims):
         variable = variable.transpose("chain", "draw", *dims)
         for dim in dims:
-            if dim in coords and dim in variable.coords and variable.sizes[dim] == len(coords[dim]):
-                if list(variable.coords[dim].values) != list(coords[dim]):
-                    raise InvalidArgumentError(
-                        f"posterior= has {name!r} with coordinates {list(variable.coords[dim].values)} of {dim!r}, the "
-                        f"model has {list(coords[dim])}. Pass draws of this model, in its order (Dataset.sel reorders)."
-                    )
+            if dim not in coords or dim not in variable.coords or variable.sizes[dim] != len(coords[dim]):
+                continue
+            values = list(variable.coords[dim].values)
+            if values != list(coords[dim]):
+                raise InvalidArgumentError(
+                    f"posterior= has {name!r} with coordinates {values} of {dim!r}, the model has {list(coords[dim])}. "
+                    "Pass draws of this model, in its order (Dataset.sel reorders)."
+                )
         return np.asarray(variable)
     return np.asarray(variable.transpose("chain", "draw", ...))
 

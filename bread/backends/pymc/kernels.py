@@ -65,6 +65,7 @@ class TemperedModel(pm.Model):
 
     _density: TemperedDensity
     _point: dict[str, Any]
+    _compiled_logp: Any
 
     @classmethod
     def view(cls, model: pm.Model, density: TemperedDensity, point: Mapping[str, Any]) -> TemperedModel:
@@ -72,7 +73,7 @@ class TemperedModel(pm.Model):
         self = cls.__new__(cls)
         self.__dict__.update({key: value for key, value in vars(model).items() if key != "_cache"})
         self._density, self._point = density, dict(point)
-        self._compiled_logp: Any = None
+        self._compiled_logp = None
         return self
 
     def logp(self, vars: Any = None, jacobian: bool = True, sum: bool = True) -> Any:
@@ -110,7 +111,8 @@ def build_steps(model: pm.Model, layout: StateLayout, density: TemperedDensity, 
     density : TemperedDensity
     kernel : None, str, type, callable or sequence
         - None: what ``pm.sample`` would assign to each variable.
-        - "nuts", "hmc": PyMC's NUTS, or HMC of path length 2 with a fixed step size, on all variables.
+        - "nuts", "hmc": PyMC's NUTS, or HMC of path length 2, on all variables. PyMC's default jitter of HMC's
+          step size is switched off here and below: one step size per temperature.
         - a step method class: it moves the variables that it can, PyMC's default assignment the others.
         - a callable ``kernel(model) -> step, or sequence of steps``, called with a tempered view of the model; it
           must pass ``model=model`` to the step methods (or build them inside ``with model``), and may name the
@@ -171,7 +173,9 @@ def _build(kernel: Any, tempered: TemperedModel) -> list[Any]:
         built = kernel(tempered)
         built = list(built) if isinstance(built, list | tuple) else [built]
         if any(not isinstance(step, BlockedStep | CompoundStep) for step in built):
-            raise UnsupportedKernelError(f"The kernel callable must return step methods but returned {built!r}. {ALLOWED}")
+            raise UnsupportedKernelError(
+                f"The kernel callable must return step methods but returned {built!r}. {ALLOWED}"
+            )
         return built
     raise UnsupportedKernelError(f"kernel has the value {kernel!r}. {ALLOWED}")
 
@@ -227,11 +231,7 @@ def _assign_default(tempered: TemperedModel, free: Sequence[Variable]) -> list[A
 
 
 def _flatten(steps: Sequence[Any]) -> list[Any]:
-    return [
-        leaf
-        for step in steps
-        for leaf in (_flatten(step.methods) if isinstance(step, CompoundStep) else [step])
-    ]
+    return [leaf for step in steps for leaf in (_flatten(step.methods) if isinstance(step, CompoundStep) else [step])]
 
 
 def _refuse_class(kind: type) -> None:
@@ -308,7 +308,7 @@ def _wrap(step: Any, density: TemperedDensity) -> FrozenStep:
     if isinstance(step, pm.NUTS | pm.HamiltonianMC):
         belongs = isinstance(step._logp_dlogp_func, TemperedGradient)
     else:
-        function = step.fs[0].f if hasattr(step, "fs") else getattr(step, "delta_logp", getattr(step, "logp", None))
+        function = step.fs[0].f if hasattr(step, "fs") else _compiled_density(step)
         belongs = density.controls.beta_variable in function.get_shared()
     if not belongs:
         raise UnsupportedKernelError(
@@ -317,6 +317,10 @@ def _wrap(step: Any, density: TemperedDensity) -> FrozenStep:
             f"pm.{type(step).__name__}(..., model=model)."
         )
     return WRAPPERS[type(step)](step)
+
+
+def _compiled_density(step: Any) -> Any:
+    return step.logp if isinstance(step, pm.Slice) else step.delta_logp
 
 
 def kernel_name(steps: Sequence[FrozenStep]) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pymc as pm
+import pytensor
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, OpenOptions, Simulations
 from bread.backends.pymc import fitting, reading
+from bread.backends.pymc.periodic import PeriodicPosterior, read_periodic
+from bread.backends.pymc.posterior import Engine, PyMCPosterior, compile_engine
 from bread.backends.pymc.refusals import refuse_unsupported
 from bread.backends.pymc.simulation import Simulator, build_simulator
 from bread.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from bread.backends.pymc.posterior import Engine, PyMCPosterior
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class PyMCModel:
     simulator : Simulator
     engine : Engine
         Tempered density and step methods.
+    periodic : ndarray of bool, shape (dim,)
+        Coordinates that are angles.
     user_model : pymc.Model or None
         The user's object; only read. None in a pickled copy.
     """
@@ -39,6 +42,7 @@ class PyMCModel:
     info: ModelInfo
     simulator: Simulator
     engine: Engine
+    periodic: NDArray[np.bool_]
     user_model: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,7 +100,7 @@ class PyMCModel:
                 f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this model."
             )
         values = self.constrain(fitting.centre(states, self.info.discrete)[None])
-        return {name: values[name][0] for name in names}
+        return {name: np.array(values[name][0]) for name in names}
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""
@@ -110,11 +114,11 @@ class PyMCModel:
         InvalidArgumentError
             For a missing or unknown variable, or another shape.
         """
-        from bread.backends.pymc.posterior import PyMCPosterior
-
         expected = self.simulator.observed
         if set(data) != set(expected):
-            raise InvalidArgumentError(f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}.")
+            raise InvalidArgumentError(
+                f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
+            )
         arrays = {}
         for name, (shape, dtype) in expected.items():
             arrays[name] = np.array(data[name], dtype=dtype)
@@ -122,6 +126,8 @@ class PyMCModel:
                 raise InvalidArgumentError(
                     f"data[{name!r}] must be of shape {shape}, like the real data; got {arrays[name].shape}."
                 )
+        if np.any(self.periodic):
+            return PeriodicPosterior(self.engine, self.simulator, arrays, self.periodic)
         return PyMCPosterior(engine=self.engine, simulator=self.simulator, data=arrays)
 
 
@@ -137,11 +143,6 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     InvalidArgumentError
         For an option that has no such value.
     """
-    import pymc as pm
-    import pytensor
-
-    from bread.backends.pymc.posterior import compile_engine
-
     if options.engine not in (None, "pymc"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
     point = refuse_unsupported(model, options.kernel)
@@ -165,4 +166,4 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
         notes=tuple(notes),
     )
     engine = compile_engine(model, layout, options.kernel)
-    return PyMCModel(replace(info, kernel=engine.name), simulator, engine, model)
+    return PyMCModel(replace(info, kernel=engine.name), simulator, engine, read_periodic(model, layout), model)

@@ -18,7 +18,6 @@ from bread.backends.pymc.layout import StateLayout
 from bread.errors import InvalidArgumentError
 
 
-
 def read_layout(model: Any, point: dict[str, NDArray[Any]]) -> StateLayout:
     """Return the layout of the state vector; ``point`` is any point of the model in unconstrained coordinates."""
     values = [model.rvs_to_values[variable] for variable in model.free_RVs]
@@ -168,9 +167,7 @@ def read_info(
         variable.name: dimensions(model, variable.name, variable.type.ndim)
         for variable in (*model.free_RVs, *deterministics)
     }
-    observed = {
-        variable.name: dimensions(model, variable.name, variable.type.ndim) for variable in model.observed_RVs
-    }
+    observed = {variable.name: dimensions(model, variable.name, variable.type.ndim) for variable in model.observed_RVs}
     constant_data = read_constant_data(model)
     all_dims = [*parameters.values(), *observed.values(), *(dims for dims, _ in constant_data.values())]
     return ModelInfo(

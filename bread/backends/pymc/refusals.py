@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
-from bread.backends.pymc.compiling import detach, interpreted, is_generator
+from bread.backends.pymc.compiling import detach, first_line, interpreted, is_generator
 from bread.backends.pymc.reading import evaluate, read_initial_point
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
@@ -119,7 +119,7 @@ def _refuse_operations(model: Any, variable: Any) -> None:
                 "Pass all data and leave total_size out."
             )
         if isinstance(op, PartialObservedRV):
-            raise UnsupportedModelError(_imputed_message(variable.name))
+            raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
         if isinstance(op, CustomDistRV) and _lacks_random(op):
             raise UnsupportedModelError(
                 f"Variable {name} is or depends on a pm.CustomDist (DensityDist) without random=: it cannot be "
@@ -244,7 +244,9 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
     try:
         point = read_initial_point(model)
     except Exception as error:
-        raise UnsupportedModelError(f"The initial point of the model cannot be computed: {error}") from error
+        raise UnsupportedModelError(
+            f"The initial point of the model cannot be computed: {first_line(error)}."
+        ) from error
     variables = list(model.basic_RVs)
     with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -253,7 +255,7 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
             values = _evaluate_terms(model, terms, point)
         except Exception as error:
             raise UnsupportedModelError(
-                f"The log density raises an exception at the model's initial point: {type(error).__name__}: {error}. "
+                f"The log density raises an exception at the model's initial point: {first_line(error)}. "
                 "model.debug() shows where; correct the model or pass initval=."
             ) from error
     wrong = [f"{v.name} = {x}" for v, x in zip(variables, values, strict=True) if not np.isfinite(x)]
@@ -268,15 +270,22 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
 def _log_density_terms(model: Any, variables: list[Any]) -> list[Any]:
     try:
         return [term.sum() for term in model.logp(vars=variables, sum=False)]
-    except Exception as first:
-        for variable in variables:
-            try:
-                model.logp(vars=[variable], sum=False)
-            except Exception as error:
-                raise UnsupportedModelError(
-                    f"PyMC cannot derive the log density of {variable.name!r}: {error}"
-                ) from error
-        raise UnsupportedModelError(f"PyMC cannot derive the log density of the model: {first}") from first
+    except Exception as error:
+        names = ", ".join(repr(variable.name) for variable in variables if not _has_log_density(variable))
+        raise UnsupportedModelError(
+            f"PyMC cannot derive the log density of {names or 'the model'}: {first_line(error)}. "
+            "Give it a density (logp=), or write it with distributions that have one."
+        ) from error
+
+
+def _has_log_density(variable: Any) -> bool:
+    import pymc as pm
+
+    try:
+        pm.logp(variable, variable.type())
+    except Exception:
+        return False
+    return True
 
 
 def _evaluate_terms(model: Any, terms: list[Any], point: dict[str, NDArray[Any]]) -> list[float]:

@@ -12,7 +12,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Simulations
-from bread.backends.pymc.compiling import interpret_function, detach, replace
+from bread.backends.pymc.compiling import detach, first_line, interpret_function, replace
 from bread.backends.pymc.layout import StateLayout
 from bread.backends.pymc.reading import check_fixed_names, read_parents
 from bread.backends.pymc.restricted import (
@@ -25,27 +25,11 @@ from bread.backends.pymc.restricted import (
     rejection_note,
     sorting_note,
 )
+from bread.backends.pymc.streams import Part, child_seeds, generators
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 MAXIMUM_ATTEMPTS = 100_000
 Values = dict[str, NDArray[Any]]
-
-
-def child_seeds(seed: SeedSequence, n: int) -> list[SeedSequence]:
-    """Return ``seed.spawn(n)`` of a fresh copy of ``seed``, which itself stays as it is."""
-    return [
-        SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index), pool_size=seed.pool_size) for index in range(n)
-    ]
-
-
-def _generators(seed: SeedSequence, part: int, attempt: int, n: int) -> list[np.random.Generator]:
-    """Return fresh generators, apart from every stream that spawning from ``seed`` gives."""
-    return [
-        np.random.Generator(
-            np.random.PCG64(SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, part, attempt, index)))
-        )
-        for index in range(n)
-    ]
 
 
 @dataclass(frozen=True)
@@ -59,9 +43,7 @@ class PriorGraph:
     def compile(self, names: Sequence[str], fixed: frozenset[str]) -> Callable[..., list[Any]]:
         """Compile draws and values as a function of the fixed variables (in order) and the generators."""
         outputs = [*self.draws, *self.values]
-        inputs = {
-            draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed
-        }
+        inputs = {draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed}
         return interpret_function([*inputs.values(), *self.generators], replace(outputs, inputs))
 
 
@@ -230,13 +212,18 @@ class Simulator:
         self, seed: SeedSequence, attempt: int, held: Values, function: Callable[..., list[Any]]
     ) -> tuple[Values, FloatArray] | None:
         """Return one joint draw of the free variables and its state; None if a transform cannot represent it."""
-        generators = _generators(seed, 0, attempt, len(self._prior_graph.generators))
+        streams = generators(seed, Part.PARAMETERS, attempt, len(self._prior_graph.generators))
         try:
             with np.errstate(all="ignore"):
-                outputs = function(*held.values(), *generators)
+                outputs = function(*held.values(), *streams)
         except Exception as error:
+            if held:
+                raise InvalidArgumentError(
+                    f"Drawing the other parameters given fixed = {held} fails: {first_line(error)}. "
+                    "Pass values inside the support of each parameter."
+                ) from error
             raise UnsupportedModelError(
-                f"Drawing parameters from the prior fails: {type(error).__name__}: {error}. "
+                f"Drawing parameters from the prior fails: {first_line(error)}. "
                 "Check the priors with pm.sample_prior_predictive, and tighten those that reach extreme values."
             ) from error
         n = len(self.names)
@@ -244,18 +231,21 @@ class Simulator:
         finite = dict(zip(self.names, (np.all(np.isfinite(value)) for value in outputs[n:]), strict=True))
         for name, is_finite in finite.items():
             if not is_finite and name not in self.restrictions.tested:
-                raise UnsupportedModelError(self._not_finite(name, values[name], name in held))
+                raise self._not_finite(name, values[name], name in held)
         if not all(finite.values()):
-            return self._outside(finite, values, held)
+            self._refuse_outside(finite, values, held)
+            return None
         state = self._flatten(outputs[n:])
         if self.restrictions.tested:
             mapped = self._constrain_one(state)
             inside = {name: is_represented(values[name], mapped[name]) for name in self.restrictions.tested}
             if not all(inside.values()):
-                return self._outside(inside, values, held)
+                self._refuse_outside(inside, values, held)
+                return None
         return values, state
 
-    def _outside(self, inside: Mapping[str, Any], values: Values, held: Values) -> None:
+    @staticmethod
+    def _refuse_outside(inside: Mapping[str, Any], values: Values, held: Values) -> None:
         for name in held:
             if not inside.get(name, True):
                 raise InvalidArgumentError(
@@ -263,24 +253,24 @@ class Simulator:
                 )
 
     @staticmethod
-    def _not_finite(name: str, value: NDArray[Any], is_fixed: bool) -> str:
+    def _not_finite(name: str, value: NDArray[Any], is_fixed: bool) -> Exception:
         if is_fixed:
-            return f"The fixed value of {name!r}, {value}, is not inside its support."
-        return (
+            return InvalidArgumentError(f"fixed[{name!r}] = {value} is not inside the support of {name!r}.")
+        return UnsupportedModelError(
             f"A draw of {name!r} from its prior has no finite unconstrained value ({value}): the prior puts mass where "
             "floating-point numbers end (such as Gamma(0.001, 0.001) near 0), or the transform restricts the support. "
             "Use a prior that can be drawn from."
         )
 
     def _draw_observed(self, values: Values, seed: SeedSequence) -> Values:
-        generators = _generators(seed, 1, 0, self._n_data_generators)
+        streams = generators(seed, Part.DATA, 0, self._n_data_generators)
         try:
             with np.errstate(all="ignore"):
-                outputs = self._draw_data(*values.values(), *generators)
+                outputs = self._draw_data(*values.values(), *streams)
         except Exception as error:
             raise UnsupportedModelError(
-                f"Simulating {', '.join(map(repr, self.observed))} given parameters fails: {type(error).__name__}: "
-                f'{error}. Tighten the priors that make the data extreme, or use simulate_from="fitted".'
+                f"Simulating {', '.join(map(repr, self.observed))} given parameters fails: {first_line(error)}. "
+                'Tighten the priors that make the data extreme, or use simulate_from="fitted".'
             ) from error
         draw: Values = {}
         for (name, (shape, _)), value in zip(self.observed.items(), outputs, strict=True):

@@ -49,7 +49,7 @@ class FrozenStep:
         Keys of `settings`; all values are positive.
     """
 
-    setting_names: ClassVar[tuple[str, ...]] = ()
+    setting_names: tuple[str, ...] = ()
 
     def __init__(self, step: Any) -> None:
         self.step = step
@@ -82,8 +82,9 @@ class FrozenStep:
         self.reverse = reverse
 
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
-        """Begin PyMC's own adaptation for ``n_steps``, warm-started from ``previous``."""
+        """Begin PyMC's own adaptation for ``n_steps`` of the forward kernel, warm-started from ``previous``."""
         self.step.tune = True
+        self.reverse = False
 
     def settings(self) -> Settings:
         """Return the present settings, positive."""
@@ -95,24 +96,32 @@ class FrozenStep:
         return point, False
 
 
+class _NoModel:
+    """Stands for the model that PyMC asks for details when a trajectory starts at a density that is not finite."""
+
+    def point_logps(self) -> dict[str, float]:
+        """Return no details."""
+        return {}
+
+
 class GradientStep(FrozenStep):
     """NUTS or HMC: step size, and the inverse of a diagonal metric (one value per coordinate of the step).
 
     A metric that the user fixed (``scaling=`` or a constant ``potential=``) is kept and is no setting.
     """
 
-    setting_names = ("step_size", "inverse_metric")
+    setting_names: tuple[str, ...] = ("step_size", "inverse_metric")
 
     def __init__(self, step: Any) -> None:
         super().__init__(step)
-        step._model = None
+        step._model = _NoModel()
         self.gradient: TemperedGradient = step._logp_dlogp_func
         initial = step.step_adapt
         self._initial_step = float(initial._initial_step)
         self._dual_averaging = (initial._target, initial._gamma, initial._k, initial._t0)
         self.adapts_metric = isinstance(step.potential, QuadPotentialDiagAdapt)
         if not self.adapts_metric:
-            self.setting_names = ("step_size",)  # type: ignore[misc]
+            self.setting_names = ("step_size",)
         self._size = self.gradient.size
         self.freeze()
 
@@ -207,7 +216,7 @@ class _CountedStep(FrozenStep):
 class MetropolisStep(_CountedStep):
     """Random-walk Metropolis with a symmetric proposal: one scaling per coordinate that it updates alone."""
 
-    setting_names = ("scaling",)
+    setting_names: tuple[str, ...] = ("scaling",)
     attribute = "delta_logp"
     densities_per_call = 2
 
@@ -244,7 +253,7 @@ class MetropolisStep(_CountedStep):
 class SliceStep(_CountedStep):
     """Slice sampling, coordinate after coordinate in order; in reverse the coordinates are swept backwards."""
 
-    setting_names = ("slice_width",)
+    setting_names: tuple[str, ...] = ("slice_width",)
     attribute = "logp"
 
     def __init__(self, step: Any) -> None:
@@ -260,7 +269,6 @@ class SliceStep(_CountedStep):
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
         """Begin PyMC's tuning: the mean width of the slices."""
         super().start_adapting(point, n_steps, previous)
-        self.reverse = False
         self.step.n_tunes = 0.0
         self.step.w = self._initial_width.copy() if previous is None else np.array(previous["slice_width"])
 

@@ -78,9 +78,7 @@ class BetaBinomial(ReferenceModel):
     def log_prior(self, states: FloatArray) -> FloatArray:
         """Return alpha log p + beta log(1 - p) - log B: the Beta density times the Jacobian p (1 - p)."""
         odds = np.ascontiguousarray(states[..., 0])
-        return np.asarray(
-            self.alpha * log_expit(odds) + self.beta * log_expit(-odds) - betaln(self.alpha, self.beta)
-        )
+        return np.asarray(self.alpha * log_expit(odds) + self.beta * log_expit(-odds) - betaln(self.alpha, self.beta))
 
     def log_likelihood(self, states: FloatArray, statistics: Statistics) -> FloatArray:
         """Return the sum of the binomial log probabilities."""

@@ -71,9 +71,7 @@ class TargetDensity:
         values = np.full(states.shape if is_gradient else states.shape[:-1], np.nan)
         for index in np.ndindex(states.shape[:-1]):
             row = slice(index[-1], index[-1] + 1)
-            statistics = {
-                name: value[row] if len(value) > 1 else value for name, value in self.statistics.items()
-            }
+            statistics = {name: value[row] if len(value) > 1 else value for name, value in self.statistics.items()}
             try:
                 values[index] = function(states[index][None, :], statistics)[0]
             except Exception:  # this state is the one that raises

@@ -17,6 +17,7 @@ from bread.backends.reference.hmc import HMCKernel
 from bread.backends.reference.kernels import AutoregressiveKernel, CompoundKernel, GibbsLabelKernel, ReferenceKernel
 from bread.backends.reference.location import (
     LocationModel,
+    normal_log_density,
     sample_log_evidence,
     sample_log_likelihood,
     tempered_normal,
@@ -24,7 +25,10 @@ from bread.backends.reference.location import (
 
 
 class TwoComponentModel(LocationModel):
-    """label ~ Bernoulli(probability); y_i ~ N(location + shifts[label], noise_sds[label]^2), one label for all y."""
+    """Two components: label ~ Bernoulli(probability), y_i ~ N(location + shifts[label], noise_sds[label]^2).
+
+    One label for all observations.
+    """
 
     probability: float
     shifts: tuple[float, float]
@@ -36,10 +40,8 @@ class TwoComponentModel(LocationModel):
         return float(np.log1p(-self.probability)), float(np.log(self.probability))
 
     def component_log_likelihood(self, label: int, location: FloatArray, statistics: Statistics) -> FloatArray:
-        """Return the log likelihood given the label."""
-        return sample_log_likelihood(
-            location + self.shifts[label], statistics, len(self.y), self.noise_sds[label]
-        )
+        """Return the log likelihood given the label, of a location without the shift."""
+        return sample_log_likelihood(location + self.shifts[label], statistics, len(self.y), self.noise_sds[label])
 
     def component_log_evidence(self, statistics: Statistics) -> FloatArray:
         """Return log prior probability + log evidence of each label, shape (2, rows)."""
@@ -60,7 +62,7 @@ class TwoComponentModel(LocationModel):
     def component_normal(
         self, label: int, beta: float | FloatArray, statistics: Statistics
     ) -> tuple[FloatArray, FloatArray]:
-        """Return mean and sd of the location given the label at ``beta``."""
+        """Return mean and sd of the location without the shift, given the label, at ``beta``."""
         return tempered_normal(
             beta,
             statistics["mean"] - self.shifts[label],
@@ -77,7 +79,7 @@ class TwoComponentModel(LocationModel):
     def draw_labelled_posterior(
         self, statistics: Statistics, n: int, generator: Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Draw labels and locations from the exact posterior, each (n,)."""
+        """Draw labels, and locations without the shift, from the exact posterior, each (n,)."""
         zero, one = self.component_log_evidence(statistics)
         labels = (generator.random(n) < expit(one - zero)).astype(float)
         normals = generator.standard_normal(n)
@@ -87,15 +89,13 @@ class TwoComponentModel(LocationModel):
             locations = np.where(labels == label, mean + sd * normals, locations)
         return labels, locations
 
-    def draw_observations(self, label: int, location: float, generator: Generator) -> dict[str, NDArray[Any]]:
-        """Draw y given label and location."""
-        noise = self.noise_sds[label] * generator.standard_normal(len(self.y))
-        return {"y": location + self.shifts[label] + noise}
-
 
 @dataclass(frozen=True, eq=False)
 class LabelMixture(TwoComponentModel):
     """Two components with the label as a discrete coordinate; exact evidence by enumeration.
+
+    label ~ Bernoulli(probability), location ~ N(prior_mean + shifts[label], prior_sd^2), y_i ~ N(location,
+    noise_sds[label]^2). The location includes the shift here, so that it depends on the label in the prior too.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class LabelMixture(TwoComponentModel):
     probability : float
         Prior probability of label 1.
     shifts : tuple of two floats
-        What label 0 and label 1 add to the location.
+        What label 0 and label 1 add to the prior mean of the location.
     noise_sds : tuple of two floats
         Noise of either component.
     prior_mean, prior_sd : float
@@ -136,15 +136,15 @@ class LabelMixture(TwoComponentModel):
 
     def log_prior(self, states: FloatArray) -> FloatArray:
         """Return log prior of the label + log prior of the location."""
+        is_one = states[..., 0] == 1.0
+        centre = self.prior_mean + np.where(is_one, self.shifts[1], self.shifts[0])
         zero, one = self.log_weights
-        return np.asarray(np.where(states[..., 0] == 1.0, one, zero) + super().log_prior(states))
+        return np.where(is_one, one, zero) + normal_log_density(states[..., 1], centre, self.prior_sd)
 
     def log_likelihood(self, states: FloatArray, statistics: Statistics) -> FloatArray:
         """Return the log likelihood of the component that the label names."""
-        location = states[..., 1]
-        zero = self.component_log_likelihood(0, location, statistics)
-        one = self.component_log_likelihood(1, location, statistics)
-        return np.asarray(np.where(states[..., 0] == 1.0, one, zero))
+        zero, one = (sample_log_likelihood(states[..., 1], statistics, len(self.y), sd) for sd in self.noise_sds)
+        return np.where(states[..., 0] == 1.0, one, zero)
 
     def gradient_log_density(self, beta: float, states: FloatArray, statistics: Statistics) -> FloatArray:
         """Return the gradient for the location, zero for the label."""
@@ -153,33 +153,35 @@ class LabelMixture(TwoComponentModel):
         precision = len(self.y) / np.where(is_one, self.noise_sds[1], self.noise_sds[0]) ** 2
         location = states[..., 1]
         gradient = np.zeros_like(states)
-        gradient[..., 1] = (self.prior_mean - location) / self.prior_sd**2
-        gradient[..., 1] += beta * precision * (statistics["mean"] - shift - location)
+        gradient[..., 1] = (self.prior_mean + shift - location) / self.prior_sd**2
+        gradient[..., 1] += beta * precision * (statistics["mean"] - location)
         return gradient
 
     def label_log_odds(self, beta: float, states: FloatArray, statistics: Statistics) -> FloatArray:
         """Return the log odds of label 1 given the location at ``beta``."""
-        location = states[..., 1]
-        ratio = self.component_log_likelihood(1, location, statistics)
-        ratio = ratio - self.component_log_likelihood(0, location, statistics)
-        return np.asarray(self.log_weights[1] - self.log_weights[0] + beta * ratio)
+        zero, one = states.copy(), states.copy()
+        zero[..., 0], one[..., 0] = 0.0, 1.0
+        likelihood = self.log_likelihood(one, statistics) - self.log_likelihood(zero, statistics)
+        return np.asarray(self.log_prior(one) - self.log_prior(zero) + beta * likelihood)
 
     def gaussian_targets(self, betas: FloatArray, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
         """Return mean (n_betas, 2, rows, 1) and sd (n_betas, 2, 1, 1) of the location given the label."""
         column = np.asarray(betas, dtype=float)[:, None]
         moments = [self.component_normal(label, column, statistics) for label in (0, 1)]
-        mean = np.stack([moment[0] for moment in moments], axis=1)
+        mean = np.stack([moment[0] + shift for moment, shift in zip(moments, self.shifts, strict=True)], axis=1)
         sd = np.stack([moment[1] for moment in moments], axis=1)
         return mean[..., None], sd[..., None]
 
     def draw_state(self, generator: Generator, fixed: Mapping[str, NDArray[Any]]) -> FloatArray:
         """Draw the label and the location from their priors."""
         label = float(fixed["label"]) if "label" in fixed else float(generator.random() < self.probability)
-        return np.concatenate([[label], super().draw_state(generator, fixed)])
+        drawn = self.prior_mean + self.shifts[int(label)] + self.prior_sd * generator.standard_normal()
+        return np.array([label, fixed.get("location", drawn)], dtype=float)
 
     def draw_data(self, parameters: Mapping[str, NDArray[Any]], generator: Generator) -> dict[str, NDArray[Any]]:
         """Draw y given label and location."""
-        return self.draw_observations(int(parameters["label"]), float(parameters["location"]), generator)
+        noise = self.noise_sds[int(parameters["label"])] * generator.standard_normal(len(self.y))
+        return {"y": parameters["location"] + noise}
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Return the label (whole numbers) and the location."""
@@ -192,7 +194,8 @@ class LabelMixture(TwoComponentModel):
 
     def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
         """Draw label and location from the exact posterior."""
-        return np.stack(self.draw_labelled_posterior(statistics, n, generator), axis=1)
+        label, location = self.draw_labelled_posterior(statistics, n, generator)
+        return np.stack([label, location + np.where(label == 1.0, self.shifts[1], self.shifts[0])], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +249,8 @@ class MarginalMixture(TwoComponentModel):
     def draw_data(self, parameters: Mapping[str, NDArray[Any]], generator: Generator) -> dict[str, NDArray[Any]]:
         """Draw the label, then y."""
         label = int(generator.random() < self.probability)
-        return self.draw_observations(label, float(parameters["location"]), generator)
+        noise = self.noise_sds[label] * generator.standard_normal(len(self.y))
+        return {"y": parameters["location"] + self.shifts[label] + noise}
 
     def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
         """Draw the location from the exact posterior."""

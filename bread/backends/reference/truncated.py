@@ -79,9 +79,7 @@ class AbsoluteMean(LocationModel):
         """Return, for the plus and the minus side, log mass, and mean and sd of the uncut distance."""
         n, sides = len(self.y), []
         for sign in (1.0, -1.0):
-            mean, sd = tempered_normal(
-                1.0, statistics["mean"], n, self.noise_sd, sign * self.prior_mean, self.prior_sd
-            )
+            mean, sd = tempered_normal(1.0, statistics["mean"], n, self.noise_sd, sign * self.prior_mean, self.prior_sd)
             evidence = sample_log_evidence(statistics, n, self.noise_sd, sign * self.prior_mean, self.prior_sd)
             sides.append((np.asarray(evidence + log_ndtr(mean / sd)), mean, sd))
         return sides
