@@ -152,6 +152,14 @@ def ordered_different() -> pm.Model:
 
 
 @register
+def ordered_positive() -> pm.Model:
+    with pm.Model() as model:
+        rate = pm.Exponential("rate", 1, shape=2, transform=transforms.ordered, initval=[0.5, 1.0])
+        pm.Exponential("y", rate, observed=[1.0, 0.5])
+    return model
+
+
+@register
 def zero_sum() -> pm.Model:
     with pm.Model(coords={"group": list("abcd")}) as model:
         effect = pm.ZeroSumNormal("effect", sigma=1.5, dims="group")

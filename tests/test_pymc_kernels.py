@@ -296,7 +296,7 @@ def test_models_that_cannot_be_cloned_and_open_contexts():
         for kernel in (None, pm.Slice, pm.Metropolis):
             engine = compile_engine(model, layout, kernel)
             moved = transitions(engine, np.zeros((5, 2)), beta=BETA, reverse=True, seed=1)
-            assert np.all(moved != 0)
+            assert np.all(np.any(moved != 0, axis=0))
     assert set(model.named_vars) == {"a", "inner::b", "inner::y"}
 
 

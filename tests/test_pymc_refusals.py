@@ -247,9 +247,22 @@ def narrowed_interval() -> None:
     pm.Uniform("u", 0, 2, transform=Interval(0, 1), default_transform=None, initval=0.5)
 
 
+def intrinsic_prior() -> None:
+    pm.ICAR("spatial", W=np.array([[0, 1], [1, 0]]))
+
+
+def random_of_wrong_shape() -> None:
+    def random(mu, rng=None, size=None):
+        return rng.normal(mu, size=(5,))
+
+    pm.CustomDist("z", 0.0, logp=lambda value, mu: -((value - mu) ** 2), random=random, observed=np.ones(3))
+
+
 @pytest.mark.parametrize(
     ("define", "fragments"),
     [
+        (intrinsic_prior, ("'spatial'", "NotImplementedError", "can draw")),
+        (random_of_wrong_shape, ("'z'", "(5,)", "(3,)")),
         (hopeless_order, ("'cut'", "0 of 4000 draws", "same prior")),
         (foreign_simplex, ("'share'", "0 of 4000 draws")),
         (underflowing_prior, ("'precision'", "no finite unconstrained value", "can be drawn from")),
@@ -257,7 +270,7 @@ def narrowed_interval() -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_priors_that_cannot_be_drawn_from_are_refused(define: Callable[[], None], fragments: tuple[str, ...]) -> None:
+def test_what_cannot_be_drawn_is_refused(define: Callable[[], None], fragments: tuple[str, ...]) -> None:
     with pm.Model() as model:
         define()
         pm.Normal("y", pm.Normal("mu"), 1, observed=1.0)

@@ -231,3 +231,15 @@ def test_data_that_cannot_be_drawn_are_an_error_that_says_so() -> None:
     assert np.all(np.isfinite(simulator.draw_states(child_seeds(SeedSequence(1), 50))))
     with pytest.raises(UnsupportedModelError, match=r"'y'.*simulate_from=.fitted"):
         simulator.simulate(50, fixed=None, seed=SeedSequence(1))
+
+
+def test_numbers_of_trials_may_be_stored_as_floats() -> None:
+    with pm.Model() as model:
+        trials = pm.Data("trials", np.array([10.0, 20.0]))
+        p = pm.Beta("p", 1, 1)
+        pm.Binomial("y", n=trials, p=p, observed=[3, 9])
+        pm.BetaBinomial("z", n=trials, alpha=1 + p, beta=1, observed=[3, 9])
+    draws = simulator_of(model).simulate(50, fixed=None, seed=SeedSequence(25))
+    for name in ("y", "z"):
+        assert np.all((draws.data[name] >= 0) & (draws.data[name] <= [10, 20]))
+        assert draws.data[name].max() > 10

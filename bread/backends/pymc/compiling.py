@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytensor
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs, io_toposort
+from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, MultinomialRV
 from pytensor.tensor.random.type import RandomGeneratorType
 
 
@@ -51,6 +53,7 @@ def interpreted() -> Iterator[None]:
     Cholesky factor this cuts the time to the first draw from 8-14 s to 0.3 s, at two or three times the cost of a
     later draw (0.2-2 ms).
     """
+    import_module("pytensor.link.c.cvm")  # first imported without a compiler, it would stay switched off
     with pytensor.config.change_flags(cxx=""):
         yield
 
@@ -63,6 +66,7 @@ def interpret_function(inputs: Sequence[Any], outputs: Sequence[Any]) -> Callabl
     """
     arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
     mode = Mode("vm", "fast_run").excluding("fusion")
+    outputs = _with_whole_counts(outputs)
     with interpreted():
         function: Callable[..., list[Any]] = pytensor.function(
             arguments, list(outputs), mode=mode, on_unused_input="ignore"
@@ -132,6 +136,24 @@ def replace(outputs: Sequence[Any], replacements: Mapping[Any, Any]) -> list[Any
         if any(one is not other for one, other in zip(inputs, node.inputs, strict=True)):
             for variable, copy in zip(node.outputs, node.clone_with_new_inputs(inputs).outputs, strict=True):
                 new.setdefault(variable, copy)
+    return [new.get(variable, variable) for variable in outputs]
+
+
+def _with_whole_counts(outputs: Sequence[Any]) -> list[Any]:
+    """Cast numbers of trials to integers: NumPy's generators refuse floats, as which ``pm.Data`` stores a number."""
+    new: dict[Any, Any] = {}
+    for node in io_toposort([], list(outputs)):
+        inputs = [new.get(variable, variable) for variable in node.inputs]
+        if isinstance(node.op, BinomialRV | BetaBinomialRV | MultinomialRV) and inputs[2].type.dtype.startswith(
+            "float"
+        ):
+            inputs[2] = inputs[2].astype("int64")  # the inputs are: generator, size, number of trials, ...
+            copies = node.op.make_node(*inputs).outputs
+        elif any(one is not other for one, other in zip(inputs, node.inputs, strict=True)):
+            copies = node.clone_with_new_inputs(inputs).outputs
+        else:
+            continue
+        new.update(zip(node.outputs, copies, strict=True))
     return [new.get(variable, variable) for variable in outputs]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -145,6 +146,12 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     """
     if options.engine not in (None, "pymc"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what PyMC has to say of the model it said when the model was built
+        return _open(model, options)
+
+
+def _open(model: Any, options: OpenOptions) -> PyMCModel:
     point = refuse_unsupported(model, options.kernel)
     layout = reading.read_layout(model, point)
     names = options.hyperparameters

@@ -150,8 +150,8 @@ class PyMCPosterior:
     def _require_settings(self, kernel: Kernel) -> None:
         if set(kernel.settings) != set(self.engine.setting_names):
             raise InvalidArgumentError(
-                f"The kernel must have the settings of {self.engine.name}, {sorted(self.engine.setting_names)}, but has "
-                f"{sorted(kernel.settings)}. Adapt it on this model with the same kernel=."
+                f"The kernel must have the settings of {self.engine.name}, {sorted(self.engine.setting_names)}, but "
+                f"has {sorted(kernel.settings)}. Adapt it on this model with the same kernel=."
             )
 
     def anneal(

@@ -41,13 +41,14 @@ class Restrictions:
 
 def read_restrictions(model: Any) -> Restrictions:
     """Find the transforms that PyMC would not have chosen by itself."""
-    from pymc.distributions.transforms import _default_transform
+    from pymc.distributions.transforms import Chain, _default_transform
 
     tested: list[str] = []
     ascending: dict[str, bool] = {}
     for variable in model.free_RVs:
         transform = model.rvs_to_transforms[variable]
-        if transform is None or type(transform) is type(_default_transform(variable.owner.op, variable)):
+        default = _default_transform(variable.owner.op, variable)
+        if transform is None or (type(transform) is type(default) and not isinstance(transform, Chain)):
             continue
         tested.append(variable.name)
         direction = _sorting_direction(transform)
@@ -117,5 +118,5 @@ def rejection_note(names: tuple[str, ...], accepted: int, attempts: int) -> str:
         f"The transform of {listed} restricts the support; draws outside are rejected with the whole joint draw "
         f"(acceptance {rate:.3g}). The log evidence refers to the normalised prior; PyMC's own density leaves out "
         f"-log(acceptance) = {-np.log(rate):.3f} +- {error:.3f} nats (add it to a log evidence computed from that "
-        "density). Parameters that the restricted variable depends on have a marginal prior that this changes."
+        "density). If its prior depends on other parameters, their marginal prior changes too."
     )

@@ -1,8 +1,9 @@
-"""Exact joint draws of parameters and data from a PyMC model, one seed a draw."""
+"""Exact joint draws of parameters and data from a PyMC model: the prior here, the data in `data_simulation`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Simulations
 from bread.backends.pymc.compiling import detach, first_line, interpret_function, replace
+from bread.backends.pymc.data_simulation import DataSimulator, ExtremeDataError, build_data_simulator
 from bread.backends.pymc.layout import StateLayout
 from bread.backends.pymc.reading import check_fixed_names, read_parents
 from bread.backends.pymc.restricted import (
@@ -58,8 +60,6 @@ class Simulator:
         Shapes of the free variables in the model's own coordinates.
     derived : tuple of str
         Deterministics.
-    observed : dict of str to (shape, dtype)
-        Observed variables as the model has them.
     parents : dict of str to set of str
         Free variables that the prior of each free variable depends on.
     restrictions : Restrictions
@@ -68,14 +68,17 @@ class Simulator:
     layout: StateLayout
     shapes: dict[str, tuple[int, ...]]
     derived: tuple[str, ...]
-    observed: dict[str, tuple[tuple[int, ...], str]]
     parents: dict[str, set[str]]
     restrictions: Restrictions
     _prior_graph: PriorGraph
-    _draw_data: Callable[..., list[Any]]
-    _n_data_generators: int
+    _data: DataSimulator
     _constrain: Callable[..., list[Any]]
     _draw_prior: dict[frozenset[str], Callable[..., list[Any]]] = field(default_factory=dict)
+
+    @property
+    def observed(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shape and dtype of each observed variable, as the model has it."""
+        return self._data.observed
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,7 +103,7 @@ class Simulator:
             values, states[index], derived, attempts = self._draw_parameters(child, held)
             n_attempts += attempts
             constrained.append(values | derived)
-            data.append(self._draw_observed(values, child))
+            data.append(self._data.draw(values, child))
         return Simulations(
             states=states,
             parameters=self._stack(constrained, states),
@@ -152,8 +155,12 @@ class Simulator:
         accepted = attempts = 0
         seed = SeedSequence(0)
         while accepted < PILOT_DRAWS and attempts < PILOT_ATTEMPTS:
-            accepted += self._attempt(seed, attempts, {}, self._prior_function(frozenset())) is not None
+            drawn = self._attempt(seed, attempts, {}, self._prior_function(frozenset()))
             attempts += 1
+            if drawn is not None:
+                accepted += 1
+                with suppress(ExtremeDataError):
+                    self._data.draw(drawn[0], child_seeds(seed, attempts)[-1])
         if accepted < MINIMUM_ACCEPTANCE * attempts:
             raise UnsupportedModelError(
                 f"The transform of {', '.join(map(repr, names))} restricts the support to a part that is hit by "
@@ -223,8 +230,8 @@ class Simulator:
                     "Pass values inside the support of each parameter."
                 ) from error
             raise UnsupportedModelError(
-                f"Drawing parameters from the prior fails: {first_line(error)}. "
-                "Check the priors with pm.sample_prior_predictive, and tighten those that reach extreme values."
+                f"Drawing {self._failing_variable()} from the prior fails: {first_line(error)}. Every prior must be "
+                "one that PyMC can draw from (see pm.sample_prior_predictive), without extreme values."
             ) from error
         n = len(self.names)
         values = dict(zip(self.names, outputs[:n], strict=True))
@@ -262,26 +269,15 @@ class Simulator:
             "Use a prior that can be drawn from."
         )
 
-    def _draw_observed(self, values: Values, seed: SeedSequence) -> Values:
-        streams = generators(seed, Part.DATA, 0, self._n_data_generators)
-        try:
-            with np.errstate(all="ignore"):
-                outputs = self._draw_data(*values.values(), *streams)
-        except Exception as error:
-            raise UnsupportedModelError(
-                f"Simulating {', '.join(map(repr, self.observed))} given parameters fails: {first_line(error)}. "
-                'Tighten the priors that make the data extreme, or use simulate_from="fitted".'
-            ) from error
-        draw: Values = {}
-        for (name, (shape, _)), value in zip(self.observed.items(), outputs, strict=True):
-            if value.shape != shape or not np.all(np.isfinite(value)):
-                raise UnsupportedModelError(
-                    f"A simulated data set of {name!r} must be finite and of shape {shape}, but has shape {value.shape}"
-                    f"{'' if np.all(np.isfinite(value)) else ' and values that are not finite'}. Tighten the priors "
-                    'that make the data extreme, or use simulate_from="fitted".'
-                )
-            draw[name] = value
-        return draw
+    def _failing_variable(self) -> str:
+        """Return the name of the first free variable that cannot be drawn."""
+        for name, draw in self._typed_draws():
+            try:
+                streams = generators(SeedSequence(0), Part.PARAMETERS, 0, len(self._prior_graph.generators))
+                interpret_function(self._prior_graph.generators, [draw])(*streams)
+            except Exception:
+                return repr(name)
+        return "parameters"
 
     def _constrain_one(self, state: FloatArray) -> Values:
         with np.errstate(all="ignore"):
@@ -308,8 +304,6 @@ def build_simulator(model: Any, layout: StateLayout, observed: Values, determini
         for variable, draw in zip(free, draws, strict=True)
     ]
     prior = detach([*draws, *values])
-    placeholders = [variable.type(name=variable.name) for variable in free]
-    data = detach(replace(model.observed_RVs, dict(zip(free, placeholders, strict=True))))
     constrained = detach(model.replace_rvs_by_values([*free, *deterministics]))
     constrain = interpret_function([model.rvs_to_values[variable] for variable in free], constrained.outputs)
     with np.errstate(all="ignore"):
@@ -318,12 +312,10 @@ def build_simulator(model: Any, layout: StateLayout, observed: Values, determini
         layout=layout,
         shapes={variable.name: value.shape for variable, value in zip(free, example, strict=False)},
         derived=tuple(variable.name for variable in deterministics),
-        observed={name: (value.shape, str(value.dtype)) for name, value in observed.items()},
         parents=read_parents(model),
         restrictions=restrictions,
         _prior_graph=PriorGraph(prior.generators, prior.outputs[: len(free)], prior.outputs[len(free) :]),
-        _draw_data=interpret_function([*placeholders, *data.generators], data.outputs),
-        _n_data_generators=len(data.generators),
+        _data=build_data_simulator(model, observed),
         _constrain=constrain,
     )
 
