@@ -202,7 +202,9 @@ def _model_in_context(model: Any) -> Any:
     pymc = sys.modules.get("pymc")
     found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
     if found is None:
-        raise InvalidArgumentError("No model: pass one, bread.check(model), or call bread.check() inside `with model:`.")
+        raise InvalidArgumentError(
+            "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
+        )
     return found
 
 
@@ -221,7 +223,9 @@ def _temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> 
         return None
     values = [n_temperatures] if np.ndim(n_temperatures) == 0 else list(n_temperatures)
     if not values:
-        raise InvalidArgumentError("n_temperatures must be a whole number, a sequence of them or None, got an empty one.")
+        raise InvalidArgumentError(
+            "n_temperatures must be a whole number, a sequence of them or None, got an empty one."
+        )
     for value in values:
         _require_count("n_temperatures", value, 2)
     return tuple(sorted({int(value) for value in values}))

@@ -83,20 +83,23 @@ def _functions(
 ) -> tuple[list[str], FloatArray, FloatArray]:
     """Return names and values of the functions of a path that are ranked.
 
-    Each coordinate of both ends, the log density of the path's start there, and the log ratio there. Values are
-    (simulation, chain, function) for the forward chains and (simulation, function) for reverse chain 0.
+    Each coordinate of both ends, the log density of the path's start there, and the log ratio there; and the product
+    of both ends of each coordinate, which shows a kernel that leaves its target invariant but is not run by its true
+    reversal. Values are (simulation, chain, function) for the forward chains and (simulation, function) for reverse chain 0.
     """
     names = [
         f"{name} ({end})"
         for end in ("beta=0", "beta=1")
         for name in (*result.info.coordinates, f"log {result.path.name} density", result.path.ratio_name)
     ]
+    names += [f"{name} (product of both ends)" for name in result.info.coordinates]
 
     def values(simulation: int, direction: Direction) -> FloatArray:
         run = result.runs[simulation, direction, n_temperatures]
         ends = []
         for end, states in enumerate((run.state_at_start, run.state_at_end)):
             ends += [states, run.log_start_density[:, [end]], run.log_ratio[:, [-end]]]
+        ends.append(run.state_at_start * run.state_at_end)
         return np.concatenate(ends, axis=1)
 
     forward = np.array([values(int(index), "forward") for index in simulations])

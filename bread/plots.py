@@ -37,8 +37,8 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     Grosse, Ancha & Roy (2016), figure 1.
     """
-    data = bounds_data(report)
     ax = _axes(ax)
+    data = bounds_data(report)
     _draw_curve(ax, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
     if data.observed is not None:
         _draw_curve(ax, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
@@ -71,8 +71,8 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     Grosse, Ancha & Roy (2016), section 3.2.
     """
-    data = consistency_data(report)
     ax = _axes(ax)
+    data = consistency_data(report)
     finite = np.where(np.isfinite(data.simulated), data.simulated, np.nan)
     low, first, median, third, high = np.nanquantile(finite, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0)
     n = len(data.simulated)
@@ -108,8 +108,8 @@ def plot_work(
         reverse to the forward density at w is w / evidence, so that they cross there (Crooks 1999); little overlap
         means that the bound is loose.
     """
-    data = work_data(report, simulation, n_temperatures)
     ax = _axes(ax)
+    data = work_data(report, simulation, n_temperatures)
     everything = np.concatenate([data.forward, data.reverse])
     everything = everything[np.isfinite(everything)]
     if not everything.size:
@@ -164,8 +164,8 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
         thick lines are averaged over neighbouring temperatures, on a scale that spreads them. The shaded hysteresis
         integrates (over inverse temperature) to B; the vertical line marks where half of it has arisen.
     """
-    data = path_data(report)
     ax = _axes(ax)
+    data = path_data(report)
     betas, forward = smoothed(data.betas, data.forward, data.power, _BINS)
     _, reverse = smoothed(data.betas, data.reverse, data.power, _BINS)
     is_finite = np.isfinite(data.gap)

@@ -29,6 +29,8 @@ FIRST_TEMPERATURES = 4  # the smallest T of a search
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
 DRAW_BATCH = 25  # chains per task for the draws on the real data
+START_DRAWS = 2000  # draws from the start in the pilots on extra data sets: they show the tail of log_ratio
+KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -111,22 +113,25 @@ class Runner:
             self._find_reverse_starts(indices)
         return indices
 
-    def _pilot_task(self, simulation: int, data: dict[str, NDArray[Any]], source: str) -> PilotTask:
-        return PilotTask(simulation, data, self._path, self._plan.root, self._plan.tune, source)
+    def _pilot_task(self, simulation: int, data: dict[str, NDArray[Any]], n_draws: int, source: str) -> PilotTask:
+        return PilotTask(simulation, data, self._path, self._plan.root, self._plan.tune, n_draws, source)
 
     def _tune_pilots(self) -> None:
         """Tune on extra simulated data sets: they place the temperatures, and may give the kernel of all."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
         extra = self._draw_simulations(n, SHARED)
-        tasks = [self._pilot_task(SHARED - i, extra.data_of(i), "an extra simulated data set") for i in range(n)]
+        source = "an extra simulated data set"
+        tasks = [self._pilot_task(SHARED - i, extra.data_of(i), START_DRAWS, source) for i in range(n)]
         pilots = self._run_pilots(tasks)
         self.result.kernels[SHARED] = pilots[0].kernel
+        self.result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
         lengths = [schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio) for pilot in pilots]
         self._path_length = schedules.mean_length(lengths)
 
     def _tune(self, indices: Sequence[int]) -> None:
         """Tune one kernel for each of these data sets, on that data set."""
-        tasks = [self._pilot_task(index, self._data(index), "the data set itself") for index in indices]
+        source = "the data set itself"
+        tasks = [self._pilot_task(index, self._data(index), KNOT_DRAWS, source) for index in indices]
         for index, pilot in zip(indices, self._run_pilots(tasks), strict=True):
             self.result.kernels[index] = pilot.kernel
 
@@ -136,7 +141,6 @@ class Runner:
             finished: dict[int, Pilot] = dict(self._run(tasks))
         pilots = [finished[position] for position in range(len(tasks))]
         for pilot in pilots:
-            self.result.start_log_ratio.append(pilot.start_log_ratio)
             self._count("tune", pilot.kernel.n_gradients)
         return pilots
 
@@ -211,7 +215,9 @@ class Runner:
         tasks = [self._anneal_task(index, direction, n_temperatures) for index, direction in pairs]
         with self._phase(name, phase, sum(task.n_chains for task in tasks)):
             for task in self._anneal(tasks, n_temperatures):
-                self._count(phase, int(self.result.runs[task.simulation, task.direction, n_temperatures].n_gradients.sum()))
+                self._count(
+                    phase, int(self.result.runs[task.simulation, task.direction, n_temperatures].n_gradients.sum())
+                )
                 self._show_bound(indices, n_temperatures)
         return self._deciding_bound(np.array(indices), n_temperatures)[1]
 

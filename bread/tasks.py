@@ -28,6 +28,7 @@ class PilotTask:
     path: Path
     root: int
     n_steps: int
+    n_start_draws: int
     source: str
     n_chains: int = field(default=1, init=False)
 
@@ -39,6 +40,7 @@ class PilotTask:
             root=self.root,
             simulation=self.simulation,
             n_steps=self.n_steps,
+            n_start_draws=self.n_start_draws,
             source=self.source,
         )
 

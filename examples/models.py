@@ -76,8 +76,8 @@ def narrow_and_wide() -> pm.Model:
     """A posterior with a narrow heavy mode (sd 0.01, nine tenths of the mass) and a wide light one 8 away."""
     with pm.Model() as model:
         theta = pm.Normal("theta", 0, 10)
-        modes = [pm.Normal.dist(theta, 0.01), pm.Normal.dist(theta - 8, 1)]
-        pm.Mixture("y", w=[0.9, 0.1], comp_dists=modes, observed=0.0)
+        modes = [pm.Normal.dist(theta, 0.01), pm.Normal.dist(theta + 8, 1)]
+        pm.Mixture("y", w=[0.9, 0.1], comp_dists=modes, observed=5.0)
     return model
 
 

@@ -174,7 +174,11 @@ if __name__ == "__main__":
 
 def test_ctrl_c_with_a_pool_of_workers_returns_a_report() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True, env={**os.environ}, start_new_session=True
+        [sys.executable, "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "ready"

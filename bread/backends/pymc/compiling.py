@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytensor
 from pytensor.compile.mode import Mode
@@ -58,7 +59,29 @@ def interpreted() -> Iterator[None]:
         yield
 
 
-def interpret_function(inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[..., list[Any]]:
+class InterpretedFunction:
+    """A PyTensor function that no process compiles: a copy sent to a worker is interpreted there too.
+
+    Unpickled as it is, it would be compiled in every worker: half a minute on a first run, and draws that differ
+    in the last bit from those of the parent.
+    """
+
+    def __init__(self, function: Callable[..., list[Any]]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """Return the outputs."""
+        return self._function(*arguments)
+
+    def __getstate__(self) -> bytes:
+        return cloudpickle.dumps(self._function)
+
+    def __setstate__(self, state: bytes) -> None:
+        with interpreted():
+            self._function = cloudpickle.loads(state)
+
+
+def interpret_function(inputs: Sequence[Any], outputs: Sequence[Any]) -> InterpretedFunction:
     """Build ``outputs`` as a pure function of ``inputs``; random generators among the inputs are used up.
 
     All rewrites that make an expression stable run; only the compiler and the fusion of loops, which pays when
@@ -68,10 +91,7 @@ def interpret_function(inputs: Sequence[Any], outputs: Sequence[Any]) -> Callabl
     mode = Mode("vm", "fast_run").excluding("fusion")
     outputs = _with_whole_counts(outputs)
     with interpreted():
-        function: Callable[..., list[Any]] = pytensor.function(
-            arguments, list(outputs), mode=mode, on_unused_input="ignore"
-        )
-    return function
+        return InterpretedFunction(pytensor.function(arguments, list(outputs), mode=mode, on_unused_input="ignore"))
 
 
 @dataclass(frozen=True)
