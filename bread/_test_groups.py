@@ -85,7 +85,8 @@ def _functions(
 
     Each coordinate of both ends, the log density of the path's start there, and the log ratio there; and the product
     of both ends of each coordinate, which shows a kernel that leaves its target invariant but is not run by its true
-    reversal. Values are (simulation, chain, function) for the forward chains and (simulation, function) for reverse chain 0.
+    reversal. Values are (simulation, chain, function) for the forward chains and (simulation, function) for reverse
+    chain 0.
     """
     names = [
         f"{name} ({end})"

@@ -74,7 +74,8 @@ class InterpretedFunction:
         return self._function(*arguments)
 
     def __getstate__(self) -> bytes:
-        return cloudpickle.dumps(self._function)
+        state: bytes = cloudpickle.dumps(self._function)
+        return state
 
     def __setstate__(self, state: bytes) -> None:
         with interpreted():
