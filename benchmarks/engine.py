@@ -33,6 +33,7 @@ class Case(NamedTuple):
     posterior: Any
     kernel: Kernel
     betas: FloatArray
+    settings: list[Any]  # of the kernel at each of betas, as the step takes them, for the bare loop
     start: FloatArray
     seeds: list[np.random.SeedSequence]
 
@@ -61,7 +62,11 @@ def _measure(name: str, kernel: str) -> tuple[float, ...]:
     """Return the number of gradients, four costs per gradient (microseconds) and three ratios."""
     model = build_model(name)
     case = _prepare(model, kernel)
-    fixed = case._replace(betas=np.concatenate([[0.0], np.ones(N_TEMPERATURES - 1)]), start=_anneal(case).state_at_end)
+    fixed = case._replace(
+        betas=np.concatenate([[0.0], np.ones(N_TEMPERATURES - 1)]),
+        settings=[case.settings[-1]] * N_TEMPERATURES,
+        start=_anneal(case).state_at_end,
+    )
     n_gradients = {False: _require_same_chains(case), True: _require_same_chains(fixed)}
     positions = [case.posterior.engine.start(state) for state in fixed.start]
     gradient = {"raw": _pymc_gradient(model), "tempered": case.posterior.engine.steps[0].gradient.function}
@@ -92,7 +97,8 @@ def _prepare(model: Any, kernel: str) -> Case:
     betas = schedules.schedule("adaptive", N_TEMPERATURES, schedules.mean_length([length]))
     start = posterior.draw_start(path, chain_seeds(SEED, Purpose.START, 0, N_TEMPERATURES, range(N_CHAINS)))
     seeds = chain_seeds(SEED, Purpose.FORWARD, 0, N_TEMPERATURES, range(N_CHAINS))
-    return Case(posterior, pilot.kernel, betas, start, seeds)
+    settings = [posterior.engine.steps[0].prepare(values) for values in pilot.kernel.along(betas)]
+    return Case(posterior, pilot.kernel, betas, settings, start, seeds)
 
 
 def _anneal(case: Case) -> Any:
@@ -106,7 +112,6 @@ def _bare_loop(case: Case) -> list[FloatArray]:
     engine = case.posterior.engine
     (frozen,) = engine.steps
     step, function, layout = frozen.step, frozen.gradient.function, engine.layout
-    settings = [case.kernel.at(float(beta)) for beta in case.betas]
     wrapped = step.integrator._logp_dlogp_func
     step.integrator._logp_dlogp_func = lambda position, _: function(position)[:2]
     ends = []
@@ -115,7 +120,7 @@ def _bare_loop(case: Case) -> list[FloatArray]:
             for start, seed in zip(case.start, case.seeds, strict=True):
                 engine.reset(seed)
                 point, before = layout.unflatten(start), None
-                for beta, values in zip(case.betas[1:], settings[1:], strict=True):
+                for beta, values in zip(case.betas[1:], case.settings[1:], strict=True):
                     if beta != before:
                         engine.controls.set_beta(beta)
                         frozen.apply(values, reverse=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -63,3 +65,22 @@ def _cell(value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def fit(model: Any) -> Any:
+    """Sample the real data, once for all checks of a benchmark."""
+    import pymc as pm
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.getLogger("pymc").setLevel(logging.ERROR)
+        return pm.sample(500, chains=4, cores=1, model=model, random_seed=SEED, progressbar=False, nuts_sampler="pymc")
+
+
+def check(model: Any, **settings: Any) -> Any:
+    """Run `bread.check` with fixed seed, without progress bar and warnings."""
+    import bread
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bread.check(model, random_seed=SEED, progressbar=False, **settings)

@@ -188,11 +188,19 @@ def _run(
         message = "Interrupted: the report holds what was finished; its verdict is at best inconclusive."
         result.warnings.append(message)
         warnings.warn(message, UserWarning, stacklevel=3)
-    except BreadError as error:
+    except Exception as error:
         result.is_interrupted = True
         result.warnings.append(str(error))
-        error.report = report.to_container(result, model.constrain)
-        raise
+        stopped = error if isinstance(error, BreadError) else _stopped_by(error)
+        stopped.report = report.to_container(result, model.constrain)
+        raise stopped from (None if stopped is error else error)
+
+
+def _stopped_by(error: Exception) -> BreadError:
+    return BreadError(
+        f"The check was stopped by {type(error).__name__}: {error}. What was finished is in the `report` attribute "
+        "of this error."
+    )
 
 
 def _model_in_context(model: Any) -> Any:

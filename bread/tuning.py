@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
+from bread.errors import DensityError
 from bread.paths import Path
 from bread.schedules import next_knot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -55,6 +56,12 @@ def tune(
     start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_start_draws)))
     start_log_ratio = posterior.log_ratio(path, start)
     usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
+    if not np.isfinite(usable).any():
+        raise DensityError(
+            f"None of {n_start_draws} draws from the start of the path has a positive and finite {path.ratio_name}: the "
+            "bound is infinite on this path at every number of temperatures. A path needs a start that can produce "
+            "the data: widen the prior, or give the likelihood a tail."
+        )
     generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation))
     betas = [0.0]
     first = posterior.adapt(

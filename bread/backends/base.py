@@ -172,16 +172,21 @@ class Kernel:
         The weight is linear in log(beta + first knot above 0), so that knots which grow geometrically near 0
         are interpolated evenly.
         """
+        return self.along(np.array([beta]))[0]
+
+    def along(self, betas: FloatArray) -> list[Settings]:
+        """Return the settings at each of ``betas``, as `at` does."""
         if len(self.betas) == 1:
-            return {name: values[0] for name, values in self.settings.items()}
+            return [{name: values[0] for name, values in self.settings.items()} for _ in betas]
         shift = self.betas[1]
-        position = np.interp(np.log(beta + shift), np.log(self.betas + shift), np.arange(len(self.betas), dtype=float))
-        low = min(int(position), len(self.betas) - 2)
+        position = np.interp(np.log(betas + shift), np.log(self.betas + shift), np.arange(len(self.betas), dtype=float))
+        low = np.minimum(position.astype(np.int64), len(self.betas) - 2)
         weight = position - low
-        return {
-            name: np.exp((1 - weight) * np.log(values[low]) + weight * np.log(values[low + 1]))
-            for name, values in self.settings.items()
-        }
+        table = {}
+        for name, values in self.settings.items():
+            share = weight.reshape(-1, *[1] * (values.ndim - 1))
+            table[name] = np.exp((1 - share) * np.log(values[low]) + share * np.log(values[low + 1]))
+        return [{name: values[index] for name, values in table.items()} for index in range(len(betas))]
 
 
 @dataclass(frozen=True)

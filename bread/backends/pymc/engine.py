@@ -115,11 +115,19 @@ class Engine:
     def _settings_of(self, index: int, settings: Settings) -> Settings:
         return {name: settings[key] for name, key in self._keys[index].items()}
 
+    def prepare(self, settings: Settings) -> list[Any]:
+        """Return settings as `set_kernel` takes them: computed once for all chains of a batch."""
+        return [step.prepare(self._settings_of(index, settings)) for index, step in enumerate(self.steps)]
+
+    def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
+        """Set the inverse temperature, the frozen settings that `prepare` returned, and the direction."""
+        self.controls.set_beta(beta)
+        for step, values in zip(self.steps, prepared, strict=True):
+            step.apply(values, reverse=reverse)
+
     def apply(self, beta: float, settings: Settings, *, reverse: bool = False) -> None:
         """Set the inverse temperature, the frozen settings and the direction of the kernel."""
-        self.controls.set_beta(beta)
-        for index, step in enumerate(self.steps):
-            step.apply(self._settings_of(index, settings), reverse=reverse)
+        self.set_kernel(beta, self.prepare(settings), reverse=reverse)
 
     def start_adapting(
         self, beta: float, state: FloatArray, n_steps: int, previous: Settings | None, seed: SeedSequence
@@ -209,9 +217,9 @@ class CompoundEngine(Engine):
         log_prior, log_ratio = self._terms(state)
         return float(log_prior), float(log_ratio)
 
-    def apply(self, beta: float, settings: Settings, *, reverse: bool = False) -> None:
+    def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
         """Set the kernel; in reverse the step methods run in the opposite order, each reversed."""
-        super().apply(beta, settings, reverse=reverse)
+        super().set_kernel(beta, prepared, reverse=reverse)
         self._running = self.steps[::-1] if reverse else self.steps
 
     def start_adapting(

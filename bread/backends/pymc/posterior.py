@@ -8,6 +8,7 @@ own seed alone, so results do not depend on how chains are batched or on what th
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -179,12 +180,13 @@ class PyMCPosterior:
             )
         engine = self._load(path)
         self._require_settings(kernel)
-        settings = [kernel.at(float(beta)) for beta in betas]
+        betas = np.asarray(betas, dtype=np.float64)
+        prepared = [engine.prepare(settings) for settings in kernel.along(betas)]
         chains = []
         with np.errstate(all="ignore"):
             for state, seed in zip(start, seeds, strict=True):
                 engine.reset(seed)
-                chain = _Chain(engine, np.asarray(betas, dtype=np.float64), settings, direction, state)
+                chain = _Chain(engine, betas, prepared, direction, state)
                 chain.run()
                 chains.append(chain)
         chosen = np.arange(len(betas)) if knots is None else np.asarray(knots)
@@ -234,11 +236,11 @@ class _Chain:
     """One annealed chain, with what `AnnealRun` records of it."""
 
     def __init__(
-        self, engine: Engine, betas: FloatArray, settings: list[Settings], direction: Direction, start: FloatArray
+        self, engine: Engine, betas: FloatArray, prepared: list[list[Any]], direction: Direction, start: FloatArray
     ) -> None:
         self.engine = engine
         self.betas = betas
-        self.settings = settings
+        self.prepared = prepared  # kernel settings at each of betas
         self.direction = direction
         self.state_at_start = self.state_at_end = start
         self.log_ratio = np.full(len(betas), np.nan)
@@ -301,7 +303,7 @@ class _Chain:
         self.log_weight = log_weight
 
     def _move(self, index: int, position: Any) -> tuple[Any, float]:
-        self.engine.apply(self.betas[index], self.settings[index], reverse=self.direction == "reverse")
+        self.engine.set_kernel(self.betas[index], self.prepared[index], reverse=self.direction == "reverse")
         position, log_ratio, diverged = self.engine.move(position)
         self.n_divergences += diverged
         return position, log_ratio
@@ -317,5 +319,5 @@ class _Chain:
     def _require_ratio(log_ratio: float, if_zero: Failure) -> None:
         if log_ratio == -np.inf:
             raise _ChainFailure(if_zero)
-        if not np.isfinite(log_ratio):
+        if not math.isfinite(log_ratio):
             raise _ChainFailure(Failure.NAN)

@@ -77,8 +77,12 @@ class FrozenStep:
         """End adaptation and forget all history, so that a used object repeats a new one bit by bit."""
         self.step.tune = False
 
-    def apply(self, settings: Settings, *, reverse: bool) -> None:
-        """Set frozen settings and the direction of the kernel."""
+    def prepare(self, settings: Settings) -> Any:
+        """Return settings in the form that `apply` takes: computed once for all chains of a batch."""
+        return settings
+
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
+        """Set frozen settings, as `prepare` returned them, and the direction of the kernel."""
         self.reverse = reverse
 
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
@@ -146,15 +150,22 @@ class GradientStep(FrozenStep):
         self.step.potential = potential
         self.step.integrator._potential = potential
 
-    def apply(self, settings: Settings, *, reverse: bool) -> None:
+    def prepare(self, settings: Settings) -> tuple[Any, ...]:
+        """Return the log of the step size and, if there is a metric, its inverse, the root and the inverse root."""
+        log_step = np.log(settings["step_size"])
+        if not self.adapts_metric:
+            return (log_step,)
+        variance = np.asarray(settings["inverse_metric"], dtype=self.gradient.dtype)
+        deviation = np.sqrt(variance)
+        return log_step, variance, deviation, 1.0 / deviation
+
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
         """Set step size and metric; the kernel is its own reversal."""
         # The attribute `step_size` of the step is only reported; this is what it reads when it does not tune.
-        self.step.step_adapt._log_bar = np.log(settings["step_size"])
+        self.step.step_adapt._log_bar = prepared[0]
         if self.adapts_metric:
             potential = self.step.potential
-            potential.v = np.asarray(settings["inverse_metric"], dtype=potential.dtype)
-            potential.s = np.sqrt(potential.v)
-            potential.inv_s = 1.0 / potential.s
+            _, potential.v, potential.s, potential.inv_s = prepared
 
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
         """Begin dual averaging of the step size and the estimation of the posterior variances."""
@@ -233,9 +244,9 @@ class MetropolisStep(_CountedStep):
         self.step.accepted_sum = np.zeros(self._n, dtype=int)
         self.step.tune_interval = self.step.steps_until_tune = self._tune_interval
 
-    def apply(self, settings: Settings, *, reverse: bool) -> None:
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
         """Set the scaling; a sweep in random order is its own reversal."""
-        self.step.scaling = np.array(settings["scaling"], dtype=np.float64)
+        self.step.scaling = np.array(prepared["scaling"], dtype=np.float64)
 
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
         """Begin PyMC's tuning towards an acceptance rate of 20 to 50 %."""
@@ -261,10 +272,10 @@ class SliceStep(_CountedStep):
         self._initial_width = np.array(step.w, dtype=np.float64)
         self._flipped = _FlippedArgument(self.density)
 
-    def apply(self, settings: Settings, *, reverse: bool) -> None:
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
         """Set the widths and the direction of the sweep."""
-        super().apply(settings, reverse=reverse)
-        self.step.w = np.array(settings["slice_width"], dtype=np.float64)
+        super().apply(prepared, reverse=reverse)
+        self.step.w = np.array(prepared["slice_width"], dtype=np.float64)
 
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
         """Begin PyMC's tuning: the mean width of the slices."""
@@ -326,9 +337,9 @@ class DiscreteStep(_CountedStep):
         super().freeze()
         self._set_order(self._order)
 
-    def apply(self, settings: Settings, *, reverse: bool) -> None:
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
         """Set the direction of a sweep in fixed order."""
-        super().apply(settings, reverse=reverse)
+        super().apply(prepared, reverse=reverse)
         if self._is_fixed:
             self._set_order(self._order[::-1] if reverse else self._order)
 
