@@ -58,9 +58,9 @@ def tune(
     usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
     if not np.isfinite(usable).any():
         raise DensityError(
-            f"None of {n_start_draws} draws from the start of the path has a positive and finite {path.ratio_name}: the "
-            "bound is infinite on this path at every number of temperatures. A path needs a start that can produce "
-            "the data: widen the prior, or give the likelihood a tail."
+            f"None of {n_start_draws} draws from the start of the path has a finite {path.ratio_name}: the bound is "
+            "infinite on this path at every number of temperatures. A path needs a start that can produce the data: "
+            "widen the prior, or give the likelihood a tail."
         )
     generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation))
     betas = [0.0]

@@ -1,0 +1,67 @@
+"""One core against two: wall time of the annealing phases, with bit-equal log weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from measuring import build_model, check, fit, load, median, print_table
+
+from bread._compat import read_group
+
+MODEL = "logistic 532 x 7"
+ROUNDS = 3  # one core and two cores, one after the other
+PHASES = ("search", "confirm", "consistency", "draws")
+GOAL = 1.7
+
+
+def run() -> None:
+    """Measure and print."""
+    model = build_model(MODEL)
+    posterior = fit(model)
+    check(model, posterior=posterior, cores=2, n_temperatures=2, simulations=2, draws=0)  # workers start
+    seconds: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+    log_weights: list[dict[str, np.ndarray]] = []
+    loads = []
+    for _ in range(ROUNDS):
+        loads.append(load())
+        for cores in (1, 2):
+            report = check(model, posterior=posterior, cores=cores)
+            seconds[cores].append(_seconds(report))
+            log_weights.append(_log_weights(report))
+    _require_equal(log_weights)
+    rows: list[tuple[Any, ...]] = []
+    for phase in (*PHASES, "annealing"):
+        one, two = (np.array([each[phase] for each in seconds[cores]]) for cores in (1, 2))
+        rows.append((phase, median(one), median(two), median(one / two), float(np.max(one / two))))
+    ratio = rows[-1][3]
+    print_table(
+        f"One core against two, {MODEL}: seconds of `bread.check` with defaults, by phase",
+        ("phase", "one core", "two cores", "ratio", "best ratio", f"ratio >= {GOAL}"),
+        [*((*row, "") for row in rows[:-1]), (*rows[-1], "yes" if ratio >= GOAL else "NO")],
+        f"Log weights are equal bit by bit in all {2 * ROUNDS} runs. Medians of {ROUNDS} interleaved rounds; before each: "
+        f"{', '.join(loads)}.\nThe ratio is right only while nothing else runs on the machine.",
+    )
+
+
+def _seconds(report: Any) -> dict[str, float]:
+    cost = read_group(report, "cost")
+    assert cost is not None
+    result = {phase: float(cost["seconds"].sel(phase=phase)) for phase in PHASES}
+    return {**result, "annealing": sum(result.values())}
+
+
+def _log_weights(report: Any) -> dict[str, np.ndarray]:
+    result = {}
+    for name in ("forward", "reverse", "observed_forward"):
+        group = read_group(report, name)
+        assert group is not None
+        result[name] = group["log_weight"].values
+    return result
+
+
+def _require_equal(log_weights: list[dict[str, np.ndarray]]) -> None:
+    for other in log_weights[1:]:
+        for name, values in log_weights[0].items():
+            if not np.array_equal(values, other[name], equal_nan=True):
+                raise AssertionError(f"The log weights of the group {name} differ between runs of one seed.")
