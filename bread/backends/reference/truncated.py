@@ -136,7 +136,8 @@ class UniformLocation(LocationModel):
         """Draw from the prior cut to the interval, by inversion."""
         lower, upper = self._masses(statistics)
         drawn = self.prior_mean + self.prior_sd * ndtri(lower + (upper - lower) * generator.random(n))
-        return np.clip(drawn, statistics["lower"], statistics["upper"])[:, None]
+        inside: FloatArray = np.clip(drawn, statistics["lower"], statistics["upper"])
+        return inside[:, None]
 
     def _masses(self, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
         lower = ndtr((statistics["lower"] - self.prior_mean) / self.prior_sd)
