@@ -50,11 +50,11 @@ def run() -> None:
         ("model", "kernel", "gradients", "raw: PyMC", "raw: tempered", "loop", "engine", "engine / raw PyMC",
          "engine / loop", "engine / loop, beta = 1", f"both <= {LIMIT}"),
         [(*row, "yes" if max(row[-2:]) <= LIMIT else "NO") for row in rows],
-        f"Engine: `Posterior.anneal`, {N_CHAINS} chains, T = {N_TEMPERATURES}. Loop: `point, _ = step.step(point)` with "
-        "the same PyMC step method on the same\ncompiled function, schedule, settings and random numbers; its chains end "
-        "in the same states, bit by bit. In the last ratio the loop\nsets nothing between steps, since every inverse "
-        "temperature is 1. Raw: calls of PyMC's `logp_dlogp_function`, and of the compiled\ntempered gradient, alone. "
-        f"Medians of {ROUNDS} interleaved rounds; a ratio is the median of the ratios within a round.",
+        f"Engine: `Posterior.anneal`, {N_CHAINS} chains, T = {N_TEMPERATURES}. Loop: `point, _ = step.step(point)` "
+        "with the same PyMC step method on the same compiled function, schedule, settings and random numbers; its "
+        "chains end in the same states, bit by bit. In the last ratio the loop sets nothing between steps, since every "
+        "inverse temperature is 1. Raw: calls of PyMC's `logp_dlogp_function`, and of the compiled tempered gradient, "
+        f"alone. Medians of {ROUNDS} interleaved rounds; a ratio is the median of the ratios within a round.",
     )  # fmt: skip
 
 

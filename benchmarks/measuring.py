@@ -6,11 +6,13 @@ import logging
 import os
 import platform
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,7 +59,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     for row in rows:
         print("| " + " | ".join(_cell(value) for value in row) + " |")
     if note:
-        print(f"\n{note}")
+        print("\n" + textwrap.fill(note, 116))
     print(flush=True)
 
 
@@ -77,10 +79,18 @@ def fit(model: Any) -> Any:
         return pm.sample(500, chains=4, cores=1, model=model, random_seed=SEED, progressbar=False, nuts_sampler="pymc")
 
 
-def check(model: Any, **settings: Any) -> Any:
-    """Run `bread.check` with fixed seed, without progress bar and warnings."""
+def check(model: Any, *, stop_before: str = "", **settings: Any) -> Any:
+    """Run `bread.check` with fixed seed, without progress bar and warnings; end it before a phase, if one is named."""
     import bread
+    from bread.progress import Display
 
-    with warnings.catch_warnings():
+    original = Display.phase
+
+    def phase(display: Display, name: str, n_chains: int | None = None) -> None:
+        if stop_before and name.startswith(stop_before):
+            raise KeyboardInterrupt  # the check then returns what is finished
+        original(display, name, n_chains)
+
+    with warnings.catch_warnings(), patch.object(Display, "phase", phase):
         warnings.simplefilter("ignore")
         return bread.check(model, random_seed=SEED, progressbar=False, **settings)

@@ -9,14 +9,13 @@ cores       two cores against one, with equal results
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 import cores
 import engine
 import schedule_cost
 import start_up
-from measuring import ROOT, load, machine
+from measuring import load, machine
 
 BENCHMARKS = {"engine": engine.run, "cores": cores.run, "schedules": schedule_cost.run, "start-up": start_up.run}
 
@@ -37,5 +36,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     main()
