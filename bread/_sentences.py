@@ -107,7 +107,7 @@ def _not_converged(findings: Findings) -> list[str]:
         advice += "."
     if math.isfinite(findings.previous) and findings.previous > _STILL_FALLS * findings.estimate:
         more = "max_temperatures" if findings.max_temperatures else "n_temperatures"
-        advice = advice[:-1] + f"; the bound still falls as temperatures grow, so a larger {more} will help too."
+        advice = advice[:-1] + f"; the bound still falls as temperatures grow, so a larger {more} may help too."
     return [first, advice if findings.is_jeffreys else f"{_why_one_sided(findings)} {advice}"]
 
 

@@ -14,8 +14,8 @@ from models import narrow_and_wide, two_symmetric_modes
 if __name__ == "__main__":
     options = arguments(__doc__)
     model = narrow_and_wide()
-    draws = pm.sample(model=model, random_seed=options.seed, progressbar=False)
-    print(az.summary(draws))
+    draws = pm.sample(model=model, chains=4, random_seed=options.seed, progressbar=False)
+    print(az.summary(draws).to_string())
     run("narrow heavy mode", model, options, simulate_from="prior", kernel="hmc", max_temperatures=256)
     model = two_symmetric_modes()
     draws = pm.sample(model=model, random_seed=options.seed, chains=1, progressbar=False)
