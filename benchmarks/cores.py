@@ -45,8 +45,8 @@ def run() -> None:
         rows,
         f"Log weights are equal bit by bit in all {2 * ROUNDS} runs. Medians of {ROUNDS} interleaved rounds; "
         f"before each: {', '.join(loads)}. The ratio is right only while nothing else runs on the machine. Busy: share "
-        "of the time that a process spent in chains (confirm and consistency), which a busy machine changes less; twice "
-        f"the quotient of the two shares, {2 * busy[1] / busy[0]:.2f}, is the ratio that the division of work allows.",
+        "of the time that a process spent in chains (confirm and consistency), which a busy machine changes less; "
+        f"twice the quotient of the two shares, {2 * busy[1] / busy[0]:.2f}, is the ratio that this division allows.",
     )
 
 

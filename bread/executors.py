@@ -145,7 +145,7 @@ def _load_in_worker(file: str) -> None:
     model: Model = cloudpickle.loads(FilePath(file).read_bytes())
     threadpool_limits(limits=1)
     # A worker of loky collects garbage about once a second. It would each time walk through all objects of the model
-    # and of its language (PyMC: 0.2 s, a fifth of the time); what is loaded now stays, and is left out.
+    # and of its language (PyMC: 0.2 s and more); what is loaded now stays, and is left out.
     gc.collect()
     gc.freeze()
     _models[file] = model
