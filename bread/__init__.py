@@ -1,4 +1,4 @@
-"""bread: can I trust the draws my sampler gave me?
+"""Bounds on how far MCMC draws are from the posterior.
 
 BREAD (Bounding Divergences with REverse Annealing; Grosse, Ancha & Roy 2016) for probabilistic programs. The public
 names are loaded when they are first used, so that ``import bread`` is quick and needs no optional package.

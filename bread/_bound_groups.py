@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from bread import bounds
 from bread._run_groups import ran_temperatures, role_coordinate
 from bread.backends.base import FloatArray, IntArray
-from bread.bounds import Interval, TailIndex
+from bread.bounds import Interval, TailIndex, centred_tail_index
 from bread.results import CheckResult
 
 CI_BOUND = np.array(["lower", "upper"])
-_INTERVALS = ("jeffreys", "kl_exact_approx", "kl_approx_exact", "jeffreys_resampled")
 _NO_TAIL = TailIndex(float("nan"), float("nan"), 0)
+_INTERVALS = ("jeffreys", "kl_exact_approx", "kl_approx_exact", "jeffreys_resampled")
 
 
 def finished_simulations(result: CheckResult, n_temperatures: int, role: str | None = None) -> IntArray:
@@ -57,34 +57,21 @@ def final_temperatures(result: CheckResult) -> int:
 
 
 def start_tail(result: CheckResult) -> TailIndex:
-    """Return the lower-tail index of the log ratio at draws from the path's start.
+    """Return the lower-tail index of the log ratio at the path's start.
 
-    Draws of one data set are centred by their median, as data sets differ in level. Without such draws the first
-    log ratios of all forward runs take their place.
+    From the pilots' draws; without them from the first log ratio of every forward chain.
     """
-    draws = [np.asarray(values, dtype=float).ravel() for values in result.start_log_ratio]
+    draws = result.start_log_ratio
     if not draws:
         draws = [run.log_ratio[:, 0] for key, run in result.runs.items() if key[1] == "forward" and run.log_ratio.size]
-    centred = [_centred(values[~np.isnan(values)]) for values in draws]
-    pooled = np.concatenate(centred) if centred else np.empty(0)
-    return bounds.tail_index(pooled) if len(pooled) else _NO_TAIL
-
-
-def log_weight_tail(forward: FloatArray) -> TailIndex:
-    """Return the lower-tail index of forward log weights (simulation, chain), centred per simulation."""
-    return bounds.tail_index(np.array([_centred(row) for row in forward])) if forward.size else _NO_TAIL
-
-
-def _centred(values: FloatArray) -> FloatArray:
-    finite = values[np.isfinite(values)]
-    return values - np.median(finite) if len(finite) else values
+    return centred_tail_index(draws)
 
 
 def is_one_sided_reliable(start: TailIndex, log_weights: TailIndex, n_chains: int) -> bool:
     """Return whether lower_K, and so the bound of KL(p||q), has a finite mean.
 
     The largest of K forward log weights with a lower tail of shape k has a tail of shape k / K: its mean is finite
-    if and only if K > k. Asked of both tails, with 95 % confidence for the first.
+    if and only if K > k. Asked of both tails, with the confidence of `bread.bounds.is_mean_reliable`.
     """
     start_objects = start.shape + bounds.NORMAL_QUANTILE * start.standard_error >= n_chains
     weights_object = log_weights.shape - bounds.NORMAL_QUANTILE * log_weights.standard_error >= n_chains
@@ -143,7 +130,7 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
         row |= dict.fromkeys(_INTERVALS, missing)
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
         return row | {"tail": _NO_TAIL, "total_variation": float("nan")}
-    tail = log_weight_tail(forward)
+    tail = centred_tail_index(list(forward))
     is_reliable = bounds.is_mean_reliable(start, tail)
     is_certificate = is_one_sided_reliable(start, tail, result.n_chains)
     for name in _INTERVALS:

@@ -143,6 +143,7 @@ def check(
         began = time.perf_counter()
         options = OpenOptions(kernel, engine, None if names is None else tuple(names))
         opened = open_model(_model_in_context(model), options)
+        _require_parameters(names, opened.info)
         fit = None if posterior is None else opened.read_posterior(posterior)
         display.done()
         plan = Plan(
@@ -201,7 +202,9 @@ def _model_in_context(model: Any) -> Any:
     pymc = sys.modules.get("pymc")
     found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
     if found is None:
-        raise InvalidArgumentError("No model: pass one, bread.check(model), or call bread.check() inside `with model:`.")
+        raise InvalidArgumentError(
+            "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
+        )
     return found
 
 
@@ -220,7 +223,9 @@ def _temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> 
         return None
     values = [n_temperatures] if np.ndim(n_temperatures) == 0 else list(n_temperatures)
     if not values:
-        raise InvalidArgumentError("n_temperatures must be a whole number, a sequence of them or None, got an empty one.")
+        raise InvalidArgumentError(
+            "n_temperatures must be a whole number, a sequence of them or None, got an empty one."
+        )
     for value in values:
         _require_count("n_temperatures", value, 2)
     return tuple(sorted({int(value) for value in values}))
@@ -234,6 +239,15 @@ def _require_count(name: str, value: Any, least: int) -> None:
 def _require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:
+    unknown = [name for name in names or () if name not in info.parameters]
+    if unknown:
+        raise InvalidArgumentError(
+            f"hyperparameters names {unknown[0]!r}, which is no free variable of the model; it has "
+            f"{', '.join(info.parameters)}."
+        )
 
 
 def _no_simulations(info: ModelInfo) -> Simulations:

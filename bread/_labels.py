@@ -57,11 +57,11 @@ def storable(values: Any) -> NDArray[Any]:
     if kind == "O":
         items = list(values.ravel())
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):
-            return values.astype(bool)
+            return np.array(items, dtype=bool).reshape(values.shape)
         if items and all(_is_whole(item) for item in items):
-            return values.astype(np.int64)
+            return np.array(items, dtype=np.int64).reshape(values.shape)
         if items and all(_is_whole(item) or isinstance(item, (float, np.floating)) for item in items):
-            return values.astype(np.float64)
+            return np.array(items, dtype=np.float64).reshape(values.shape)
     text = np.array([_as_text(item) for item in values.ravel()], dtype=np.str_)
     return text.reshape(values.shape)
 

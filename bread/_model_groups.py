@@ -59,9 +59,7 @@ def approximate_posterior_dataset(
 
     Compare with `truth`: each is one draw from the law that the bounds are about. A chain that failed has NaN.
     """
-    simulations = [
-        index for index in range(len(result.roles)) if (index, "forward", n_temperatures) in result.runs
-    ]
+    simulations = [index for index in range(len(result.roles)) if (index, "forward", n_temperatures) in result.runs]
     if constrain is None or not simulations:
         return None
     states = np.concatenate([result.runs[index, "forward", n_temperatures].state_at_end for index in simulations])

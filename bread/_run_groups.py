@@ -23,7 +23,7 @@ def ran_temperatures(result: CheckResult) -> IntArray:
 
 def _schedules(result: CheckResult, temperatures: IntArray) -> FloatArray:
     """Return inverse temperatures (n_temperatures, knot), NaN beyond the last knot of each row."""
-    table = np.full((len(temperatures), int(temperatures.max(initial=0))), np.nan)
+    table = np.full((len(temperatures), max((int(n) for n in temperatures), default=0)), np.nan)
     for row, n_temperatures in enumerate(temperatures):
         betas = result.schedules.get(int(n_temperatures))
         if betas is not None:
@@ -91,9 +91,7 @@ def _runs_dataset(
         name: (dims[: values.ndim], values, _DESCRIPTIONS.get(name, {})) for name, values in table.items()
     }
     variables["inverse_temperature"] = (("n_temperatures", "knot"), _schedules(result, temperatures))
-    return xr.Dataset(
-        variables, coords={"n_temperatures": temperatures, "chain": np.arange(result.n_chains), **coords}
-    )
+    return xr.Dataset(variables, coords={"n_temperatures": temperatures, "chain": np.arange(result.n_chains), **coords})
 
 
 def role_coordinate(result: CheckResult) -> tuple[str, NDArray[np.str_]]:

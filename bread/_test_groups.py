@@ -1,4 +1,4 @@
-"""Groups `alarm`, `consistency` and `agreement` of the report: is anything broken, do the real data fit in?"""
+"""Groups `alarm`, `consistency` and `agreement` of the report: tests that something is broken or does not fit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def alarm_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None
     means a bug. Under "fitted" it means that the reverse chains have not forgotten their start, or a bug; the ranks
     of the hyperparameters are then the diagnostic of `init_steps` (Grosse, Ancha & Roy 2016, section 3.2).
 
-    Simulations with a failed chain are left out and counted in `n_excluded`.
+    Simulations with a failed chain are left out and counted in `n_excluded`; a function that is NaN somewhere is not
+    ranked (NaN).
     """
     _, simulations = bound_simulations(result, n_temperatures)
     if not len(simulations):
@@ -38,10 +39,14 @@ def alarm_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None
     simulations, forward, reverse = simulations[usable], forward[usable], reverse[usable]
     alarm = alarms.theory_alarm(forward, reverse)
     names, h_forward, h_reverse = _functions(result, n_temperatures, simulations)
-    ranks = alarms.weighted_ranks(
-        forward, reverse[:, 0], h_forward, h_reverse, _uniforms(result, simulations, len(names))
-    )
-    p_values = alarms.rank_p_values(ranks)
+    ranks, p_values = np.full(h_reverse.shape, np.nan), np.full(len(names), np.nan)
+    can_rank = ~np.isnan(h_forward).any(axis=(0, 1)) & ~np.isnan(h_reverse).any(axis=0)
+    if can_rank.any():
+        uniforms = _uniforms(result, simulations, len(names))[:, can_rank]
+        ranks[:, can_rank] = alarms.weighted_ranks(
+            forward, reverse[:, 0], h_forward[..., can_rank], h_reverse[:, can_rank], uniforms
+        )
+        p_values[can_rank] = alarms.rank_p_values(ranks[:, can_rank])
     is_exact = result.settings.get("simulate_from", "prior") != "fitted"
     return xr.Dataset(
         {
@@ -78,20 +83,24 @@ def _functions(
 ) -> tuple[list[str], FloatArray, FloatArray]:
     """Return names and values of the functions of a path that are ranked.
 
-    Each coordinate of both ends, the log density of the path's start there, and the log ratio there. Values are
-    (simulation, chain, function) for the forward chains and (simulation, function) for reverse chain 0.
+    Each coordinate of both ends, the log density of the path's start there, and the log ratio there; and the product
+    of both ends of each coordinate, which shows a kernel that leaves its target invariant but is not run by its true
+    reversal. Values are (simulation, chain, function) for the forward chains and (simulation, function) for reverse
+    chain 0.
     """
     names = [
         f"{name} ({end})"
         for end in ("beta=0", "beta=1")
         for name in (*result.info.coordinates, f"log {result.path.name} density", result.path.ratio_name)
     ]
+    names += [f"{name} (product of both ends)" for name in result.info.coordinates]
 
     def values(simulation: int, direction: Direction) -> FloatArray:
         run = result.runs[simulation, direction, n_temperatures]
         ends = []
         for end, states in enumerate((run.state_at_start, run.state_at_end)):
             ends += [states, run.log_start_density[:, [end]], run.log_ratio[:, [-end]]]
+        ends.append(run.state_at_start * run.state_at_end)
         return np.concatenate(ends, axis=1)
 
     forward = np.array([values(int(index), "forward") for index in simulations])
@@ -100,7 +109,7 @@ def _functions(
 
 
 def consistency_dataset(result: CheckResult) -> xr.Dataset | None:
-    """Return the group `consistency`: do the real data anneal like simulated data?
+    """Return the group `consistency`: whether the real data anneal like simulated data.
 
     Compares mean forward log weights as curves over T (Grosse, Ancha & Roy 2016, section 3.2). Its T are those at
     which the real data and *all* confirming and forward-only simulations have run, at least two. `effect`
@@ -145,8 +154,9 @@ def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | N
     Returns
     -------
     Dataset or None
-        `p_value` (parameter), adjusted for their number; `p_value_combined`; `shift` (parameter), the difference
-        of means in posterior standard deviations; `n_effective` (parameter). None unless the user gave draws.
+        `p_value` (parameter), not adjusted for their number; `p_value_combined`, which is; `shift` (parameter), the
+        difference of means in posterior standard deviations; `n_effective` (parameter) and, as an attribute,
+        `n_chains` of the user's draws. None unless the user gave draws.
     """
     fit = result.fit
     is_users = bool(result.settings.get("posterior")) or (fit is not None and fit.source == "posterior=")
@@ -155,9 +165,7 @@ def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | N
     names = [name for name in fit.draws if name in annealed]
     if not names or min(len(annealed[name]) for name in names) < 2:
         return None
-    test = agreement.agreement_test(
-        {name: fit.draws[name] for name in names}, {name: annealed[name] for name in names}
-    )
+    test = agreement.agreement_test({name: fit.draws[name] for name in names}, {name: annealed[name] for name in names})
     return xr.Dataset(
         {
             "p_value": ("parameter", np.asarray(test.p_value)),
@@ -166,4 +174,5 @@ def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | N
             "n_effective": ("parameter", np.asarray(test.n_effective)),
         },
         coords={"parameter": np.array(test.names, dtype=np.str_)},
+        attrs={"n_chains": int(np.shape(fit.draws[names[0]])[0])},
     )

@@ -11,7 +11,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 from scipy.stats import ks_2samp, rankdata
 
-from bread.alarms import combined_p_value
 from bread.bounds import FloatArray
 from bread.errors import InvalidArgumentError
 
@@ -27,9 +26,9 @@ class Agreement(NamedTuple):
     names : tuple of str, length P
         "mu", "theta[3]", "corr[0,1]".
     p_value : ndarray, shape (P,)
-        Two-sample Kolmogorov-Smirnov, not adjusted for multiplicity; 1 for a component that is constant.
+        Two-sample Kolmogorov-Smirnov, adjusted by Holm for the number of components; 1 where constant.
     p_value_combined : float
-        After Holm: below 0.01 the two samples differ. NaN if every component is constant.
+        The smallest: below 0.01 the two samples differ. NaN if every component is constant.
     shift : ndarray, shape (P,)
         Mean of the user's draws minus mean of the annealed ones, in standard deviations of the annealed ones.
     n_effective : ndarray, shape (P,)
@@ -97,8 +96,19 @@ def agreement_test(reference: Mapping[str, ArrayLike], annealed: Mapping[str, Ar
                 p_value[position] = _kolmogorov_smirnov(thin(x, size / 2.0), y)
                 shift[position] = _standardised_difference(x, y)
             position += 1
-    combined = combined_p_value(np.where(is_constant, np.nan, p_value))
+    if not is_constant.all():
+        p_value[~is_constant] = holm_adjusted(p_value[~is_constant])
+    combined = float("nan") if is_constant.all() else float(p_value.min())
     return Agreement(tuple(labels), p_value, combined, shift, n_effective)
+
+
+def holm_adjusted(p_values: FloatArray) -> FloatArray:
+    """Return p-values adjusted by Holm's step-down rule, shape unchanged; valid under any dependence."""
+    n = len(p_values)
+    order = np.argsort(p_values)
+    adjusted = np.empty(n)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * np.arange(n, 0, -1)))
+    return adjusted
 
 
 def effective_sample_size(draws: FloatArray) -> FloatArray:
@@ -134,7 +144,8 @@ def effective_sample_size(draws: FloatArray) -> FloatArray:
 def thin(draws: FloatArray, size: float) -> FloatArray:
     """Return at most ``size`` of ``draws`` (at least one), evenly spaced."""
     n_kept = int(np.clip(size, 1, len(draws)))
-    return draws[((np.arange(n_kept) + 0.5) * len(draws) / n_kept).astype(int)]
+    positions = ((np.arange(n_kept) + 0.5) * len(draws) / n_kept).astype(np.int64)
+    return np.asarray(draws[positions], dtype=np.float64)
 
 
 def _rank_normalised(draws: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ logs, so a constant added to all log weights of a simulation moves the evidence 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,24 +47,14 @@ class TailIndex(NamedTuple):
 
 
 def forward_log_weights(values: ArrayLike) -> FloatArray:
-    """Return forward log weights as floats of shape (simulation, chain).
-
-    Raises
-    ------
-    InvalidArgumentError
-        Not two-dimensional, empty, NaN or +inf; the first such simulation and chain are named.
-    """
+    """Return forward log weights, checked: (simulation, chain), finite or -inf; InvalidArgumentError otherwise."""
     return _log_weights(values, "forward", "a finite number or -inf", allow_zero=True)
 
 
 def reverse_log_weights(values: ArrayLike) -> FloatArray:
-    """Return reverse log weights as floats of shape (simulation, chain).
+    """Return reverse log weights, checked: (simulation, chain), all finite; InvalidArgumentError otherwise.
 
-    Raises
-    ------
-    InvalidArgumentError
-        Not two-dimensional, empty, NaN or infinite; the first such simulation and chain are named. A reverse
-        weight of zero has probability zero: its start would lie outside the support.
+    A reverse weight of zero has probability zero: its start would lie outside the support.
     """
     return _log_weights(values, "reverse", "a finite number", allow_zero=False)
 
@@ -116,14 +107,15 @@ def mean_interval(values: ArrayLike, level: float) -> Interval:
         infinite = float(np.inf if np.inf in x else -np.inf)
         return Interval(infinite, infinite, infinite)
     n = x.size
-    mean = float(x.mean())
+    scale = max(1.0, float(np.abs(x).max()) / 1e100)  # a log likelihood of -1e200 must not overflow when squared
+    mean = float((x / scale).mean() * scale)
     if n == 1:
         return Interval(mean, float("nan"), float("nan"))
-    deviation = float(x.std(ddof=1))
+    deviation = float((x / scale).std(ddof=1) * scale)
     if deviation == 0.0:
         return Interval(mean, mean, mean)
     quantile = float(stdtrit(n - 1, 0.5 + level / 2.0)) / np.sqrt(n)
-    standardised = (x - mean) / (deviation * np.sqrt(1.0 - 1.0 / n))
+    standardised = (x - mean) / deviation / np.sqrt(1.0 - 1.0 / n)
     skewness = float(np.mean(standardised**3))
     upper = mean + deviation * quantile
     if abs(skewness) > 1e-6:  # below, Hall's limit equals Student's to rounding
@@ -291,11 +283,9 @@ def tail_index(samples: ArrayLike) -> TailIndex:
         so often that the tail ends there; NaN where fewer than five values make up the tail (n < 25).
     """
     x = np.asarray(samples, dtype=np.float64).ravel()
-    if np.isnan(x).any() or np.isposinf(x).any():
-        raise InvalidArgumentError(
-            f"samples must be finite or -inf, but {int(np.isnan(x).sum())} are NaN and "
-            f"{int(np.isposinf(x).sum())} are +inf. Leave out chains that failed."
-        )
+    n_wrong = int((np.isnan(x) | np.isposinf(x)).sum())
+    if n_wrong:
+        raise InvalidArgumentError(f"samples must be finite or -inf, but {n_wrong} of {x.size} are NaN or +inf.")
     n_tail = int(np.ceil(min(x.size / 5.0, 3.0 * np.sqrt(x.size))))
     n_infinite = int(np.isneginf(x).sum())
     if n_infinite:
@@ -335,6 +325,26 @@ def is_mean_reliable(start: TailIndex, log_weights: TailIndex) -> bool:
     start_objects = start.shape + NORMAL_QUANTILE * start.standard_error >= START_LIMIT
     weights_object = log_weights.shape - NORMAL_QUANTILE * log_weights.standard_error > LOG_WEIGHT_LIMIT
     return not (start_objects or weights_object)
+
+
+def jeffreys_is_reliable(start_log_ratio: Sequence[ArrayLike], forward: ArrayLike) -> bool:
+    """Return `is_mean_reliable` from log ratios at the start (one array a data set) and forward log weights.
+
+    Each data set's values are centred by their median, then pooled. NaN log ratios are left out.
+    """
+    start = centred_tail_index(start_log_ratio)
+    return is_mean_reliable(start, centred_tail_index(list(forward_log_weights(forward))))
+
+
+def centred_tail_index(groups: Sequence[ArrayLike]) -> TailIndex:
+    """Return `tail_index` of values pooled over groups, each centred by the median of its finite values; no NaN."""
+    centred = [np.zeros(0)]
+    for group in groups:
+        values = np.asarray(group, dtype=np.float64).ravel()
+        values = values[~np.isnan(values)]
+        finite = values[np.isfinite(values)]
+        centred.append(values - (np.median(finite) if finite.size else 0.0))
+    return tail_index(np.concatenate(centred))
 
 
 def _pareto_shape(exceedances: FloatArray) -> float:

@@ -83,7 +83,7 @@ def anneal_exactly(
     log_start, log_ratio = np.asarray(log_start, dtype=float), np.asarray(log_ratio, dtype=float)
     betas = np.asarray(betas, dtype=float)
     if not (np.isfinite(log_start).all() and np.isfinite(log_ratio).all()):
-        raise InvalidArgumentError("log_start and log_ratio must be finite at every state; drop the states that are not.")
+        raise InvalidArgumentError("log_start and log_ratio must be finite at every state; leave out the others.")
     if len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or (np.diff(betas) <= 0).any():
         raise InvalidArgumentError(f"betas must increase from 0 to 1, both ends counted; received {betas!r}.")
 

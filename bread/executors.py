@@ -20,6 +20,7 @@ from bread.errors import InvalidArgumentError
 from bread.tasks import Task
 
 _POLL_SECONDS = 0.2
+_IDLE_SECONDS = 300  # an idle worker ends after this long
 
 
 class Executor(Protocol):
@@ -96,6 +97,9 @@ class PoolExecutor:
         self._folder = tempfile.TemporaryDirectory(prefix="bread-", ignore_cleanup_errors=True)
         self._file = str(FilePath(self._folder.name) / "model.pkl")
         FilePath(self._file).write_bytes(cloudpickle.dumps(self._model))
+        pool = self._pool()
+        for _ in range(self._cores):  # workers start and read the model while this process goes on
+            pool.submit(_load_in_worker, self._file)
         return self
 
     def __exit__(
@@ -104,9 +108,12 @@ class PoolExecutor:
         if self._folder is not None:
             self._folder.cleanup()
 
+    def _pool(self) -> Any:
+        return get_reusable_executor(max_workers=self._cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker)
+
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
-        """Run ``tasks`` on all workers; longest waits first in the order given."""
-        pool = get_reusable_executor(max_workers=self._cores, timeout=300, initializer=_prepare_worker)
+        """Run ``tasks`` on all workers, in the order given."""
+        pool = self._pool()
         futures: dict[Future[Any], int] = {
             pool.submit(_run_in_worker, self._file, task): index for index, task in enumerate(tasks)
         }
@@ -131,10 +138,14 @@ def _prepare_worker() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+def _load_in_worker(file: str) -> None:
+    _models.clear()
+    model: Model = cloudpickle.loads(FilePath(file).read_bytes())
+    threadpool_limits(limits=1)
+    _models[file] = model
+
+
 def _run_in_worker(file: str, task: Task) -> Any:
     if file not in _models:
-        _models.clear()
-        model: Model = cloudpickle.loads(FilePath(file).read_bytes())
-        threadpool_limits(limits=1)
-        _models[file] = model
+        _load_in_worker(file)
     return task.run(_models[file])

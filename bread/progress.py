@@ -17,11 +17,11 @@ class Display:
         self._task: TaskID | None = None
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=12),
             MofNCompleteColumn(),
             TextColumn("{task.fields[bound]}"),
             TextColumn("[red]{task.fields[failures]}"),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(compact=True),
             disable=not is_visible,
         )
 
@@ -46,10 +46,10 @@ class Display:
         if self._task is not None:
             self._progress.update(self._task, advance=n_chains, failures=self._failure_text())
 
-    def bound(self, estimate: float, lower: float, upper: float, name: str = "B") -> None:
-        """Show the bound so far, in nats, with its interval and the target."""
+    def bound(self, name: str, estimate: float, lower: float, upper: float) -> None:
+        """Show the bound so far with its interval, and the target behind a slash, in nats."""
         if self._task is not None:
-            text = f"{name} {estimate:.2f} ({lower:.2f} to {upper:.2f}) nats, target {self._target:g}"
+            text = f"{name} {estimate:.2f} ({lower:.2f}, {upper:.2f}) / {self._target:g} nats"
             self._progress.update(self._task, bound=text)
 
     def done(self) -> None:

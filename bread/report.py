@@ -26,17 +26,16 @@ from __future__ import annotations
 
 import datetime
 import json
-from typing import Any
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
 
 import bread
-from bread._bound_groups import bounds_dataset, final_temperatures, finished_simulations, bound_simulations
-from bread._compat import group_names as group_names
-from bread._compat import make_container
-from bread._compat import read_attributes as read_attributes
-from bread._compat import read_group as read_group
+from bread._bound_groups import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
+from bread._compat import group_names, make_container, read_attributes, read_group
 from bread._model_groups import (
     Constrain,
     annealed_draws,
@@ -51,6 +50,9 @@ from bread._run_groups import cost_dataset, direction_dataset, kernel_dataset, o
 from bread._test_groups import agreement_dataset, alarm_dataset, consistency_dataset
 from bread.results import CheckResult
 
+__all__ = ["group_names", "read_attributes", "read_group", "to_container"]
+
+_Built = TypeVar("_Built")
 _LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
@@ -60,7 +62,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     Parameters
     ----------
     result : CheckResult
-        Whatever was run. Groups that need more than was finished are left out.
+        Whatever was run. Groups that need more than was finished are left out. One that cannot be built is left out
+        with a warning, kept in the attribute `warnings`: hours of computing are not lost to it.
     constrain : callable, optional
         Maps states (n, dim) to the model's own parameters, name -> (n, ...); `bread.backends.base.Model.constrain`.
         Without it the groups `posterior`, `approximate_posterior` and `agreement` are left out.
@@ -72,31 +75,43 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         `level`, `is_interrupted` (0 or 1), and as JSON strings `settings`, `warnings`, `notes`, `versions`.
     """
     final = final_temperatures(result)
-    draws = annealed_draws(result, constrain)
     _, simulations = bound_simulations(result, final)
-    groups: dict[str, xr.Dataset | None] = {
-        "posterior": posterior_dataset(result, draws),
-        "bounds": bounds_dataset(result),
-        "consistency": consistency_dataset(result),
-        "alarm": alarm_dataset(result, final),
-        "agreement": agreement_dataset(result, draws),
-        "forward": direction_dataset(result, "forward"),
-        "reverse": direction_dataset(result, "reverse"),
-        "observed_forward": observed_dataset(result),
-        "annealing_path": path_dataset(result, final, simulations),
-        "kernel": kernel_dataset(result),
-        "cost": cost_dataset(result),
-        "truth": truth_dataset(result),
-        "simulated_data": simulated_data_dataset(result),
-        "approximate_posterior": approximate_posterior_dataset(result, constrain, final),
-        "observed_data": observed_data_dataset(result),
-        "constant_data": constant_data_dataset(result),
+    problems: list[str] = []
+
+    def attempt(name: str, build: Callable[[], _Built]) -> _Built | None:
+        """Build one part; if it fails, the others still make a report."""
+        try:
+            return build()
+        except Exception as error:
+            problems.append(f"The report lacks '{name}': {type(error).__name__}: {error}")
+            warnings.warn(problems[-1], UserWarning, stacklevel=4)
+            return None
+
+    draws = attempt("posterior", lambda: annealed_draws(result, constrain))
+    builders: dict[str, Callable[[], xr.Dataset | None]] = {
+        "posterior": lambda: posterior_dataset(result, draws),
+        "bounds": lambda: bounds_dataset(result),
+        "consistency": lambda: consistency_dataset(result),
+        "alarm": lambda: alarm_dataset(result, final),
+        "agreement": lambda: agreement_dataset(result, draws),
+        "forward": lambda: direction_dataset(result, "forward"),
+        "reverse": lambda: direction_dataset(result, "reverse"),
+        "observed_forward": lambda: observed_dataset(result),
+        "annealing_path": lambda: path_dataset(result, final, simulations),
+        "kernel": lambda: kernel_dataset(result),
+        "cost": lambda: cost_dataset(result),
+        "truth": lambda: truth_dataset(result),
+        "simulated_data": lambda: simulated_data_dataset(result),
+        "approximate_posterior": lambda: approximate_posterior_dataset(result, constrain, final),
+        "observed_data": lambda: observed_data_dataset(result),
+        "constant_data": lambda: constant_data_dataset(result),
     }
-    kept = {name: dataset for name, dataset in groups.items() if dataset is not None}
-    return make_container(kept, _attributes(result, final))
+    built = {name: attempt(name, build) for name, build in builders.items()}
+    groups = {name: dataset for name, dataset in built.items() if dataset is not None}
+    return make_container(groups, _attributes(result, final, [*result.warnings, *problems]))
 
 
-def _attributes(result: CheckResult, final: int) -> dict[str, str | int | float]:
+def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[str, str | int | float]:
     """Return the root attributes: strings and numbers only, since netCDF refuses the rest."""
     info = result.info
     library_version = info.versions.get(info.backend, next(iter(info.versions.values()), "unknown"))
@@ -122,7 +137,7 @@ def _attributes(result: CheckResult, final: int) -> dict[str, str | int | float]
         "n_confirming": int(np.count_nonzero(np.array(result.roles, dtype=np.str_) == "confirm")),
         "n_confirmed": len(finished_simulations(result, final, "confirm")),
         "simulator_acceptance": float(result.simulations.acceptance),
-        "warnings": _json(result.warnings),
+        "warnings": _json(messages),
         "notes": _json(list(info.notes)),
     }
 

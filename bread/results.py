@@ -80,7 +80,9 @@ class CheckResult:
     is_interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
 
-    def log_weights(self, direction: Direction, n_temperatures: int, simulations: NDArray[np.int64] | None = None) -> FloatArray:
+    def log_weights(
+        self, direction: Direction, n_temperatures: int, simulations: NDArray[np.int64] | None = None
+    ) -> FloatArray:
         """Return log weights (simulation, chain) at one T; NaN rows where a run is missing."""
         indices = np.arange(len(self.roles)) if simulations is None else simulations
         values = np.full((len(indices), self.n_chains), np.nan)

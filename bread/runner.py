@@ -29,6 +29,8 @@ FIRST_TEMPERATURES = 4  # the smallest T of a search
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
 DRAW_BATCH = 25  # chains per task for the draws on the real data
+START_DRAWS = 2000  # draws from the start in the pilots on extra data sets: they show the tail of log_ratio
+KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -111,34 +113,36 @@ class Runner:
             self._find_reverse_starts(indices)
         return indices
 
-    def _pilot_task(self, simulation: int, data: dict[str, NDArray[Any]], source: str) -> PilotTask:
-        return PilotTask(simulation, data, self._path, self._plan.root, self._plan.tune, source)
+    def _pilot_task(self, simulation: int, data: dict[str, NDArray[Any]], n_draws: int, source: str) -> PilotTask:
+        return PilotTask(simulation, data, self._path, self._plan.root, self._plan.tune, n_draws, source)
 
     def _tune_pilots(self) -> None:
         """Tune on extra simulated data sets: they place the temperatures, and may give the kernel of all."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
         extra = self._draw_simulations(n, SHARED)
-        tasks = [self._pilot_task(SHARED - i, extra.data_of(i), "an extra simulated data set") for i in range(n)]
-        lengths: list[schedules.PathLength] = []
-        with self._phase("tuning", "tune", n):
-            for index, (pilot, _) in self._run(tasks):
-                lengths.append(self._record_pilot(pilot))
-                if index == 0:
-                    self.result.kernels[SHARED] = pilot.kernel
+        source = "an extra simulated data set"
+        tasks = [self._pilot_task(SHARED - i, extra.data_of(i), START_DRAWS, source) for i in range(n)]
+        pilots = self._run_pilots(tasks)
+        self.result.kernels[SHARED] = pilots[0].kernel
+        self.result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
+        lengths = [schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio) for pilot in pilots]
         self._path_length = schedules.mean_length(lengths)
-
-    def _record_pilot(self, pilot: Pilot) -> schedules.PathLength:
-        self.result.start_log_ratio.append(pilot.start_log_ratio)
-        self._count("tune", pilot.kernel.n_gradients)
-        return schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio)
 
     def _tune(self, indices: Sequence[int]) -> None:
         """Tune one kernel for each of these data sets, on that data set."""
-        tasks = [self._pilot_task(index, self._data(index), "the data set itself") for index in indices]
+        source = "the data set itself"
+        tasks = [self._pilot_task(index, self._data(index), KNOT_DRAWS, source) for index in indices]
+        for index, pilot in zip(indices, self._run_pilots(tasks), strict=True):
+            self.result.kernels[index] = pilot.kernel
+
+    def _run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot]:
+        """Run pilots and record them in the order of the tasks, whichever finished first."""
         with self._phase("tuning", "tune", len(tasks)):
-            for position, (pilot, _) in self._run(tasks):
-                self._record_pilot(pilot)
-                self.result.kernels[indices[position]] = pilot.kernel
+            finished: dict[int, Pilot] = dict(self._run(tasks))
+        pilots = [finished[position] for position in range(len(tasks))]
+        for pilot in pilots:
+            self._count("tune", pilot.kernel.n_gradients)
+        return pilots
 
     def _find_reverse_starts(self, indices: Sequence[int]) -> None:
         plan = self._plan
@@ -211,9 +215,11 @@ class Runner:
         tasks = [self._anneal_task(index, direction, n_temperatures) for index, direction in pairs]
         with self._phase(name, phase, sum(task.n_chains for task in tasks)):
             for task in self._anneal(tasks, n_temperatures):
-                self._count(phase, int(self.result.runs[task.simulation, task.direction, n_temperatures].n_gradients.sum()))
+                self._count(
+                    phase, int(self.result.runs[task.simulation, task.direction, n_temperatures].n_gradients.sum())
+                )
                 self._show_bound(indices, n_temperatures)
-        return self._deciding_bound(np.array(indices), n_temperatures)
+        return self._deciding_bound(np.array(indices), n_temperatures)[1]
 
     def _show_bound(self, indices: Sequence[int], n_temperatures: int) -> None:
         runs = self.result.runs
@@ -223,22 +229,18 @@ class Runner:
             if (index, "forward", n_temperatures) in runs and (index, "reverse", n_temperatures) in runs
         ]
         if len(done) > 1:
-            interval = self._deciding_bound(np.array(done), n_temperatures)
-            self._display.bound(interval.estimate, interval.lower, interval.upper)
+            name, interval = self._deciding_bound(np.array(done), n_temperatures)
+            self._display.bound(name, interval.estimate, interval.lower, interval.upper)
 
-    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> bounds.Interval:
+    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> tuple[str, bounds.Interval]:
         """Return B with its interval, or the one-sided bound where B has no finite mean."""
         forward = self.result.log_weights("forward", n_temperatures, indices)
         reverse = self.result.log_weights("reverse", n_temperatures, indices)
         if np.isnan(forward).any() or np.isnan(reverse).any():
-            return bounds.Interval(np.nan, np.nan, np.nan)
-        if self.is_reliable(forward):
-            return bounds.jeffreys_bound(forward, reverse, self.result.level)
-        return bounds.kl_exact_approx(forward, reverse, self.result.level)
-
-    def is_reliable(self, forward: FloatArray) -> bool:
-        """Return whether B has a finite mean, judged by the tails of first log ratios and forward log weights."""
-        return bounds.jeffreys_is_reliable(self.result.start_log_ratio, forward)
+            return "B", bounds.Interval(np.nan, np.nan, np.nan)
+        if bounds.jeffreys_is_reliable(self.result.start_log_ratio, forward):
+            return "B", bounds.jeffreys_bound(forward, reverse, self.result.level)
+        return "KL", bounds.kl_exact_approx(forward, reverse, self.result.level)
 
     # -- search, confirm --------------------------------------------------------------------------------------
 
@@ -261,14 +263,14 @@ class Runner:
         assert self._path_length is not None
         wanted = self._path_length.total**2 / self._plan.target / 4
         first = 2 ** int(np.floor(np.log2(max(wanted, FIRST_TEMPERATURES))))
-        return min(max(first, FIRST_TEMPERATURES), self._plan.max_temperatures)
+        return int(min(max(first, FIRST_TEMPERATURES), self._plan.max_temperatures))
 
     def _confirm(self, n_temperatures: int, is_last: bool) -> bool:
         """Anneal fresh simulations at this T; return whether their bound decides."""
         self.result.level = bounds.alpha_level(self._attempts)
         self._attempts += 1
         fresh = self._simulate(self._plan.simulations, "confirm")
-        interval = self._anneal_both(fresh, n_temperatures, f"T = {n_temperatures}, confirming", "confirm")
+        interval = self._anneal_both(fresh, n_temperatures, f"T = {n_temperatures}, confirm", "confirm")
         if interval.upper <= self._plan.target or is_last:
             return True
         for index in fresh:  # they helped to choose a larger T: no longer fresh
@@ -314,7 +316,7 @@ class Runner:
             for batch in batches
         ]
         states: dict[int, FloatArray] = {}
-        with self._phase("draws on the real data", "draws", n_draws):
+        with self._phase("draws, real data", "draws", n_draws):
             for position, run in self._run(tasks):
                 states[position] = run.state_at_end[np.isfinite(run.log_weight)]
                 self._count("draws", int(run.n_gradients.sum()))

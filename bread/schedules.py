@@ -274,4 +274,5 @@ def _reweighted_spread(log_ratio: FloatArray, betas: FloatArray) -> FloatArray:
     weights = np.exp(betas[:, None] * centred)
     weights /= weights.sum(axis=1, keepdims=True)
     mean = weights @ centred
-    return np.sqrt(np.maximum(weights @ centred**2 - mean**2, 0.0))
+    deviations: FloatArray = np.sqrt(np.maximum(weights @ centred**2 - mean**2, 0.0))
+    return deviations

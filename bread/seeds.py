@@ -54,8 +54,6 @@ def seed_sequence(
     return SeedSequence(root, spawn_key=(int(purpose), key, n_temperatures, chain))
 
 
-def chain_seeds(
-    root: int, purpose: Purpose, simulation: int, n_temperatures: int, chains: range
-) -> list[SeedSequence]:
+def chain_seeds(root: int, purpose: Purpose, simulation: int, n_temperatures: int, chains: range) -> list[SeedSequence]:
     """Return one seed per chain."""
     return [seed_sequence(root, purpose, simulation, n_temperatures, chain) for chain in chains]

@@ -28,21 +28,21 @@ class PilotTask:
     path: Path
     root: int
     n_steps: int
+    n_start_draws: int
     source: str
     n_chains: int = field(default=1, init=False)
 
-    def run(self, model: Model) -> tuple[Pilot, float]:
-        """Return the pilot and its wall time in seconds."""
-        began = time.perf_counter()
-        pilot = tune(
+    def run(self, model: Model) -> Pilot:
+        """Return the frozen kernel and the pilot's draws."""
+        return tune(
             model.condition(self.data),
             self.path,
             root=self.root,
             simulation=self.simulation,
             n_steps=self.n_steps,
+            n_start_draws=self.n_start_draws,
             source=self.source,
         )
-        return pilot, time.perf_counter() - began
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from bread.paths import Path
 from bread.schedules import next_knot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 
-N_START_DRAWS = 1000
 KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the next
 MAX_KNOTS = 40
 
@@ -24,7 +23,9 @@ class Pilot(NamedTuple):
     start_log_ratio: FloatArray
 
 
-def tune(posterior: Posterior, path: Path, *, root: int, simulation: int, n_steps: int, source: str) -> Pilot:
+def tune(
+    posterior: Posterior, path: Path, *, root: int, simulation: int, n_steps: int, n_start_draws: int, source: str
+) -> Pilot:
     """Adapt the kernel along the path and freeze it.
 
     Knots are placed where draws at the one before still overlap (`bread.schedules.next_knot`), so that they grow
@@ -42,6 +43,8 @@ def tune(posterior: Posterior, path: Path, *, root: int, simulation: int, n_step
         Which data set, for the seed.
     n_steps : int
         Adaptation steps at every knot.
+    n_start_draws : int
+        Draws from the path's start that place the first knot (and show the tail of log_ratio).
     source : str
         Kept in the kernel, for the report.
 
@@ -49,7 +52,7 @@ def tune(posterior: Posterior, path: Path, *, root: int, simulation: int, n_step
     -------
     Pilot
     """
-    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(N_START_DRAWS)))
+    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_start_draws)))
     start_log_ratio = posterior.log_ratio(path, start)
     usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
     generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation))

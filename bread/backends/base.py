@@ -175,9 +175,7 @@ class Kernel:
         if len(self.betas) == 1:
             return {name: values[0] for name, values in self.settings.items()}
         shift = self.betas[1]
-        position = np.interp(
-            np.log(beta + shift), np.log(self.betas + shift), np.arange(len(self.betas), dtype=float)
-        )
+        position = np.interp(np.log(beta + shift), np.log(self.betas + shift), np.arange(len(self.betas), dtype=float))
         low = min(int(position), len(self.betas) - 2)
         weight = position - low
         return {

@@ -1,1 +1,5 @@
-"""PyMC backend."""
+"""Backend for PyMC models, engine "pymc": PyMC's own step methods on a tempered density."""
+
+from bread.backends.pymc.model import PyMCModel, open_model
+
+__all__ = ["PyMCModel", "open_model"]

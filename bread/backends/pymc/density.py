@@ -20,10 +20,9 @@ from pymc.pytensorf import rewrite_pregrad
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import graph_replace
-from pytensor.graph.traversal import ancestors
 
 from bread.backends.base import FloatArray
-from bread.backends.pymc.compiling import compile_mode
+from bread.backends.pymc.compiling import compile_mode, detach
 from bread.backends.pymc.layout import StateLayout
 from bread.errors import InvalidArgumentError
 
@@ -45,31 +44,20 @@ def split_density(model: pm.Model) -> tuple[Variable, Variable, dict[str, Shared
     data : dict of str to SharedVariable
         The data of each observed variable, private copies that the log likelihood reads.
     """
-    terms = model.logp(vars=list(model.free_RVs)), model.logp(vars=list(model.observed_RVs))
+    terms = [model.logp(vars=list(model.free_RVs)), model.logp(vars=list(model.observed_RVs))]
     data: dict[str, SharedVariable] = {}
-    observed: dict[Variable, Variable] = {}
+    inputs: dict[Variable, Variable] = {}
+    private: dict[Variable, Variable] = {}
     for variable in model.observed_RVs:
         value = model.rvs_to_values[variable]
         array = np.array(value.data if isinstance(value, Constant) else value.eval(), dtype=value.type.dtype)
         shared = pytensor.shared(array, name=f"{variable.name}_data", shape=value.type.shape)
-        observed[value] = data[variable.name] = shared
-    # Two passes: a merged one fails where the observed value is itself computed from other data.
-    terms = graph_replace(terms, observed, strict=False)
-    return *_with_private_data(terms, keep=data.values()), data
-
-
-def _with_private_data(terms: Sequence[Variable], keep: Any) -> tuple[Variable, Variable]:
-    """Replace shared variables by copies, so that later changes of the user's data are not seen here."""
-    kept = set(keep)
-    copies = {
-        variable: pytensor.shared(
-            np.array(variable.get_value()), name=variable.name, shape=variable.type.shape
-        )
-        for variable in ancestors(terms)
-        if isinstance(variable, SharedVariable) and variable not in kept and hasattr(variable.type, "shape")
-    }
-    log_prior, log_likelihood = graph_replace(list(terms), copies, strict=False) if copies else list(terms)
-    return log_prior, log_likelihood
+        inputs[value] = value.type()
+        private[inputs[value]] = data[variable.name] = shared
+    # Observed values first: where they are computed from other data, the copies of these are made afterwards.
+    terms = detach(graph_replace(terms, inputs, strict=False)).outputs
+    log_prior, log_likelihood = graph_replace(terms, private, strict=False)
+    return log_prior, log_likelihood, data
 
 
 class TemperedGradient:
@@ -205,8 +193,8 @@ class TemperedDensity:
             offset += size
         outputs = graph_replace(list(outputs), replacements, strict=False)
         with self._model:  # for its check_bounds
-            function = compile_graph([vector], outputs, mode=compile_mode(), on_unused_input="ignore")
-        function.trust_input = True
+            function: CompiledFunction = compile_graph([vector], outputs, mode=compile_mode(), on_unused_input="ignore")
+        function.trust_input = True  # type: ignore[attr-defined]
         return function
 
     def compile_gradient(self, variables: Sequence[Variable], point: Mapping[str, Any]) -> TemperedGradient:

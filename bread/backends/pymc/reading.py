@@ -7,20 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pytensor
 from numpy.typing import NDArray
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
+from pytensor.graph.traversal import ancestors
 
 from bread.backends.base import ModelInfo
-from bread.backends.pymc.compiling import is_generator
+from bread.backends.pymc.compiling import interpret_function, interpreted, is_generator
 from bread.backends.pymc.layout import StateLayout
 from bread.errors import InvalidArgumentError
-
-try:  # PyTensor 3
-    from pytensor.graph.traversal import ancestors
-except ImportError:  # PyTensor 2
-    from pytensor.graph.basic import ancestors  # type: ignore[attr-defined, no-redef]
 
 
 def read_layout(model: Any, point: dict[str, NDArray[Any]]) -> StateLayout:
@@ -35,7 +30,7 @@ def read_layout(model: Any, point: dict[str, NDArray[Any]]) -> StateLayout:
 
 def read_initial_point(model: Any) -> dict[str, NDArray[Any]]:
     """Return PyMC's initial point in unconstrained coordinates (it is not random unless an ``initval`` is)."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return dict(model.initial_point(random_seed=0))
 
@@ -46,7 +41,7 @@ def evaluate(variable: Any) -> NDArray[Any]:
         return np.array(variable.data)
     if isinstance(variable, SharedVariable):
         return np.array(variable.get_value(borrow=False))
-    return np.array(pytensor.function([], variable, mode="FAST_COMPILE")())
+    return np.array(interpret_function([], [variable])()[0])
 
 
 def read_observed(model: Any) -> dict[str, NDArray[Any]]:
@@ -172,9 +167,7 @@ def read_info(
         variable.name: dimensions(model, variable.name, variable.type.ndim)
         for variable in (*model.free_RVs, *deterministics)
     }
-    observed = {
-        variable.name: dimensions(model, variable.name, variable.type.ndim) for variable in model.observed_RVs
-    }
+    observed = {variable.name: dimensions(model, variable.name, variable.type.ndim) for variable in model.observed_RVs}
     constant_data = read_constant_data(model)
     all_dims = [*parameters.values(), *observed.values(), *(dims for dims, _ in constant_data.values())]
     return ModelInfo(

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pytensor.graph.traversal import ancestors
 
-from bread.backends.pymc.compiling import detach, is_generator
-from bread.backends.pymc.reading import ancestors, evaluate, read_initial_point
+from bread.backends.pymc.compiling import detach, first_line, interpreted, is_generator
+from bread.backends.pymc.reading import evaluate, read_initial_point
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
@@ -40,7 +41,8 @@ def refuse_unsupported(model: Any, kernel: Any) -> dict[str, NDArray[Any]]:
     _refuse_data_dependence(model)
     _refuse_shared_generators(model)
     _refuse_kernel(model, kernel)
-    _refuse_random_shapes(model)
+    with interpreted():
+        _refuse_random_shapes(model)
     return _refuse_initial_point(model)
 
 
@@ -117,7 +119,7 @@ def _refuse_operations(model: Any, variable: Any) -> None:
                 "Pass all data and leave total_size out."
             )
         if isinstance(op, PartialObservedRV):
-            raise UnsupportedModelError(_imputed_message(variable.name))
+            raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
         if isinstance(op, CustomDistRV) and _lacks_random(op):
             raise UnsupportedModelError(
                 f"Variable {name} is or depends on a pm.CustomDist (DensityDist) without random=: it cannot be "
@@ -144,9 +146,7 @@ def _refuse_imputed(model: Any) -> None:
     free = {variable.name for variable in model.free_RVs}
     observed = {variable.name for variable in model.observed_RVs}
     for variable in model.deterministics:
-        if f"{variable.name}_unobserved" in free or f"{variable.name}_observed" in observed & {
-            f"{v.name}_observed" for v in model.deterministics
-        }:
+        if f"{variable.name}_unobserved" in free and f"{variable.name}_observed" in observed:
             raise UnsupportedModelError(_imputed_message(variable.name))
 
 
@@ -207,18 +207,13 @@ def _refuse_shared_generators(model: Any) -> None:
 
 
 def _refuse_kernel(model: Any, kernel: Any) -> None:
-    import pymc as pm
-
-    if isinstance(kernel, str):
-        needs_gradient = kernel in ("nuts", "hmc")
-    else:
-        needs_gradient = kernel in (pm.NUTS, pm.HamiltonianMC)
+    if not isinstance(kernel, str):
+        return
     discrete = [v.name for v in model.free_RVs if np.dtype(model.rvs_to_values[v].type.dtype).kind in "iub"]
-    if needs_gradient and discrete:
-        label = kernel if isinstance(kernel, str) else kernel.__name__
+    if kernel in ("nuts", "hmc") and discrete:
         raise UnsupportedKernelError(
-            f"kernel={label!r} needs gradients, but the free variable {discrete[0]!r} is discrete. Leave kernel= out "
-            "(PyMC then assigns a compound step), or sum the variable out of the model."
+            f"kernel={kernel!r} needs gradients, but the free variable {discrete[0]!r} is discrete. Leave kernel= out "
+            "(PyMC then assigns a step method to each variable), or sum the variable out of the model."
         )
 
 
@@ -249,16 +244,18 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
     try:
         point = read_initial_point(model)
     except Exception as error:
-        raise UnsupportedModelError(f"The initial point of the model cannot be computed: {error}") from error
+        raise UnsupportedModelError(
+            f"The initial point of the model cannot be computed: {first_line(error)}."
+        ) from error
     variables = list(model.basic_RVs)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         terms = _log_density_terms(model, variables)
         try:
             values = _evaluate_terms(model, terms, point)
         except Exception as error:
             raise UnsupportedModelError(
-                f"The log density raises an exception at the model's initial point: {type(error).__name__}: {error}. "
+                f"The log density raises an exception at the model's initial point: {first_line(error)}. "
                 "model.debug() shows where; correct the model or pass initval=."
             ) from error
     wrong = [f"{v.name} = {x}" for v, x in zip(variables, values, strict=True) if not np.isfinite(x)]
@@ -273,15 +270,22 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
 def _log_density_terms(model: Any, variables: list[Any]) -> list[Any]:
     try:
         return [term.sum() for term in model.logp(vars=variables, sum=False)]
-    except Exception as first:
-        for variable in variables:
-            try:
-                model.logp(vars=[variable], sum=False)
-            except Exception as error:
-                raise UnsupportedModelError(
-                    f"PyMC cannot derive the log density of {variable.name!r}: {error}"
-                ) from error
-        raise UnsupportedModelError(f"PyMC cannot derive the log density of the model: {first}") from first
+    except Exception as error:
+        names = ", ".join(repr(variable.name) for variable in variables if not _has_log_density(variable))
+        raise UnsupportedModelError(
+            f"PyMC cannot derive the log density of {names or 'the model'}: {first_line(error)}. "
+            "Give it a density (logp=), or write it with distributions that have one."
+        ) from error
+
+
+def _has_log_density(variable: Any) -> bool:
+    import pymc as pm
+
+    try:
+        pm.logp(variable, variable.type())
+    except Exception:
+        return False
+    return True
 
 
 def _evaluate_terms(model: Any, terms: list[Any], point: dict[str, NDArray[Any]]) -> list[float]:

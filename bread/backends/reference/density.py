@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ class TargetDensity:
 
     Attributes
     ----------
-    raised : bool
-        Whether any evaluation raised.
+    raised : set of int
+        Rows at which an evaluation raised.
     message : str
         Text of the first exception.
     """
@@ -34,7 +34,7 @@ class TargetDensity:
     def __init__(self, model: ReferenceModel, statistics: Statistics) -> None:
         self.model = model
         self.statistics = statistics
-        self.raised = False
+        self.raised: set[int] = set()
         self.message = ""
 
     def log_start(self, states: FloatArray) -> FloatArray:
@@ -67,26 +67,19 @@ class TargetDensity:
         try:
             return function(states, self.statistics)
         except Exception as error:  # a density may raise anything; the effect is recorded per chain
-            self._note(error)
+            self.message = self.message or f"{type(error).__name__}: {error}"
         values = np.full(states.shape if is_gradient else states.shape[:-1], np.nan)
         for index in np.ndindex(states.shape[:-1]):
             row = slice(index[-1], index[-1] + 1)
-            statistics = {
-                name: value[row] if len(value) > 1 else value for name, value in self.statistics.items()
-            }
+            statistics = {name: value[row] if len(value) > 1 else value for name, value in self.statistics.items()}
             try:
                 values[index] = function(states[index][None, :], statistics)[0]
-            except Exception as error:  # this state is the one that raises
-                self._note(error)
+            except Exception:  # this state is the one that raises
+                self.raised.add(index[-1])
         return values
 
-    def _note(self, error: Exception) -> None:
-        if not self.raised:
-            self.message = f"{type(error).__name__}: {error}"
-        self.raised = True
 
-
-def apply_matrix(matrix: NDArray[np.float64], states: FloatArray) -> FloatArray:
+def apply_matrix(matrix: NDArray[np.floating[Any]], states: FloatArray) -> FloatArray:
     """Return ``states @ matrix.T`` by elementwise products, bit-equal for any number of rows (BLAS is not)."""
     if matrix.shape == (1, 1):
         return np.asarray(matrix[0, 0] * states)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bread.backends.base import FloatArray, Settings
+from bread.backends.base import FloatArray, IntArray, Settings
 from bread.backends.reference.density import row_dot
 from bread.backends.reference.kernels import Run, Transition
 from bread.errors import InvalidArgumentError
@@ -135,7 +135,7 @@ class HMCAdaptation:
         """Settings to freeze."""
         return {"step_size": np.array(self._averaging.average), "inverse_metric": self.metric}
 
-    def update(self, state: FloatArray, acceptance: float, continuous: FloatArray) -> None:
+    def update(self, state: FloatArray, acceptance: float, continuous: IntArray) -> None:
         """Take one transition into account: the new state, shape (dim,), and its acceptance probability."""
         self._averaging.update(acceptance)
         self._step += 1
@@ -145,6 +145,6 @@ class HMCAdaptation:
             n, metric = len(self._window), self.metric.copy()
             variance = np.var(np.array(self._window), axis=0, ddof=1)
             updated = (n * variance + _PRIOR_WEIGHT * metric) / (n + _PRIOR_WEIGHT)
-            metric[continuous.astype(int)] = updated[continuous.astype(int)]
+            metric[continuous] = updated[continuous]
             self.metric = metric
             self._averaging = DualAveraging(self._averaging.average)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from bread.backends.base import Direction, FloatArray, IntArray, Settings
@@ -35,7 +34,8 @@ class Tally:
     @classmethod
     def of(cls, n: int) -> Tally:
         """Return zeros for ``n`` chains."""
-        return cls(*(np.zeros(n, dtype=np.int64) for _ in range(3)), acceptance=np.ones(n))
+        gradients, evaluations, divergences = np.zeros((3, n), dtype=np.int64)
+        return cls(gradients, evaluations, divergences, acceptance=np.ones(n))
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,3 @@ def draw_random_numbers(
         normals[:, chain] = generator.standard_normal((n_transitions, n_normals))
         uniforms[:, chain] = generator.random((n_transitions, n_uniforms))
     return RandomNumbers(normals, uniforms)
-
-
-def squeeze_label(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return a label coordinate as whole numbers."""
-    return np.rint(values).astype(np.int64)

@@ -123,7 +123,7 @@ class ReferencePosterior:
                 states[last] = start
                 for i in range(last):
                     states[last - i - 1] = transition(i, states[last - i])
-            target.raised, target.message = False, ""  # inside a kernel a failure is a rejection
+            target.raised, target.message = set(), ""  # inside a kernel a failure is a rejection
             log_ratio = np.ascontiguousarray(target.log_ratio(states).T)
             log_start = np.ascontiguousarray(target.log_start(states[[0, last]]).T)
             failure = _failures(log_ratio, log_start, direction, target.raised)
@@ -190,7 +190,7 @@ class ReferencePosterior:
         return TargetDensity(self._model, self._statistics)
 
 
-def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction, raised: bool) -> IntArray:
+def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction, raised: set[int]) -> IntArray:
     """Say why each chain has no finite log weight; the later reasons are the graver ones."""
     failure = np.full(len(log_ratio), int(Failure.NONE), dtype=np.int64)
     has_zero = (log_ratio[:, :-1] == -np.inf).any(axis=1)
@@ -202,7 +202,8 @@ def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction
     is_nan = np.isnan(log_ratio[:, :-1]).any(axis=1) | np.isnan(first)
     if direction == "reverse":
         is_nan |= np.isnan(log_ratio[:, -1])
-    failure[is_nan] = Failure.EXCEPTION if raised else Failure.NAN
+    failure[is_nan] = Failure.NAN
+    failure[[row for row in raised if is_nan[row]]] = Failure.EXCEPTION
     return failure
 
 

@@ -1,0 +1,65 @@
+"""What every benchmark shares: the models, medians, the machine's load, plain markdown tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+ROOT = Path(__file__).resolve().parent.parent
+SEED = 1
+NAMES = ("eight schools", "logistic 532 x 7")
+
+
+def build_model(name: str) -> Any:
+    """Return a model of the examples on its real data; the eight schools non-centred with HalfNormal(5)."""
+    if str(ROOT / "examples") not in sys.path:
+        sys.path.insert(0, str(ROOT / "examples"))
+    import models
+
+    builders: dict[str, Callable[[], Any]] = {
+        "eight schools": lambda: models.eight_schools(is_centred=False),
+        "logistic 532 x 7": models.pima,
+    }
+    return builders[name]()
+
+
+def machine() -> str:
+    """Return one line on what the figures were measured with."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("pymc", "pytensor", "arviz", "numpy"))
+    return f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores, {load()}"
+
+
+def load() -> str:
+    """Return the load of the machine: wall times are right only where it is below the number of cores."""
+    return f"load {os.getloadavg()[0]:.1f}"
+
+
+def median(values: ArrayLike) -> float:
+    """Return the median."""
+    return float(np.median(np.asarray(values, dtype=float)))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> None:
+    """Print a markdown table; numbers with three significant digits."""
+    print(f"\n### {title}\n")
+    print("| " + " | ".join(columns) + " |")
+    print("|" + "---|" * len(columns))
+    for row in rows:
+        print("| " + " | ".join(_cell(value) for value in row) + " |")
+    if note:
+        print(f"\n{note}")
+    print(flush=True)
+
+
+def _cell(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,321 @@
+"""The posterior of a PyMC model on one data set, annealed by PyMC's own step methods.
+
+Chains follow Grosse, Ghahramani & Adams (2015), section 2.3, and Grosse, Ancha & Roy (2016), section 2.2: forward
+from a prior draw through kernels at beta_2, ..., beta_T = 1; reverse from an exact posterior draw through the
+reversals of the same kernels at beta_T, ..., beta_2. Chains run one after another, each on random numbers of its
+own seed alone, so results do not depend on how chains are batched or on what the objects did before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import (
+    Adaptation,
+    AnnealRun,
+    Direction,
+    Evolution,
+    Failure,
+    FloatArray,
+    IntArray,
+    Kernel,
+    Settings,
+)
+from bread.backends.pymc.engine import Engine, compile_engine
+from bread.errors import DensityError, InvalidArgumentError
+from bread.paths import Path, PriorPath
+
+__all__ = ["Engine", "PyMCPosterior", "StateSimulator", "compile_engine"]
+
+
+class StateSimulator(Protocol):
+    """Draws states from the prior: the part of a model's simulator that a posterior needs."""
+
+    def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Return one exact prior draw per seed, shape (len(seeds), dim)."""
+        ...
+
+
+class _ChainFailure(Exception):
+    """A chain ends before its time; ``failure`` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.name)
+        self.failure = failure
+
+
+@dataclass(frozen=True)
+class PyMCPosterior:
+    """A PyMC model with one data set; implements `bread.backends.base.Posterior`.
+
+    Parameters
+    ----------
+    engine : Engine
+        Shared by all data sets of the model. Not for use by several threads at once.
+    simulator : StateSimulator
+        Draws from the prior.
+    data : dict of str to ndarray
+        Values of the observed variables.
+    """
+
+    engine: Engine
+    simulator: StateSimulator
+    data: Mapping[str, NDArray[Any]]
+
+    def _load(self, path: Path) -> Engine:
+        if not isinstance(path, PriorPath):
+            raise InvalidArgumentError(f"The engine 'pymc' anneals from the prior only; the path is {path!r}.")
+        self.engine.controls.set_data(self.data)
+        return self.engine
+
+    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw from the prior, one state per seed; shape (len(seeds), dim)."""
+        self._load(path)
+        return self.simulator.draw_states(seeds)
+
+    def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return the log likelihood (nats) at each state, shape (n,); an exception becomes NaN."""
+        engine = self._load(path)
+        result = np.empty(len(states))
+        with np.errstate(all="ignore"):
+            for index, state in enumerate(states):
+                try:
+                    result[index] = engine.terms(state)[1]
+                except Exception:
+                    result[index] = np.nan
+        return result
+
+    def adapt(
+        self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
+    ) -> Adaptation:
+        """Adapt the kernel at ``beta`` with PyMC's own adaptation for ``n_steps`` from ``state``.
+
+        NUTS and HMC estimate a diagonal metric and average the step size; Metropolis tunes its scaling, Slice its
+        widths. log_ratio is recorded in the second half.
+
+        Returns
+        -------
+        Adaptation
+            ``state`` is the last state whose likelihood is not zero, so that the next knot can start from it.
+
+        Raises
+        ------
+        DensityError
+            If ``state`` has density zero or NaN at ``beta``, or a step method fails.
+        """
+        engine = self._load(path)
+        gradients, evaluations = engine.counts
+        log_ratios = np.empty(n_steps)
+        with np.errstate(all="ignore"):
+            log_ratio = self._require_density(beta, state)
+            engine.start_adapting(beta, state, n_steps, previous, seed)
+            position = last = engine.start(state)
+            try:
+                for index in range(n_steps):
+                    position, log_ratio, _ = engine.move(position)
+                    log_ratios[index] = log_ratio
+                    last = position if np.isfinite(log_ratio) else last
+                settings = engine.settings()
+            except Exception as error:
+                raise DensityError(
+                    f"Adapting the kernel {engine.name} at inverse temperature {beta:.6g} failed: {error}"
+                ) from error
+            finally:
+                engine.reset(seed)
+        return Adaptation(
+            settings=settings,
+            state=engine.state_of(last),
+            log_ratio=log_ratios[n_steps // 2 :],
+            n_gradients=engine.counts[0] - gradients,
+            n_evaluations=engine.counts[1] - evaluations,
+        )
+
+    def _require_density(self, beta: float, state: FloatArray) -> float:
+        """Return the log likelihood of a state that a chain at ``beta`` may start from."""
+        log_prior, log_ratio = self.engine.terms(state)
+        if not np.isfinite(log_prior) or (beta > 0 and not np.isfinite(log_ratio)):
+            raise DensityError(
+                f"A chain at inverse temperature {beta:.6g} cannot start at a state of log prior {log_prior} and log "
+                f"likelihood {log_ratio}: both must be finite. Start it from a state inside the support."
+            )
+        return log_ratio
+
+    def _require_settings(self, kernel: Kernel) -> None:
+        if set(kernel.settings) != set(self.engine.setting_names):
+            raise InvalidArgumentError(
+                f"The kernel must have the settings of {self.engine.name}, {sorted(self.engine.setting_names)}, but "
+                f"has {sorted(kernel.settings)}. Adapt it on this model with the same kernel=."
+            )
+
+    def anneal(
+        self,
+        path: Path,
+        betas: FloatArray,
+        kernel: Kernel,
+        *,
+        direction: Direction,
+        start: FloatArray,
+        seeds: Sequence[SeedSequence],
+        knots: IntArray | None = None,
+    ) -> AnnealRun:
+        """Run one chain per row of ``start``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
+
+        A chain that fails stops there: its later log ratios are NaN and its end state is the last one reached.
+        Within a kernel a density that is NaN or raises is a rejected proposal.
+        """
+        began = time.perf_counter()
+        start = np.asarray(start, dtype=np.float64)
+        if start.shape != (len(seeds), self.engine.layout.dim):
+            raise InvalidArgumentError(
+                f"start must have one row of {self.engine.layout.dim} coordinates for each of {len(seeds)} seeds "
+                f"but has the shape {start.shape}."
+            )
+        engine = self._load(path)
+        self._require_settings(kernel)
+        settings = [kernel.at(float(beta)) for beta in betas]
+        chains = []
+        with np.errstate(all="ignore"):
+            for state, seed in zip(start, seeds, strict=True):
+                engine.reset(seed)
+                chain = _Chain(engine, np.asarray(betas, dtype=np.float64), settings, direction, state)
+                chain.run()
+                chains.append(chain)
+        chosen = np.arange(len(betas)) if knots is None else np.asarray(knots)
+        shape = (len(chains), engine.layout.dim)
+        return AnnealRun(
+            log_weight=np.array([chain.log_weight for chain in chains]),
+            log_ratio=np.array([chain.log_ratio[chosen] for chain in chains]).reshape(len(chains), len(chosen)),
+            state_at_start=np.array([chain.state_at_start for chain in chains]).reshape(shape),
+            state_at_end=np.array([chain.state_at_end for chain in chains]).reshape(shape),
+            log_start_density=np.array([chain.log_start_density for chain in chains]).reshape(len(chains), 2),
+            n_gradients=np.array([chain.n_gradients for chain in chains], dtype=np.int64),
+            n_evaluations=np.array([chain.n_evaluations for chain in chains], dtype=np.int64),
+            n_divergences=np.array([chain.n_divergences for chain in chains], dtype=np.int64),
+            failure=np.array([chain.failure for chain in chains], dtype=np.int64),
+            seconds=time.perf_counter() - began,
+            message=next((chain.message for chain in chains if chain.message), ""),
+        )
+
+    def evolve(
+        self, path: Path, kernel: Kernel, beta: float, state: FloatArray, keep: Sequence[int], seed: SeedSequence
+    ) -> Evolution:
+        """Run one chain of the frozen kernel at ``beta`` from ``state``; return the states after ``keep`` steps.
+
+        Raises
+        ------
+        DensityError
+            If ``state`` has density zero or NaN at ``beta``.
+        """
+        engine = self._load(path)
+        self._require_settings(kernel)
+        gradients, evaluations = engine.counts
+        states = np.empty((len(keep), engine.layout.dim))
+        with np.errstate(all="ignore"):
+            self._require_density(beta, state)
+            engine.reset(seed)
+            engine.apply(beta, kernel.at(beta))
+            position, n_done = engine.start(np.asarray(state, dtype=np.float64)), 0
+            for index, n_steps in enumerate(keep):
+                while n_done < n_steps:
+                    position, _, _ = engine.move(position)
+                    n_done += 1
+                states[index] = engine.state_of(position)
+        return Evolution(states, engine.counts[0] - gradients, engine.counts[1] - evaluations)
+
+
+class _Chain:
+    """One annealed chain, with what `AnnealRun` records of it."""
+
+    def __init__(
+        self, engine: Engine, betas: FloatArray, settings: list[Settings], direction: Direction, start: FloatArray
+    ) -> None:
+        self.engine = engine
+        self.betas = betas
+        self.settings = settings
+        self.direction = direction
+        self.state_at_start = self.state_at_end = start
+        self.log_ratio = np.full(len(betas), np.nan)
+        self.log_start_density = np.full(2, np.nan)
+        self.log_weight = np.nan
+        self.n_divergences = 0
+        self.failure = Failure.NONE
+        self.message = ""
+
+    def run(self) -> None:
+        """Run the chain to its end or its failure."""
+        gradients, evaluations = self.engine.counts
+        try:
+            if self.direction == "forward":
+                self._run_forward(self.state_at_start)
+            else:
+                self._run_reverse(self.state_at_end)
+        except _ChainFailure as error:
+            self.failure = error.failure
+            self.log_weight = -np.inf if error.failure == Failure.ZERO_RATIO else np.nan
+        except Exception as error:
+            self.failure, self.log_weight = Failure.EXCEPTION, np.nan
+            self.message = f"{type(error).__name__}: {error}"
+        self.n_gradients = self.engine.counts[0] - gradients
+        self.n_evaluations = self.engine.counts[1] - evaluations
+
+    def _run_forward(self, state: FloatArray) -> None:
+        log_prior, log_ratio = self.engine.terms(state)
+        self.log_start_density[0] = log_prior
+        self._require_support(log_prior)
+        position, log_weight = self.engine.start(state), 0.0
+        self.log_ratio[0] = log_ratio
+        try:
+            for index in range(1, len(self.betas)):
+                self._require_ratio(log_ratio, Failure.ZERO_RATIO)
+                log_weight += (self.betas[index] - self.betas[index - 1]) * log_ratio
+                position, log_ratio = self._move(index, position)
+                self.log_ratio[index] = log_ratio
+        finally:
+            self.state_at_end = self.engine.state_of(position)
+            self.log_start_density[1] = self.engine.terms(self.state_at_end)[0]
+        self.log_weight = log_weight
+
+    def _run_reverse(self, state: FloatArray) -> None:
+        log_prior, log_ratio = self.engine.terms(state)
+        self.log_start_density[1] = log_prior
+        self._require_support(log_prior)
+        self._require_ratio(log_ratio, Failure.ZERO_START)
+        position, log_weight = self.engine.start(state), 0.0
+        self.log_ratio[-1] = log_ratio
+        try:
+            for index in range(len(self.betas) - 1, 0, -1):
+                position, log_ratio = self._move(index, position)
+                self.log_ratio[index - 1] = log_ratio
+                self._require_ratio(log_ratio, Failure.NAN)  # a kernel above beta = 0 never ends at zero
+                log_weight += (self.betas[index] - self.betas[index - 1]) * log_ratio
+        finally:
+            self.state_at_start = self.engine.state_of(position)
+            self.log_start_density[0] = self.engine.terms(self.state_at_start)[0]
+        self.log_weight = log_weight
+
+    def _move(self, index: int, position: Any) -> tuple[Any, float]:
+        self.engine.apply(self.betas[index], self.settings[index], reverse=self.direction == "reverse")
+        position, log_ratio, diverged = self.engine.move(position)
+        self.n_divergences += diverged
+        return position, log_ratio
+
+    @staticmethod
+    def _require_support(log_prior: float) -> None:
+        if log_prior == -np.inf:
+            raise _ChainFailure(Failure.ZERO_START)
+        if not np.isfinite(log_prior):
+            raise _ChainFailure(Failure.NAN)
+
+    @staticmethod
+    def _require_ratio(log_ratio: float, if_zero: Failure) -> None:
+        if log_ratio == -np.inf:
+            raise _ChainFailure(if_zero)
+        if not np.isfinite(log_ratio):
+            raise _ChainFailure(Failure.NAN)

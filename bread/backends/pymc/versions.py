@@ -1,0 +1,15 @@
+"""Differences between the supported generations of PyMC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def seed_step(step: Any, generator: np.random.Generator) -> None:
+    """Give a PyMC step method (and its momentum distribution) its random numbers for one chain."""
+    if hasattr(step, "setup_chain"):  # PyMC 6
+        step.setup_chain(generator, tune=0, draws=0)
+    else:
+        step.set_rng(generator)
