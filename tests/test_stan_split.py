@@ -126,6 +126,14 @@ def test_unnormalised_densities_are_normalised_inside_the_tempered_term():
     assert "target += normal_lupdf(mu | 0, 1);" in program.tempered
 
 
+def test_censoring_is_no_normalising_constant_of_a_prior():
+    """The same term belongs to the prior only beside the density that it normalises."""
+    alone = analyse_text(model("mu ~ std_normal(); y ~ normal(mu, sigma); target += -normal_lccdf(3 | mu, sigma);"))
+    assert alone.split_refusal is not None
+    body = "mu ~ std_normal(); target += normal_lpdf(sigma | mu, 1) - normal_lccdf(0 | mu, 1); y ~ normal(mu, sigma);"
+    assert parts(model(body)) == ["prior", "prior", "likelihood"]
+
+
 def test_truncation_is_written_out():
     program = analyse_text(
         model("mu ~ normal(0, 1); for (n in 1 : N) y[n] ~ normal(mu, sigma) T[ , 3]; sigma ~ gamma(2, 2);")

@@ -10,7 +10,7 @@ from bread.backends.stan.rewriting import Edit, apply_edits, map_column
 from bread.backends.stan.scopes import resolve
 from bread.backends.stan.source import Source, blank_comments
 from bread.backends.stan.syntax import end, line, name_of, nodes, parse, start, strip, terms, walk
-from bread.errors import UnsupportedModelError
+from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 MINIMAL = "parameters { real mu; } model { target += %s; }"
 
@@ -145,7 +145,7 @@ def test_missing_and_circular_includes_are_refused(tmp_path):
 
 
 def test_stancs_own_message_reaches_the_user():
-    with pytest.raises(UnsupportedModelError, match=r"(?s)broken.stan.*line 1.*nu"):
+    with pytest.raises(InvalidArgumentError, match=r"(?s)broken.stan.*line 1.*nu"):
         analyse(
             Source.from_text("parameters { real m; } model { m ~ normal(nu, 1); }", "broken.stan"),
             observed=None,

@@ -12,11 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bread.backends.stan.cache import BuildCache, default_cache
-from bread.backends.stan.messages import StanBuildError, compiler_reason
+from bread.backends.stan.messages import PROGRAM_NAME, StanBuildError, compiler_reason
 from bread.backends.stan.toolchain import Toolchain
 
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
 STANC_OPTIONS = ("--O1", "--allow-undefined")
+ORIGINAL = "bread_original"
+_ORIGINAL_NAME = "bread_o_"
 _SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = ("state.hpp", "density.hpp", "kernels.hpp", "chains.hpp", "driver.cpp")
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
@@ -26,6 +28,7 @@ def build_library(
     program: str,
     toolchain: Toolchain,
     *,
+    original: str | None = None,
     cache: BuildCache | None = None,
     filename: str = "model.stan",
 ) -> Path:
@@ -39,6 +42,9 @@ def build_library(
         Stan code. Contributions of the likelihood are wrapped in ``bread_temper``, which the functions block declares;
         a program without it has a likelihood of 1.
     toolchain : Toolchain
+    original : str, optional
+        A second program in the same library, to compare with: data that hold `ORIGINAL` make an instance of it. It
+        costs a few seconds, because most of a build goes into Stan's headers.
     cache : BuildCache, optional
         Default: the user's.
     filename : str
@@ -59,6 +65,9 @@ def build_library(
     cache = cache or default_cache()
     # The C++ stands for the program in the key: it names the version and the options of stanc.
     code = toolchain.translate(program, *STANC_OPTIONS, filename=filename)
+    if original is not None:
+        other = toolchain.translate(original, *STANC_OPTIONS, filename=filename, name=_ORIGINAL_NAME)
+        code = _two_programs(code, other)
     driver_key = _key("driver", toolchain, _DRIVER_FILES)
     model_key = _key("model", toolchain, _MODEL_FILES, driver_key, code)
 
@@ -80,6 +89,26 @@ def build_library(
         (folder / "model.o").unlink()
 
     return cache.get(model_key, "model.so", build)
+
+
+def _two_programs(tempered: str, original: str) -> str:
+    """Return the C++ of both, and of the function that makes an instance of one of them.
+
+    USING_R leaves out stanc's own definition of that function; stan_model is a name that both define.
+    """
+    return f"""#define USING_R
+{tempered}
+#define stan_model {_ORIGINAL_NAME}stan_model
+{original}
+#undef stan_model
+stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages) {{
+  if (data.contains_i("{ORIGINAL}")) {{
+    return *new {_ORIGINAL_NAME}_namespace::{_ORIGINAL_NAME}(data, seed, messages);
+  }}
+  return *new {PROGRAM_NAME}_namespace::{PROGRAM_NAME}(data, seed, messages);
+}}
+stan::math::profile_map& get_stan_profile_data() {{ return {PROGRAM_NAME}_namespace::profiles__; }}
+"""
 
 
 def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: threading.Event) -> Path:

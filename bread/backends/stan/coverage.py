@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bread.backends.stan.dataflow import Dataflow, loop_variable
 from bread.backends.stan.scopes import Variable
-from bread.backends.stan.syntax import Node, is_size, name_of, nodes, strip, token, walk
+from bread.backends.stan.syntax import Node, is_size, name_of, nodes, strip, token
 from bread.backends.stan.variates import Index, Variate
 
 Linear = tuple[tuple[str, int], ...]  # atoms and coefficients, sorted; the constant under ""
@@ -213,11 +213,3 @@ def branch(control: Node, statement: Node) -> int:
     bodies = nodes(control)[1:]
     position = statement.meta.start_pos
     return next(i for i, body in enumerate(bodies, 1) if body.meta.start_pos <= position < body.meta.end_pos)
-
-
-def mentions_loop(node: Node, flow: Dataflow) -> bool:
-    """Return whether an expression names a loop variable."""
-    return any(
-        inner.data == "variable" and (v := flow.scopes.variable(inner)) is not None and v.kind == "loop"
-        for inner in walk(node)
-    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bread.backends.stan import rewriting
 from bread.backends.stan.dataflow import Dataflow, analyse_dataflow
+from bread.backends.stan.messages import StanProgramError, stanc_reason
 from bread.backends.stan.observed import check_observed, infer_observed
 from bread.backends.stan.refusals import Refusal, RefusedError, quote
 from bread.backends.stan.rewriting import Edit
@@ -54,8 +56,9 @@ class Program:
     hyperparameters : tuple of str
         Parameters that the priors of other parameters depend on; all where there are none.
     fixable : tuple of str
-        Parameters for which the tempered program takes ``bread_use_fixed_<name>`` (0 or 1) and
-        ``bread_fixed_<name>`` (of the parameter's shape) as data; both must always be given. Empty without a simulator.
+        Parameters for which the tempered program takes ``bread_use_fixed_<name>`` (0 or 1, always to be given) and
+        ``bread_fixed_<name>`` as data: the value (a scalar in a list of one), left out where it is not used. Empty
+        without a simulator.
     contributions : tuple of Contribution
     tempered : str
         The program to compile. Every likelihood contribution is wrapped in ``bread_temper(...)``, which the header
@@ -122,8 +125,10 @@ def analyse(
 
     Raises
     ------
+    StanProgramError
+        stanc rejects the program; the message is its own, on one line.
     UnsupportedModelError
-        stanc rejects the program (its own message), or the outcomes cannot be inferred.
+        The outcomes cannot be inferred.
     InvalidArgumentError
         ``observed``, ``likelihood_lines`` or ``data_names`` do not fit the program.
     """
@@ -297,7 +302,9 @@ class _Analysis:
 def _run_stanc(stanc: Stanc, source: Source) -> None:
     output = stanc(source.text, "--allow-undefined", f"--filename-in-msg={source.name}")
     if output.returncode != 0:
-        raise UnsupportedModelError(f"stanc rejects {source.name!r}:\n{output.stderr.strip()}")
+        reason = stanc_reason(output.stderr).partition(" Available signatures:")[0]
+        placed = re.sub(r"in '[^']*', line (\d+)", lambda found: f"in {source.origin(int(found[1]))}", reason)
+        raise StanProgramError(f"stanc rejects the program: {placed}")
 
 
 def _check_program(source: Source, scopes: Scopes) -> None:

@@ -18,7 +18,6 @@ from bread.backends.stan.syntax import (
     distribution_of,
     end,
     is_density,
-    name_of,
     name_token,
     nodes,
     start,
@@ -259,8 +258,3 @@ _WORD = re.compile(r"\bbread_[a-z]")
 def uses_reserved_names(source: Source) -> bool:
     """Return whether the user's program has names of its own that start with ``bread_``."""
     return _WORD.search(source.code) is not None
-
-
-def mentions(node: Node, name: str) -> bool:
-    """Return whether an expression calls ``name``."""
-    return any(inner.data == "call" and name_of(inner) == name for inner in walk(node))

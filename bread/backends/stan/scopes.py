@@ -7,7 +7,7 @@ from typing import Literal
 
 from lark import Token
 
-from bread.backends.stan.syntax import BLOCKS, Node, end, line, name_of, name_token, nodes, start, token
+from bread.backends.stan.syntax import BLOCKS, Node, line, name_of, name_token, nodes, token
 
 Kind = Literal[
     "data", "transformed data", "parameter", "transformed parameter", "generated", "local", "loop", "argument"
@@ -240,8 +240,3 @@ def _variable(declared_type: Node, declarator: Node, kind: Kind, block: str) -> 
         declarator,
         block,
     )
-
-
-def span(node: Node) -> tuple[int, int]:
-    """Offsets of the first character and just after the last."""
-    return start(node), end(node)

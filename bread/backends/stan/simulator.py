@@ -197,9 +197,8 @@ class Derivation:
             code = self._implicit.code(variable)
         if variable.name not in self._fixable:
             return f"{{ {code} }}"
-        return (
-            f"if (bread_use_fixed_{variable.name} == 1) {{ {name} = bread_fixed_{variable.name}; }} else {{ {code} }}"
-        )
+        fixed = f"bread_fixed_{variable.name}" + ("" if variable.rank else "[1]")
+        return f"if (bread_use_fixed_{variable.name} == 1) {{ {name} = {fixed}; }} else {{ {code} }}"
 
     def _ordered(self, variable: Variable, draws: list[Draw]) -> str:
         if variable.type not in ("ordered", "positive_ordered"):
@@ -253,7 +252,12 @@ class Derivation:
                 )
                 continue
             fixable.append(variable.name)
-            declarations.append(
-                f"int<lower=0, upper=1> bread_use_fixed_{variable.name}; {declared} bread_fixed_{variable.name};"
-            )
+            # empty unless it is used, so that it may be left out of the data
+            use = f"bread_use_fixed_{variable.name}"
+            if variable.rank:
+                first = inline(variable.dimensions[0])
+                declared = declared.replace(f"[{first}", f"[{use} ? {first} : 0", 1)
+            else:
+                declared = f"array[{use}] {declared}"
+            declarations.append(f"int<lower=0, upper=1> {use}; {declared} bread_fixed_{variable.name};")
         return tuple(fixable), " ".join(declarations)

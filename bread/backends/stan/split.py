@@ -15,7 +15,7 @@ from bread.backends.stan.dataflow import Contribution, Dataflow
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
-from bread.backends.stan.syntax import Node, distribution_of, is_density, name_of, nodes, strip, terms, token
+from bread.backends.stan.syntax import Node, distribution_of, is_density, name_of, nodes, strip, terms, token, walk
 from bread.errors import InvalidArgumentError
 
 Part = Literal["prior", "likelihood", "both"]
@@ -192,7 +192,10 @@ class Splitter:
                 )
             return Classified(contribution, "likelihood")
         if not own:
-            for _, piece in pieces:
+            truncated = {distribution_of(piece) for _, piece in pieces if self._is_prior_density(piece)}
+            for sign, piece in pieces:
+                if sign < 0 and self.is_normaliser(piece) and self._truncates(piece) in truncated:
+                    continue
                 self._check_prior_term(contribution.node, piece)
             return Classified(contribution, "prior")
         return self._classify_mixed(contribution, value, pieces)
@@ -265,7 +268,7 @@ class Splitter:
     def _check_prior_term(self, statement: Node, piece: Node) -> None:
         """Refuse a term free of observed data that is no complete density of a parameter."""
         piece = strip(piece)
-        if not self.has_parameter(piece) or self._is_prior_density(piece) or self.is_normaliser(piece):
+        if not self.has_parameter(piece) or self._is_prior_density(piece):
             return
         if is_density(piece) and nodes(piece):
             self._refuse_disguised(piece, nodes(piece)[0])
@@ -276,6 +279,13 @@ class Splitter:
             "part of the prior, or of the likelihood?",
             "Write it as a density. " + _NAME_LINES,
         )
+
+    def _truncates(self, piece: Node) -> str:
+        """Return the distribution whose truncation a term normalises."""
+        found = next(
+            n for n in walk(piece) if n.data in ("density", "call") and name_of(n).endswith(("_lcdf", "_lccdf"))
+        )
+        return name_of(found).rpartition("_")[0]
 
     def is_normaliser(self, piece: Node) -> bool:
         """Return whether a term is the log probability of a truncation: ``normal_lccdf(0 | mu, s)``, or n times it."""
@@ -290,10 +300,3 @@ class Splitter:
                 not self.has_parameter(right) and self.is_normaliser(left)
             )
         return False
-
-
-def describe(classified: Classified, source: Source) -> str:
-    """Return one line for a report: the part, the place and the distribution."""
-    node = classified.node
-    what = distribution_of(node) if node.data == "tilde" else "target"
-    return f"{classified.part}: {source.origin(classified.contribution.line)} ({what})"

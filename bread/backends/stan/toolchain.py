@@ -97,8 +97,8 @@ class Toolchain:
             stderr = done.stderr.decode(errors="replace").replace(str(path), path.name)
             return StancOutput(done.returncode, done.stdout.decode(errors="replace"), stderr)
 
-    def translate(self, program: str, *options: str, filename: str) -> str:
-        """Return the C++ of a program, whose class is `PROGRAM_NAME`.
+    def translate(self, program: str, *options: str, filename: str, name: str = PROGRAM_NAME) -> str:
+        """Return the C++ of a program.
 
         Parameters
         ----------
@@ -108,6 +108,8 @@ class Toolchain:
             More options of stanc, such as "--O1".
         filename : str
             Name of the program in messages.
+        name : str
+            Of the C++ class.
 
         Returns
         -------
@@ -118,7 +120,7 @@ class Toolchain:
         StanProgramError
             stanc refuses the program; the message is stanc's, on one line.
         """
-        named = (f"--name={PROGRAM_NAME}", f"--filename-in-msg={filename}", "--print-cpp")
+        named = (f"--name={name}", f"--filename-in-msg={filename}", "--print-cpp")
         done = self.run_stanc(program, *named, *options)
         if done.returncode:
             raise StanProgramError(stanc_reason(done.stderr))
