@@ -28,6 +28,10 @@ from bread.seeds import root_entropy
 def check(
     model: Any = None,
     *,
+    data: Any = None,
+    observed: str | Sequence[str] | None = None,
+    simulator: Any = None,
+    likelihood: int | Sequence[int] | None = None,
     simulate_from: str = "fitted",
     hyperparameters: str | Sequence[str] | None = None,
     posterior: Any = None,
@@ -55,8 +59,21 @@ def check(
 
     Parameters
     ----------
-    model : pymc.Model, optional
-        A model with observed data; inside ``with model:`` it may be left out. It is never changed.
+    model : pymc.Model, cmdstanpy.CmdStanModel, path or str, optional
+        A PyMC model with observed data; inside ``with model:`` it may be left out. Or a Stan program: a CmdStanModel,
+        the path of a ``.stan`` file, or the program's text. It is never changed.
+    data : dict or path, optional
+        Stan: values of the data block, or the path of a file in CmdStan's JSON format.
+    observed : str or sequence of str, optional
+        Stan: data variables that are outcomes. By default inferred where the program leaves no doubt: data left of a
+        ``~`` or first in an ``_lpdf`` or ``_lpmf``; the report's notes say which.
+    simulator : callable, path or str, optional
+        Stan: draws parameters and data jointly, for programs whose own simulator cannot be derived. A function
+        ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of
+        arrays (with a third argument ``fixed`` it also holds hyperparameters, which "fitted" needs); or a Stan program
+        whose generated quantities bear the names of the parameters and observed variables.
+    likelihood : int or sequence of int, optional
+        Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior"}, default "fitted"
         "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
         unlike yours. "fitted": hyperparameters are held at their estimate on the real data, so that simulated data
@@ -66,7 +83,7 @@ def check(
         where there are none.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``).
+        ``agreement``). Stan: also a CmdStanMCMC, or the paths of its CSV files.
     init_steps : int, default 100
         S: kernel steps from the simulated parameters to the first reverse start, under "fitted".
     simulations : int, default 20
@@ -84,9 +101,9 @@ def check(
         Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
     kernel : optional
         What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
-        step methods for a model.
+        step methods for a model. Stan: "nuts" (default) or "hmc".
     engine : str, optional
-        What runs the chains; for PyMC "pymc".
+        What runs the chains; for PyMC "pymc", for Stan "stan".
     tune : int, default 200
         Adaptation steps at every knot of the pilot; the result is frozen.
     tune_on : {"auto", "each", "shared"}, default "auto"
@@ -111,7 +128,9 @@ def check(
     InvalidArgumentError
         An argument is not allowed.
     UnsupportedModelError, UnsupportedKernelError
-        The model or kernel cannot be treated exactly; nothing was computed.
+        The model or kernel cannot be treated exactly; nothing was computed. For Stan with the line of the program.
+    MissingDependencyError
+        A package, Stan or a C++ compiler is not installed.
     DensityError
         The density failed outside a kernel; the error's ``report`` holds what was finished.
 
@@ -124,7 +143,7 @@ def check(
     ----------
     Grosse, Ancha & Roy (2016), "Measuring the reliability of MCMC inference with bidirectional Monte Carlo".
     """
-    settings = {name: value for name, value in locals().items() if name != "model"}
+    settings = {name: value for name, value in locals().items() if name not in ("model", "data")}
     root = root_entropy(random_seed)
     n_cores = available_cores(cores)
     temperatures = _temperatures(n_temperatures, schedule, max_temperatures)
@@ -141,7 +160,14 @@ def check(
     with Display(is_visible=progressbar, target=target) as display:
         display.phase("compiling")
         began = time.perf_counter()
-        options = OpenOptions(kernel, engine, None if names is None else tuple(names))
+        extra = {
+            "data": data,
+            "observed": observed,
+            "simulator": simulator,
+            "likelihood": likelihood,
+            "simulate_from": simulate_from,
+        }
+        options = OpenOptions(kernel, engine, None if names is None else tuple(names), extra)
         opened = open_model(_model_in_context(model), options)
         _require_parameters(names, opened.info)
         fit = None if posterior is None else opened.read_posterior(posterior)

@@ -6,16 +6,18 @@ import importlib.util
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bread.backends.base import Fit
+from bread.backends.posterior_draws import centre, posterior_group, read_posterior
 from bread.backends.pymc.compiling import compile_mode, first_line
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.errors import UnsupportedModelError
+
+__all__ = ["centre", "fit", "read_posterior"]
 
 LOGGERS = ("pymc", "pymc.sampling", "pytensor", "nutpie", "numba")
 
@@ -64,108 +66,10 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
             f"pm.sample fails on the real data: {first_line(error)}. Correct the model, pass posterior= "
             'with draws of your own, or use simulate_from="prior", which needs no fit.'
         ) from error
-    posterior = _posterior_group(result)
+    posterior = posterior_group(result)
     draws = {name: np.asarray(posterior[name].transpose("chain", "draw", ...)) for name in names}
     return Fit(draws=draws, source="pm.sample", seconds=time.perf_counter() - start)
 
 
 def _picks_other_sampler(version: str) -> bool:
     return int(version.split(".", maxsplit=1)[0]) >= 6 and importlib.util.find_spec("nutpie") is not None
-
-
-def _posterior_group(posterior: Any) -> Any:
-    """Return the draws of an InferenceData or DataTree as a Dataset; anything else as it is."""
-    if isinstance(posterior, dict):
-        return posterior
-    if hasattr(posterior, "children"):  # DataTree
-        return posterior.children.get("posterior", posterior).to_dataset()
-    if hasattr(posterior, "data_vars"):  # Dataset
-        return posterior
-    return getattr(posterior, "posterior", posterior)  # InferenceData
-
-
-def read_posterior(
-    posterior: Any,
-    shapes: Mapping[str, tuple[int, ...]],
-    dims: Mapping[str, tuple[str, ...]],
-    coords: Mapping[str, Any],
-) -> Fit:
-    """Read the user's own draws.
-
-    Parameters
-    ----------
-    posterior : InferenceData, DataTree, Dataset or mapping of str to array_like
-        The first two by their group "posterior"; arrays of a mapping have the shape (chain, draw, ...).
-    shapes : dict of str to tuple of int
-        Free variables of the model, all of which must be there.
-    dims, coords : dict
-        Dimension names of the variables and values of coordinates; draws whose coordinates differ are refused.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Names the variable that is missing, has another shape, other coordinates, or values that are not finite.
-    """
-    group = _posterior_group(posterior)
-    if not isinstance(group, Mapping) or hasattr(group, "groups"):
-        raise InvalidArgumentError(
-            "posterior= must be an InferenceData or DataTree with a group 'posterior', an xarray Dataset, or a dict of "
-            f"arrays of shape (chain, draw, ...), but is a {type(posterior).__name__}."
-        )
-    draws: dict[str, NDArray[Any]] = {}
-    n_draws: tuple[int, int] | None = None
-    for name, shape in shapes.items():
-        if name not in group:
-            raise InvalidArgumentError(
-                f"posterior= has no variable {name!r}; it must hold all free variables of the model: "
-                f"{', '.join(shapes)}."
-            )
-        values = _read_variable(name, group[name], dims.get(name, ()), coords)
-        if values.ndim < 2 or values.shape[2:] != shape or 0 in values.shape[:2]:
-            raise InvalidArgumentError(
-                f"posterior= has {name!r} of shape {values.shape}; the rule is (chain, draw, ...) = "
-                f"(chain, draw{''.join(f', {length}' for length in shape)}). "
-                "Keep both leading dimensions (no stacking, no thinning to one draw)."
-            )
-        n_draws = n_draws or (values.shape[0], values.shape[1])
-        if values.shape[:2] != n_draws:
-            raise InvalidArgumentError(
-                f"posterior= has {values.shape[:2]} chains and draws of {name!r}, but {n_draws} of the first variable."
-            )
-        if values.dtype.kind not in "fiub" or not np.all(np.isfinite(values)):
-            raise InvalidArgumentError(f"posterior= has values of {name!r} that are no finite numbers. Leave them out.")
-        draws[name] = values
-    return Fit(draws=draws, source="posterior=")
-
-
-def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mapping[str, Any]) -> NDArray[Any]:
-    if not hasattr(variable, "dims"):
-        return np.asarray(variable)
-    for required in ("chain", "draw"):
-        if required not in variable.dims:
-            raise InvalidArgumentError(
-                f"posterior= has {name!r} with dimensions {variable.dims}, without {required!r}. Pass draws as "
-                "pm.sample returns them (not stacked by az.extract)."
-            )
-    if set(dims) <= set(variable.dims):
-        variable = variable.transpose("chain", "draw", *dims)
-        for dim in dims:
-            if dim not in coords or dim not in variable.coords or variable.sizes[dim] != len(coords[dim]):
-                continue
-            values = list(variable.coords[dim].values)
-            if values != list(coords[dim]):
-                raise InvalidArgumentError(
-                    f"posterior= has {name!r} with coordinates {values} of {dim!r}, the model has {list(coords[dim])}. "
-                    "Pass draws of this model, in its order (Dataset.sel reorders)."
-                )
-        return np.asarray(variable)
-    return np.asarray(variable.transpose("chain", "draw", ...))
-
-
-def centre(states: NDArray[np.float64], discrete: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the mean of each coordinate of states (n, dim), the most frequent value of a discrete one."""
-    result: NDArray[np.float64] = states.mean(axis=0)
-    for index in np.flatnonzero(discrete):
-        values, counts = np.unique(states[:, index], return_counts=True)
-        result[index] = values[np.argmax(counts)]
-    return result

@@ -1,0 +1,317 @@
+"""Open a Stan program: read, analyse, compile, check; everything that must be refused is refused here."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bread.backends.base import FloatArray, ModelInfo, OpenOptions
+from bread.backends.stan import opening, proof
+from bread.backends.stan.build import ORIGINAL, build_library
+from bread.backends.stan.dataflow import analyse_dataflow
+from bread.backends.stan.kernels import read_kernel
+from bread.backends.stan.library import StanInstance, StanLibrary
+from bread.backends.stan.messages import StanDataError
+from bread.backends.stan.model import StanModel
+from bread.backends.stan.opening import Declared
+from bread.backends.stan.places import in_users_files
+from bread.backends.stan.program import Program, analyse
+from bread.backends.stan.refusals import RefusedError
+from bread.backends.stan.scopes import resolve
+from bread.backends.stan.simulation import (
+    CallableSimulator,
+    DerivedSimulator,
+    JointSimulator,
+    ProgramSimulator,
+    StateDraws,
+    require_fixable,
+)
+from bread.backends.stan.split import Splitter
+from bread.backends.stan.syntax import parse
+from bread.backends.stan.toolchain import Toolchain, find_toolchain
+from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
+
+RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
+
+
+def open_model(model: Any, options: OpenOptions) -> StanModel:
+    """Read, analyse, compile and check a Stan program with its data.
+
+    Parameters
+    ----------
+    model : CmdStanModel, path or str
+        See `bread.backends.stan.opening.read_program`.
+    options : OpenOptions
+        ``extra`` may hold "data" (dict or path of a JSON file), "observed" (names), "simulator" (a callable or a Stan
+        program), "likelihood" (line numbers) and "simulate_from".
+
+    Returns
+    -------
+    StanModel
+
+    Raises
+    ------
+    InvalidArgumentError
+        The program, data or options have a mistake; the message names the line of the program where there is one.
+    UnsupportedModelError
+        The program cannot be split, simulated or tempered exactly; construct, line and way out.
+    UnsupportedKernelError
+        The kernel is neither NUTS nor HMC.
+    MissingDependencyError
+        There is no Stan or no C++ compiler.
+    """
+    if options.engine not in (None, "stan"):
+        raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a Stan program. Valid: 'stan'.")
+    kernel = read_kernel(options.kernel)
+    extra = options.extra
+    toolchain = find_toolchain()
+    source, name = opening.read_program(model)
+    data = opening.read_data(extra.get("data"))
+    program = analyse(
+        source,
+        observed=_names(extra.get("observed")),
+        data_names=tuple(data),
+        likelihood_lines=_lines(extra.get("likelihood")),
+        stanc=toolchain.run_stanc,
+    )
+    return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
+
+
+class _Opening:
+    def __init__(
+        self,
+        model: Any,
+        name: str,
+        program: Program,
+        data: dict[str, Any],
+        extra: Mapping[str, Any],
+        toolchain: Toolchain,
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._program = program
+        self._extra = extra
+        self._toolchain = toolchain
+        self._data = {**data, **program.fixed_data}
+        self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
+        self._notes: list[str] = list(_notes(program, data))
+
+    def open(self, options: OpenOptions, kernel: Any) -> StanModel:
+        """Put the model together and check it."""
+        program = self._program
+        self._refuse()
+        hyperparameters = self._hyperparameters(options)
+        source = program.source
+        library = StanLibrary(
+            build_library(program.tempered, self._toolchain, original=source.text, filename=source.name)
+        )
+        switches = {f"bread_use_fixed_{one}": 0 for one in program.fixable}
+        data = {**self._data, **switches}
+        instance = self._instance(library, data)
+        draws = StateDraws(self._simulator(library, data, instance), instance)
+        if self._extra.get("simulate_from") == "fitted":
+            require_fixable(hyperparameters, draws.simulator)
+        transformed = self._transformed(instance)
+        model = StanModel(
+            self._info(instance, hyperparameters, transformed, kernel.name),
+            program,
+            library,
+            data,
+            instance,
+            draws,
+            kernel,
+            transformed,
+            self._sampler(),
+        )
+        self._prove(model, self._instance(library, {**self._data, ORIGINAL: 1}))
+        return replace(model, info=replace(model.info, notes=tuple(self._notes)))
+
+    def _refuse(self) -> None:
+        program, user_simulator = self._program, self._extra.get("simulator") is not None
+        if program.split_refusal is not None:
+            raise UnsupportedModelError(str(program.split_refusal))
+        if program.simulator_refusal is not None and not user_simulator:
+            raise UnsupportedModelError(str(program.simulator_refusal))
+        for name in (*(one.name for one in program.parameters), *program.observed):
+            if name in RESERVED_NAMES:
+                raise UnsupportedModelError(
+                    f"The program has a variable {name!r}, which is a dimension of the report. Rename it, for example "
+                    f"to {name + '_'!r}."
+                )
+        for name in program.observed:
+            if self._inputs[name].type not in ("int", "real"):
+                raise UnsupportedModelError(
+                    f"The observed variable {name!r} is a {self._inputs[name].type}; observed variables must be of "
+                    "type int or real, or arrays, vectors and matrices of them."
+                )
+
+    def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
+        if options.hyperparameters is None:
+            return self._program.hyperparameters
+        names = [one.name for one in self._program.parameters]
+        for name in options.hyperparameters:
+            if name not in names:
+                raise InvalidArgumentError(
+                    f"hyperparameters names {name!r}, which is no parameter of the program; it has {', '.join(names)}."
+                )
+        return options.hyperparameters
+
+    # -- compile ----------------------------------------------------------------------------------------------
+
+    def _instance(self, library: StanLibrary, data: Mapping[str, Any]) -> StanInstance:
+        try:
+            return library.instance(data)
+        except StanDataError as error:
+            raise StanDataError(in_users_files(str(error), self._program)) from error
+
+    def _sampler(self) -> Any:
+        is_cmdstan = self._toolchain.source == "CmdStan" and hasattr(self._model, "sample")
+        return self._model if is_cmdstan else None
+
+    # -- simulate ---------------------------------------------------------------------------------------------
+
+    def _simulator(self, library: StanLibrary, data: dict[str, Any], instance: StanInstance) -> JointSimulator:
+        wanted = self._extra.get("simulator")
+        parameters = instance.names("parameters")
+        observed = {name: self._array(name).dtype for name in self._program.observed}
+        if wanted is None:
+            return DerivedSimulator(library, data, parameters, observed, self._program.fixable)
+        if opening.is_stan_model(wanted):
+            source, _ = opening.read_program(wanted)
+            built = build_library(source.text, self._toolchain, filename=source.name)
+            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed)
+        if not callable(wanted):
+            raise InvalidArgumentError(
+                "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "
+                f"text); received {type(wanted).__name__}."
+            )
+        shapes = {name: instance.shape(name) for name in parameters}
+        observed_shapes = {name: self._array(name).shape for name in observed}
+        return CallableSimulator(wanted, self._data, shapes, observed, observed_shapes)
+
+    def _prove(self, model: StanModel, original: StanInstance) -> None:
+        def describe(message: str) -> str:
+            return in_users_files(message, self._program)
+
+        try:
+            states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
+        except DensityError as error:
+            raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
+        try:
+            self._notes.append(proof.prove_rewrite(model.instance, original, states))
+            self._notes += proof.prove_simulator(model.draws, model.condition_instance, describe)
+        except BreadError as error:
+            raise type(error)(describe(str(error))) from error
+
+    # -- describe ---------------------------------------------------------------------------------------------
+
+    def _array(self, name: str) -> Any:
+        return opening.as_array(self._data[name], self._inputs[name])
+
+    def _transformed(self, instance: StanInstance) -> tuple[str, ...]:
+        """Return the transformed parameters whose value no outcome enters."""
+        program = self._program
+        blocks = parse(program.source)
+        scopes = resolve(blocks)
+        outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
+        splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
+        kept = []
+        for variable in scopes.of_kind("transformed parameter"):
+            try:
+                is_free = not splitter.is_observed([variable])
+            except RefusedError:
+                is_free = False
+            if is_free and variable.name in instance.names("transformed") and variable.name not in RESERVED_NAMES:
+                kept.append(variable.name)
+        return tuple(kept)
+
+    def _info(
+        self, instance: StanInstance, hyperparameters: tuple[str, ...], transformed: tuple[str, ...], kernel: str
+    ) -> ModelInfo:
+        observed = {name: self._array(name) for name in self._program.observed}
+        for name, values in observed.items():
+            opening.require_numbers(name, values)
+        shown = (*instance.names("parameters"), *transformed)
+        return ModelInfo(
+            name=self._name,
+            backend="stan",
+            engine="stan",
+            kernel=kernel,
+            versions=_versions(self._toolchain),
+            coordinates=tuple(_bracketed(label) for label in instance.coordinates),
+            discrete=np.zeros(instance.dim, dtype=bool),
+            hyperparameters=hyperparameters,
+            parameters={name: _dims(name, len(instance.shape(name))) for name in shown},
+            observed={name: _dims(name, values.ndim) for name, values in observed.items()},
+            coords={},
+            observed_data=observed,
+            constant_data={
+                name: (_dims(name, declared.rank), self._array(name))
+                for name, declared in self._inputs.items()
+                if name not in observed and _is_storable(name, declared)
+            },
+        )
+
+
+def _dims(name: str, rank: int) -> tuple[str, ...]:
+    return tuple(f"{name}_dim_{axis}" for axis in range(rank))
+
+
+def _is_storable(name: str, declared: Declared) -> bool:
+    return declared.type in ("int", "real") and name not in RESERVED_NAMES
+
+
+def _bracketed(label: str) -> str:
+    """Return "theta[1,2]" for Stan's "theta.1.2"."""
+    name, *indices = label.split(".")
+    return f"{name}[{','.join(indices)}]" if indices else name
+
+
+def _versions(toolchain: Toolchain) -> dict[str, str]:
+    versions = {"stan": toolchain.version}
+    package = "cmdstanpy" if toolchain.source == "CmdStan" else "httpstan"
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        versions[package] = importlib.metadata.version(package)
+    return {**versions, "compiler": toolchain.compiler.version}
+
+
+def _notes(program: Program, data: Mapping[str, Any]) -> list[str]:
+    how = "inferred from the program" if program.observed_inferred else "as given"
+    notes = [f"Observed, {how}: {', '.join(program.observed)}."]
+    by_part = {
+        part: sorted({str(program.source.origin(one.line).line) for one in program.contributions if one.part == part},
+                     key=int) for part in ("prior", "likelihood", "both")
+    }  # fmt: skip
+    lines = [f"{part}: {', '.join(found)}" for part, found in by_part.items() if found]
+    if lines:
+        notes.append(f"Lines of the program by part: {'; '.join(lines)}.")
+    for name, value in program.fixed_data.items():
+        if name in data and data[name] != value:
+            notes.append(f"The flag {name!r} was set to {value}, so that the likelihood counts.")
+    return [*notes, *program.notes]
+
+
+def _names(observed: Any) -> tuple[str, ...] | None:
+    if observed is None:
+        return None
+    names = (observed,) if isinstance(observed, str) else tuple(observed)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArgumentError(f"observed must be a name or a sequence of names, got {observed!r}.")
+    return names
+
+
+def _lines(likelihood: Any) -> tuple[int, ...] | None:
+    if likelihood is None:
+        return None
+    lines = (likelihood,) if isinstance(likelihood, int) else tuple(likelihood)
+    if not all(hasattr(line, "__index__") for line in lines):
+        raise InvalidArgumentError(f"likelihood must be line numbers of the program, got {likelihood!r}.")
+    return tuple(int(line) for line in lines)
+
+
+__all__ = ["open_model"]

@@ -1,0 +1,161 @@
+"""Draws from the posterior on the real data: by CmdStan, by Stan's adaptive NUTS in the embedded engine, or the user's.
+
+Stan's defaults: 4 chains, 1000 steps of adaptation and 1000 draws each, from states between -2 and 2.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from loky import ProcessPoolExecutor
+from numpy.random import SeedSequence, default_rng
+from numpy.typing import NDArray
+
+from bread.backends.base import Fit, FloatArray
+from bread.backends.posterior_draws import read_posterior
+from bread.backends.stan.kernels import TARGET_ACCEPTANCE, StanKernel
+from bread.backends.stan.library import StanInstance
+from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+
+CHAINS, WARMUP, DRAWS = 4, 1000, 1000
+WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
+START_TRIES = 100
+_WAY_OUT = (
+    "Correct the model, pass posterior= with draws of your own, or use simulate_from='prior', which needs no fit."
+)
+
+
+def fit(instance: StanInstance, *, seed: int, cores: int) -> Fit:
+    """Sample the posterior with Stan's adaptive NUTS and its defaults; equal results for any number of cores.
+
+    Raises
+    ------
+    UnsupportedModelError
+        No start has a finite density, or the program raises.
+    """
+    began = time.perf_counter()
+    seeds = SeedSequence(seed).spawn(CHAINS)
+    try:
+        if min(cores, CHAINS) == 1:
+            chains = [run_chain(instance, one) for one in seeds]
+        else:
+            with ProcessPoolExecutor(max_workers=min(cores, CHAINS)) as pool:
+                chains = list(pool.map(run_chain, [instance] * CHAINS, seeds))
+        draws = instance.constrain(np.concatenate(chains))
+    except BreadError as error:
+        raise UnsupportedModelError(f"Stan's NUTS fails on the real data: {error} {_WAY_OUT}") from error
+    shaped = {name: values.reshape((CHAINS, DRAWS, *values.shape[1:])) for name, values in draws.items()}
+    return Fit(shaped, "Stan's adaptive NUTS", time.perf_counter() - began)
+
+
+def run_chain(instance: StanInstance, seed: SeedSequence) -> FloatArray:
+    """Return the draws (DRAWS, dim) of one chain."""
+    start, adaptation, sampling = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(3)
+    kernel = StanKernel("NUTS").struct
+    state, metric = _start(instance, start), np.ones(instance.dim)
+    adapted = instance.adapt(kernel, 1.0, 1.0, metric, state, adaptation, WARMUP, WINDOWS, TARGET_ACCEPTANCE)
+    keep = range(1, DRAWS + 1)
+    return instance.evolve(kernel, 1.0, adapted.step_size, adapted.inverse_metric, adapted.state, keep, sampling)[0]
+
+
+def _start(instance: StanInstance, seed: SeedSequence) -> FloatArray:
+    """Return a state of finite density, as Stan looks for one."""
+    states = default_rng(seed).uniform(-2.0, 2.0, (START_TRIES, instance.dim))
+    message = "the log density is -inf or NaN"
+    for state in states:
+        try:
+            density, _, gradient = instance.gradient(state, 1.0)
+        except BreadError as error:
+            message = str(error)
+            continue
+        if np.isfinite(density) and np.isfinite(gradient).all():
+            return np.asarray(state)
+    raise UnsupportedModelError(
+        f"No start among {START_TRIES} states between -2 and 2 has a finite density: {message}."
+    )
+
+
+def fit_by_cmdstan(model: Any, data: Mapping[str, Any], names: Sequence[str], *, seed: int, cores: int) -> Fit:
+    """Sample with the user's ``CmdStanModel.sample`` and its defaults.
+
+    Raises
+    ------
+    UnsupportedModelError
+        CmdStan fails.
+    """
+    began = time.perf_counter()
+    logger = logging.getLogger("cmdstanpy")
+    was_disabled, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if getattr(model, "exe_file", None) is None:
+                model.compile()
+            result = model.sample(data=dict(data), seed=seed, parallel_chains=min(cores, CHAINS), show_progress=False)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise UnsupportedModelError(f"CmdStanModel.sample fails on the real data: {reason} {_WAY_OUT}") from error
+    finally:
+        logger.disabled = was_disabled
+    return Fit(_cmdstan_draws(result, names), "CmdStanModel.sample", time.perf_counter() - began)
+
+
+def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapping[str, tuple[str, ...]]) -> Fit:
+    """Read the user's own draws.
+
+    Parameters
+    ----------
+    posterior : CmdStanMCMC, paths of its CSV files, InferenceData, DataTree, Dataset or dict
+        A dict has arrays of the shape (chain, draw, ...).
+    shapes : mapping of str to tuple of int
+        Parameters of the program, all of which must be there.
+    dims : mapping of str to tuple of str
+        Their dimension names.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Names what is missing or does not fit.
+    """
+    if _is_csv(posterior):
+        posterior = _read_csv(posterior)
+    if hasattr(posterior, "stan_variable") and hasattr(posterior, "chains"):
+        posterior = _cmdstan_draws(posterior, tuple(shapes))
+    return read_posterior(posterior, shapes, dims, {})
+
+
+def _is_csv(posterior: Any) -> bool:
+    is_list = isinstance(posterior, (list, tuple)) and bool(posterior)
+    return all(isinstance(one, (str, os.PathLike)) for one in (posterior if is_list else (posterior,)))
+
+
+def _read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Any:
+    import cmdstanpy
+
+    wanted = paths if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
+    try:
+        found = cmdstanpy.from_csv(wanted)
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidArgumentError(f"posterior= {paths!r} cannot be read as CSV files of CmdStan: {reason}") from error
+    if not hasattr(found, "stan_variable") or not hasattr(found, "chains"):
+        raise InvalidArgumentError(f"posterior= {paths!r} are not CSV files of CmdStan's sampler.")
+    return found
+
+
+def _cmdstan_draws(result: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return (chain, draw, ...) arrays; CmdStanMCMC holds all draws of a chain, then those of the next."""
+    draws = {}
+    for name in names:
+        try:
+            values = np.asarray(result.stan_variable(name))
+        except ValueError:
+            continue  # the reader names what is missing
+        draws[name] = values.reshape((result.chains, -1, *values.shape[1:]))
+    return draws

@@ -1,0 +1,364 @@
+"""A compiled Stan program with data: densities, gradients, coordinates, and Stan's samplers along a path."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import Direction, FloatArray, IntArray
+from bread.backends.stan.interface import (
+    ChainsStruct,
+    KernelStruct,
+    Library,
+    Progress,
+    ScheduleStruct,
+    doubles,
+    load,
+    pointer,
+)
+from bread.backends.stan.values import Layout, data_json
+from bread.errors import InvalidArgumentError
+
+Group = Literal["parameters", "transformed", "generated"]
+
+
+class Schedule(NamedTuple):
+    """Inverse temperatures (T,) with the frozen step size (T,) and inverse metric (T, dim) at each."""
+
+    betas: FloatArray
+    step_sizes: FloatArray
+    inverse_metrics: FloatArray
+
+
+class Chains(NamedTuple):
+    """Annealed chains as the driver returns them: see `bread.backends.base.AnnealRun`."""
+
+    log_ratio: FloatArray  # (chain, T)
+    state_at_start: FloatArray  # (chain, dim)
+    state_at_end: FloatArray
+    log_prior: FloatArray  # (chain, 2)
+    counts: IntArray  # (chain, 4): gradients, evaluations, divergences, failure
+    message: str
+
+
+class Adapted(NamedTuple):
+    """Result of Stan's adaptation."""
+
+    step_size: float
+    inverse_metric: FloatArray  # (dim,)
+    state: FloatArray  # (dim,), the last one of finite log likelihood
+    log_ratio: FloatArray  # (n_steps,)
+    n_gradients: int
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class StanLibrary:
+    """A compiled Stan program, by the path of its library; picklable.
+
+    Parameters
+    ----------
+    path : Path
+        From `bread.backends.stan.build.build_library`.
+    """
+
+    path: Path
+
+    def instance(self, data: Mapping[str, Any] | str, seed: int = 0) -> StanInstance:
+        """Return the program with data.
+
+        Parameters
+        ----------
+        data : mapping or str
+            Values of the data block, or JSON. Names that the program does not declare are ignored, as in Stan.
+        seed : int
+            For random numbers in transformed data.
+
+        Raises
+        ------
+        StanDataError
+            The data do not fit; the message is Stan's and names the line.
+        """
+        return StanInstance(self, data if isinstance(data, str) else data_json(data), seed)
+
+
+class StanInstance:
+    """A Stan program with data. Picklable; equal calls give bit-equal results, whatever was called before.
+
+    States are rows of unconstrained coordinates, the Jacobian of the map to parameters belongs to the prior, and all
+    densities are normalised as far as the program states them (no constant is dropped).
+
+    Attributes
+    ----------
+    coordinates : tuple of str
+        Label of each unconstrained coordinate, such as "theta.3".
+    """
+
+    def __init__(self, library: StanLibrary, data: str, seed: int) -> None:
+        self._library, self._data, self._seed = library, data, seed
+        self._loaded: Library = load(library.path)
+        self._handle = self._loaded.new(data, seed)
+        description = json.loads(self._loaded.describe(self._handle))
+        self._description = description
+        self.coordinates: tuple[str, ...] = tuple(description["coordinates"])
+        self.dim = len(self.coordinates)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            self._loaded.delete(self._handle)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StanInstance, (self._library, self._data, self._seed)
+
+    @cached_property
+    def _layouts(self) -> dict[str, Layout]:
+        return {
+            group: Layout(tuple(item["names"]), tuple(tuple(shape) for shape in item["dims"]))
+            for group, item in self._description.items()
+            if group != "coordinates"
+        }
+
+    def names(self, group: Group) -> tuple[str, ...]:
+        """Return the variables of one block: parameters, transformed parameters, or generated quantities."""
+        names = self._layouts[group].names
+        n_parameters = len(self._layouts["parameters"].names)
+        return names if group == "parameters" else names[n_parameters:]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a variable of any of the three blocks."""
+        for layout in self._layouts.values():
+            if name in layout.names:
+                return layout.shapes[layout.names.index(name)]
+        raise InvalidArgumentError(f"the program has no variable {name!r}; it has {self._all_names()}.")
+
+    def _all_names(self) -> list[str]:
+        return [name for group in ("parameters", "transformed", "generated") for name in self.names(group)]
+
+    # -- densities --------------------------------------------------------------------------------------------
+
+    def terms(self, states: FloatArray) -> tuple[FloatArray, FloatArray, str]:
+        """Return log prior and log likelihood (nats) of each state, and Stan's first message.
+
+        Returns
+        -------
+        log_prior, log_likelihood : ndarray, shape (n,)
+            Both -inf where the program rejects the state; NaN after any other exception.
+        message : str
+            Of the first rejection or exception; "" if there was none.
+        """
+        states = self._rows(states)
+        terms = np.empty((len(states), 2))
+        message = self._call("bread_evaluate", len(states), pointer(states), pointer(terms))
+        return terms[:, 0].copy(), terms[:, 1].copy(), message
+
+    def gradient(self, state: FloatArray, beta: float) -> tuple[float, float, FloatArray]:
+        """Return log prior + beta * log likelihood, the log likelihood, and the gradient (dim,) of the former.
+
+        Raises
+        ------
+        DensityError
+            The program rejects the state or raises.
+        """
+        state, density, gradient = self._row(state), np.empty(2), np.empty(self.dim)
+        self._call("bread_gradient", float(beta), pointer(state), pointer(density), pointer(gradient))
+        return float(density[0]), float(density[1]), gradient
+
+    def seconds_per_gradient(self, states: FloatArray, beta: float, repeats: int) -> float:
+        """Return the mean wall time of a gradient at these states (n, dim), visited in turn ``repeats`` times.
+
+        What the cost of a chain is compared with; use states of a chain, because a processor that sees a single state
+        again and again learns its branches.
+        """
+        states, seconds = self._rows(states), np.empty(1)
+        self._call("bread_time_gradient", float(beta), len(states), pointer(states), int(repeats), pointer(seconds))
+        return float(seconds[0]) / (len(states) * repeats)
+
+    # -- coordinates ------------------------------------------------------------------------------------------
+
+    def constrain(
+        self, states: FloatArray, group: Group = "parameters", seeds: Sequence[SeedSequence] | None = None
+    ) -> dict[str, FloatArray]:
+        """Return named values of each state.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, dim)
+        group : {"parameters", "transformed", "generated"}
+            Parameters alone; with transformed parameters; or all three blocks.
+        seeds : sequence of SeedSequence, optional
+            One per state, for generated quantities with random numbers; row i depends on ``seeds[i]`` alone.
+
+        Returns
+        -------
+        dict of str to ndarray, each (n, *shape)
+
+        Raises
+        ------
+        DensityError
+            Transformed parameters or generated quantities reject a state or raise.
+        """
+        states = self._rows(states)
+        words = _seed_words([SeedSequence(0)] * len(states) if seeds is None else seeds)
+        layout = self._output_layout(group)
+        values = np.empty((len(states), layout.n_values))
+        with_transformed, with_generated = int(group != "parameters"), int(group == "generated")
+        self._call(
+            "bread_constrain", len(states), pointer(states), pointer(words), with_transformed, with_generated,
+            layout.n_values, pointer(values),
+        )  # fmt: skip
+        return layout.split(values)
+
+    def _output_layout(self, group: Group) -> Layout:
+        layouts = self._layouts
+        if group != "generated":
+            return layouts[group]
+        n_parameters = len(layouts["parameters"].names)
+        return Layout(
+            layouts["transformed"].names + layouts["generated"].names[n_parameters:],
+            layouts["transformed"].shapes + layouts["generated"].shapes[n_parameters:],
+        )
+
+    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Return the states (n, dim) of named parameters, each (n, *shape).
+
+        Raises
+        ------
+        DensityError
+            A value violates its declared constraint.
+        InvalidArgumentError
+            A parameter is missing or has another shape.
+        """
+        values = np.ascontiguousarray(self._layouts["parameters"].join(parameters))
+        states = np.empty((len(values), self.dim))
+        self._call("bread_unconstrain", len(values), values.shape[1], pointer(values), pointer(states))
+        return states
+
+    # -- chains -----------------------------------------------------------------------------------------------
+
+    def anneal(
+        self,
+        kernel: KernelStruct,
+        schedule: Schedule,
+        direction: Direction,
+        start: FloatArray,
+        seeds: Sequence[SeedSequence],
+        progress: Progress | None = None,
+    ) -> Chains:
+        """Run one annealed chain per row of ``start``; ``progress`` is told now and then the share that is done."""
+        start, words, n_temperatures = self._rows(start), _seed_words(seeds), len(schedule.betas)
+        betas = doubles(schedule.betas, (n_temperatures,))
+        steps = doubles(schedule.step_sizes, (n_temperatures,))
+        metrics = doubles(schedule.inverse_metrics, (n_temperatures, self.dim))
+        n = len(start)
+        result = Chains(
+            np.empty((n, n_temperatures)), np.empty((n, self.dim)), np.empty((n, self.dim)), np.empty((n, 2)),
+            np.zeros((n, 4), dtype=np.int64), "",
+        )  # fmt: skip
+        ladder = ScheduleStruct(
+            n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), 0
+        )
+        arrays = [pointer(array) for array in (start, words, *result[:5])]
+        chains = ChainsStruct(n, *arrays)
+        message = self._watched("bread_anneal", progress, _address(kernel), _address(ladder), _address(chains))
+        return result._replace(message=message)
+
+    def evolve(
+        self,
+        kernel: KernelStruct,
+        beta: float,
+        step_size: float,
+        inverse_metric: FloatArray,
+        state: FloatArray,
+        keep: Sequence[int],
+        seed: SeedSequence,
+        progress: Progress | None = None,
+    ) -> tuple[FloatArray, int, int]:
+        """Run a chain at one inverse temperature; return states (len(keep), dim), gradients, evaluations.
+
+        Raises
+        ------
+        DensityError
+            The chain starts at density zero or NaN, or the program raises.
+        """
+        state, words = self._row(state), _seed_words([seed])
+        metric = doubles(inverse_metric, (self.dim,))
+        wanted = np.array(keep, dtype=np.int64)
+        states, counts = np.empty((len(keep), self.dim)), np.zeros(2, dtype=np.int64)
+        self._watched(
+            "bread_evolve", progress, _address(kernel), float(beta), float(step_size), pointer(metric), pointer(state),
+            pointer(words), len(keep), pointer(wanted), pointer(states), pointer(counts),
+        )  # fmt: skip
+        return states, int(counts[0]), int(counts[1])
+
+    def adapt(
+        self,
+        kernel: KernelStruct,
+        beta: float,
+        step_size: float,
+        inverse_metric: FloatArray,
+        state: FloatArray,
+        seed: SeedSequence,
+        n_steps: int,
+        windows: tuple[int, int, int],
+        target_acceptance: float,
+        progress: Progress | None = None,
+    ) -> Adapted:
+        """Run Stan's adaptation for ``n_steps`` from these settings.
+
+        Parameters
+        ----------
+        windows : tuple of int
+            Stan's init_buffer, term_buffer and base window, in steps.
+        target_acceptance : float
+            Stan's delta.
+
+        Raises
+        ------
+        DensityError
+            The chain starts at density zero or NaN, or the program or the adaptation raises.
+        """
+        words, spans = _seed_words([seed]), np.array(windows, dtype=np.int64)
+        state, metric = self._row(state).copy(), doubles(inverse_metric, (self.dim,))
+        step, log_ratio, counts = np.array([float(step_size)]), np.empty(n_steps), np.zeros(2, dtype=np.int64)
+        self._watched(
+            "bread_adapt", progress, _address(kernel), float(beta), n_steps, pointer(spans), float(target_acceptance),
+            pointer(step), pointer(metric), pointer(state), pointer(words), pointer(log_ratio), pointer(counts),
+        )  # fmt: skip
+        return Adapted(float(step[0]), metric, state, log_ratio, int(counts[0]), int(counts[1]))
+
+    # -- arguments --------------------------------------------------------------------------------------------
+
+    def _call(self, name: str, *arguments: Any) -> str:
+        return self._loaded.call(name, self._handle, *arguments)
+
+    def _watched(self, name: str, progress: Progress | None, *arguments: Any) -> str:
+        return self._loaded.call_watched(name, self._handle, progress, *arguments)
+
+    def _rows(self, states: FloatArray) -> FloatArray:
+        result = np.ascontiguousarray(states, dtype=np.float64)
+        if result.ndim != 2 or result.shape[1] != self.dim:
+            raise InvalidArgumentError(f"states must have the shape (n, {self.dim}) but have the shape {result.shape}.")
+        return result
+
+    def _row(self, state: FloatArray) -> FloatArray:
+        row: FloatArray = self._rows(np.asarray(state, dtype=np.float64)[None, :])[0]
+        return row
+
+
+def _seed_words(seeds: Sequence[SeedSequence]) -> NDArray[np.uint32]:
+    """Return four words of 32 bits for each seed, shape (n, 4)."""
+    words = np.array([seed.generate_state(4, np.uint32) for seed in seeds], dtype=np.uint32)
+    return words.reshape((len(seeds), 4))
+
+
+def _address(structure: ctypes.Structure) -> int:
+    return ctypes.addressof(structure)

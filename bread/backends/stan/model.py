@@ -1,0 +1,175 @@
+"""A Stan program with data, read, rewritten, compiled and checked: the contract's `Model`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
+from bread.backends.stan import fitting
+from bread.backends.stan.kernels import StanKernel
+from bread.backends.stan.library import StanInstance, StanLibrary
+from bread.backends.stan.messages import StanDataError
+from bread.backends.stan.places import in_users_files
+from bread.backends.stan.posterior import StanPosterior
+from bread.backends.stan.program import Program
+from bread.backends.stan.simulation import StateDraws
+from bread.errors import DensityError, InvalidArgumentError
+
+
+@dataclass(frozen=True)
+class StanModel:
+    """Implements `bread.backends.base.Model` for Stan.
+
+    Attributes
+    ----------
+    info : ModelInfo
+    program : Program
+        The user's program and what was made of it.
+    library : StanLibrary
+        The tempered program.
+    data : dict of str to Any
+        Its data block.
+    instance : StanInstance
+        The tempered program with the real data.
+    draws : StateDraws
+        Exact draws of parameters and data.
+    kernel : StanKernel
+    transformed : tuple of str
+        Transformed parameters that the report shows: those that no outcome enters.
+    user_model : CmdStanModel or None
+        The user's object, whose ``sample`` fits; None for a program by path or text, and in a pickled copy.
+    """
+
+    info: ModelInfo
+    program: Program
+    library: StanLibrary
+    data: dict[str, Any]
+    instance: StanInstance
+    draws: StateDraws
+    kernel: StanKernel
+    transformed: tuple[str, ...]
+    user_model: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "user_model": None}
+
+    def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
+        """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`.
+
+        Raises
+        ------
+        DensityError
+            A random number generator of the program fails, or a draw has no finite state.
+        InvalidArgumentError
+            The simulator cannot hold a parameter named in ``fixed``.
+        """
+        states, draws = self.draws.simulate(n, fixed, seed)
+        return Simulations(states, self.constrain(states), draws.data, draws.acceptance)
+
+    def fit(self, *, seed: int, cores: int, progressbar: bool) -> Fit:
+        """Sample the posterior on the real data: ``CmdStanModel.sample``, or Stan's NUTS in the embedded engine.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Sampling fails; the message is Stan's.
+        """
+        if self.user_model is not None:
+            names = self.instance.names("parameters")
+            return fitting.fit_by_cmdstan(self.user_model, self.data, names, seed=seed, cores=cores)
+        return fitting.fit(self.instance, seed=seed, cores=cores)
+
+    def read_posterior(self, posterior: Any) -> Fit:
+        """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
+        shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
+        return fitting.read_draws(posterior, shapes, self.info.parameters)
+
+    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the posterior mean in unconstrained coordinates, mapped back.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For an unknown name, or draws outside the support.
+        """
+        parameters = self.instance.names("parameters")
+        unknown = [name for name in names if name not in parameters]
+        if unknown:
+            raise InvalidArgumentError(
+                f"hyperparameters names {unknown[0]!r}, which is no parameter of the program; it has "
+                f"{', '.join(parameters)}."
+            )
+        flat = {name: draws.reshape((-1, *draws.shape[2:])) for name, draws in fit.draws.items() if name in parameters}
+        try:
+            states = self.instance.unconstrain(flat)
+        except DensityError as error:
+            raise InvalidArgumentError(
+                f"{fit.source} has draws outside the support of the program: {error}. Pass draws of this program."
+            ) from error
+        outside = ~np.isfinite(states).all(axis=0)
+        if outside.any():
+            raise InvalidArgumentError(
+                f"{fit.source} has draws on the border of the support of "
+                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this program, in full precision."
+            )
+        values = self.instance.constrain(states.mean(axis=0)[None, :])
+        return {name: np.array(values[name][0]) for name in names}
+
+    def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
+        """Map states (n, dim) to parameters and transformed parameters, each (n, ...).
+
+        Transformed parameters are NaN at a state where they fail, which has density zero.
+        """
+        states = np.asarray(states, dtype=np.float64)
+        try:
+            values = self.instance.constrain(states, "transformed" if self.transformed else "parameters")
+        except DensityError:
+            values = self._constrain_each(states)
+        return {name: values[name] for name in self.info.parameters}
+
+    def _constrain_each(self, states: FloatArray) -> dict[str, FloatArray]:
+        values = self.instance.constrain(states)
+        for name in self.transformed:
+            values[name] = np.full((len(states), *self.instance.shape(name)), np.nan)
+        for row in range(len(states)):
+            try:
+                whole = self.instance.constrain(states[row : row + 1], "transformed")
+            except DensityError:
+                continue
+            for name in self.transformed:
+                values[name][row] = whole[name][0]
+        return values
+
+    def condition(self, data: Data) -> StanPosterior:
+        """Return the posterior given ``data``, each observed variable in the shape of the real data.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a missing or unknown variable, another shape, or values that the data block refuses.
+        """
+        return StanPosterior(self.condition_instance(data), self.draws, self.kernel)
+
+    def condition_instance(self, data: Data) -> StanInstance:
+        """Return the tempered program with other observed data."""
+        expected = self.info.observed_data
+        if set(data) != set(expected):
+            raise InvalidArgumentError(
+                f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
+            )
+        arrays = {name: np.asarray(data[name], dtype=expected[name].dtype) for name in expected}
+        for name, array in arrays.items():
+            if array.shape != expected[name].shape:
+                raise InvalidArgumentError(
+                    f"data[{name!r}] must be of shape {expected[name].shape}, like the real data; got {array.shape}."
+                )
+        try:
+            return self.library.instance({**self.data, **arrays})
+        except StanDataError as error:
+            raise StanDataError(in_users_files(str(error), self.program)) from error

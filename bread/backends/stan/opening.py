@@ -1,0 +1,167 @@
+"""What the user hands over: a program (object, path or text), data (dict or JSON file), and their types."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.stan.source import Source, Stanc
+from bread.errors import InvalidArgumentError
+
+_NUMBERS = {"NaN": math.nan, "Inf": math.inf, "Infinity": math.inf, "-Inf": -math.inf, "-Infinity": -math.inf}
+_DTYPES = {"int": np.int64, "real": np.float64, "complex": np.complex128}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A variable as stanc sees it.
+
+    Attributes
+    ----------
+    type : {"int", "real", "complex", "tuple"}
+        Of one element.
+    rank : int
+        Number of axes.
+    """
+
+    type: str
+    rank: int
+
+
+def is_stan_model(model: Any) -> bool:
+    """Return whether ``model`` is a Stan program: its path, its text, or an object like `cmdstanpy.CmdStanModel`."""
+    return isinstance(model, (str, os.PathLike)) or hasattr(model, "stan_file")
+
+
+def read_program(model: Any) -> tuple[Source, str]:
+    """Return the program and its name.
+
+    Parameters
+    ----------
+    model : CmdStanModel, path or str
+        An object with ``stan_file`` (its include paths count), the path of a ``.stan`` file, or the program itself: a
+        text with a brace.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no program there, or it needs C++ code of the user's.
+    UnsupportedModelError
+        An included file is missing.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        text = os.fspath(model)
+        if "{" in text:
+            return Source.from_text(text), "program"
+        return Source.from_file(Path(text)), Path(text).stem
+    if model.stan_file is None:
+        raise InvalidArgumentError(
+            f"The {type(model).__name__} was made from a compiled program alone; bread reads the program's text. Make "
+            "it with stan_file=."
+        )
+    if getattr(model, "user_header", None):
+        raise InvalidArgumentError(
+            f"The {type(model).__name__} uses a C++ header of your own (user_header), which bread does not compile. "
+            "Write the function in Stan."
+        )
+    return Source.from_file(Path(model.stan_file), _include_paths(model)), Path(model.stan_file).stem
+
+
+def _include_paths(model: Any) -> tuple[Path, ...]:
+    options = getattr(model, "stanc_options", None) or {}
+    found = options.get("include-paths", options.get("include_paths", ()))
+    paths = found.split(",") if isinstance(found, str) else found
+    return tuple(Path(path) for path in paths)
+
+
+def read_data(data: Any) -> dict[str, Any]:
+    """Return the data by name; each value as it was given, numbers that JSON writes as text ("NaN") as numbers.
+
+    Parameters
+    ----------
+    data : mapping, path or None
+        Values of the data block, or the path of a file in CmdStan's JSON format; None for a program without data.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is neither, or the file is not there or not JSON.
+    """
+    if data is None:
+        return {}
+    if isinstance(data, Mapping):
+        names = [name for name in data if not isinstance(name, str)]
+        if names:
+            raise InvalidArgumentError(f"data must be a dict from names to values; received the name {names[0]!r}.")
+        return dict(data)
+    if not isinstance(data, (str, os.PathLike)):
+        raise InvalidArgumentError(
+            f"data must be a dict, or the path of a JSON file in CmdStan's format; received {type(data).__name__}."
+        )
+    try:
+        content = json.loads(Path(data).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidArgumentError(f"There is no data file at {os.fspath(data)!r}.") from None
+    except (OSError, ValueError) as error:
+        raise InvalidArgumentError(f"The data file {os.fspath(data)!r} cannot be read as JSON: {error}.") from None
+    if not isinstance(content, dict):
+        raise InvalidArgumentError(
+            f"The data file {os.fspath(data)!r} must hold one JSON object, {{name: value, ...}}, but holds "
+            f"{type(content).__name__}."
+        )
+    return {name: _numbers(value, name) for name, value in content.items()}
+
+
+def _numbers(value: Any, name: str) -> Any:
+    if isinstance(value, list):
+        return [_numbers(item, name) for item in value]
+    if isinstance(value, dict):
+        return {key: _numbers(item, name) for key, item in value.items()}
+    if isinstance(value, str) and value in _NUMBERS:
+        return _NUMBERS[value]
+    if value is None or isinstance(value, str):
+        raise InvalidArgumentError(
+            f"The data {name!r} hold {json.dumps(value)}, which is no number. Stan has no missing values: leave such "
+            "rows out, or declare them as parameters."
+        )
+    return value
+
+
+def declared_variables(source: Source, stanc: Stanc) -> tuple[dict[str, Declared], dict[str, Declared]]:
+    """Return the variables of the data block and of the parameters block, in the program's order."""
+    output = stanc(source.text, "--info", "--allow-undefined")
+    info = json.loads(output.stdout)
+    inputs, parameters = (
+        {name: _declared(item) for name, item in info[block].items()} for block in ("inputs", "parameters")
+    )
+    return inputs, parameters
+
+
+def _declared(item: dict[str, Any]) -> Declared:
+    kind = item["type"] if isinstance(item["type"], str) else "tuple"
+    return Declared(kind, int(item["dimensions"]))
+
+
+def as_array(value: Any, declared: Declared) -> NDArray[Any]:
+    """Return data as an array of the declared type; Stan has accepted them before."""
+    array: NDArray[Any] = np.array(value, dtype=_DTYPES[declared.type])
+    return array if array.ndim == declared.rank else array.reshape(array.shape + (0,) * (declared.rank - array.ndim))
+
+
+def require_numbers(name: str, values: NDArray[Any]) -> None:
+    """Raise InvalidArgumentError if observed values are missing (NaN)."""
+    missing = np.argwhere(np.isnan(values))
+    if len(missing):
+        index = "".join(f"[{i + 1}]" for i in missing[0])
+        raise InvalidArgumentError(
+            f"The observed variable {name!r} is NaN at {name}{index} ({len(missing)} in all). Stan has no missing "
+            "values: leave them out of the data, or declare them as parameters."
+        )

@@ -1,0 +1,227 @@
+"""Checks of every program, on its own data, before anything is reported: the rewrite, the split, the simulator.
+
+* The rewritten program at inverse temperature 1 has the density and gradient of the program as the user wrote it, and
+  at 0 those of the prior (exact, up to rounding).
+* The log likelihood that the tempered program states for simulated data differs from the simulator's own only by a
+  constant (exact).
+* At draws (theta, y) of the simulator the gradients of log prior and log likelihood have mean zero, as the score of
+  any density has; the normalising constant of the prior is not needed (a z test of every coordinate).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+from numpy.typing import NDArray
+from scipy import stats
+
+from bread.backends.base import FloatArray
+from bread.backends.stan.library import StanInstance
+from bread.backends.stan.simulation import StateDraws
+from bread.errors import BreadError, DensityError, UnsupportedModelError
+
+REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan starts from
+REWRITE_TOLERANCE = 1e-8  # nats, relative to the size of the terms; rounding leaves about 1e-13
+LIKELIHOOD_TOLERANCE = 1e-4  # nats, and 1e-8 of the log likelihood: solvers of differential equations leave noise
+GRADIENT_DRAWS = 200
+MORE_DRAWS = 4  # a suspicion is tested on this many times as many fresh draws
+GRADIENT_SECONDS = 3.0
+LEVEL = 1e-4  # of both tests: a false refusal needs two such chances
+_ROOT = 20160816
+
+Condition = Callable[[Mapping[str, NDArray[Any]]], StanInstance]
+
+
+def prove_rewrite(tempered: StanInstance, original: StanInstance, prior_states: FloatArray) -> str:
+    """Compare the tempered program with the original one at random points; return a note for the report.
+
+    Parameters
+    ----------
+    tempered, original : StanInstance
+        Both with the same data.
+    prior_states : ndarray, shape (n, dim)
+        Prior draws; states between -2 and 2 are added.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The densities differ, or none is finite.
+    """
+    if tempered.coordinates != original.coordinates:
+        raise UnsupportedModelError(_rewrite_failed("the programs have different parameters"))
+    uniform = default_rng(_ROOT).uniform(-2.0, 2.0, (REWRITE_POINTS, tempered.dim))
+    states = np.concatenate([prior_states[:REWRITE_POINTS], uniform])
+    log_prior, log_likelihood, _ = tempered.terms(states)
+    whole, _, message = original.terms(states)
+    with np.errstate(invalid="ignore"):
+        rewritten = log_prior + log_likelihood
+        scale = 1.0 + np.abs(log_prior) + np.abs(log_likelihood)
+    finite = np.isfinite(whole)
+    if not finite.any():
+        raise UnsupportedModelError(
+            f"The program's log density is finite at none of {len(states)} random points on these data: "
+            f"{message or 'it is -inf or NaN everywhere'}."
+        )
+    if (np.isfinite(rewritten) != finite).any():
+        raise UnsupportedModelError(_rewrite_failed("one density is zero where the other is not"))
+    difference = np.abs(rewritten - whole)[finite] / scale[finite]
+    if difference.max() > REWRITE_TOLERANCE:
+        raise UnsupportedModelError(
+            _rewrite_failed(f"the log densities differ by {np.abs(rewritten - whole)[finite].max():.3g} nats")
+        )
+    for row in np.flatnonzero(finite)[:2]:
+        _compare_gradients(tempered, original, states[row], float(log_prior[row]), float(scale[row]))
+    return (
+        f"The tempered program has the density of the original one at {finite.sum()} random points "
+        f"(largest difference {np.abs(rewritten - whole)[finite].max():.1e} nats)."
+    )
+
+
+def _compare_gradients(
+    tempered: StanInstance, original: StanInstance, state: FloatArray, log_prior: float, scale: float
+) -> None:
+    try:
+        wanted = original.gradient(state, 1.0)[2]
+    except DensityError:  # the density has a value here but no derivative: nothing to compare
+        return
+    gradient = tempered.gradient(state, 1.0)[2]
+    start = tempered.gradient(state, 0.0)[0]
+    with np.errstate(invalid="ignore"):
+        excess = np.abs(gradient - wanted) - 1e-6 * (1.0 + np.abs(wanted).max())
+    if (excess > 0).any() or (np.isfinite(gradient) != np.isfinite(wanted)).any():
+        raise UnsupportedModelError(_rewrite_failed("the gradients differ"))
+    if abs(start - log_prior) > REWRITE_TOLERANCE * scale:
+        raise UnsupportedModelError(_rewrite_failed("at inverse temperature 0 the density is not the prior's"))
+
+
+def _rewrite_failed(what: str) -> str:
+    return (
+        f"bread rewrote the program to temper its likelihood, and the result is another density: {what}. Nothing was "
+        "computed. Please report the program."
+    )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Gradients at joint draws.
+
+    Attributes
+    ----------
+    gradients : ndarray, shape (n, 2 * dim)
+        Of the log prior, then of the log likelihood.
+    log_likelihood : ndarray, shape (n,)
+        By the tempered program.
+    excess : ndarray, shape (n,)
+        The same, less the simulator's own; NaN where that is unknown.
+    """
+
+    gradients: FloatArray
+    log_likelihood: FloatArray
+    excess: FloatArray
+
+
+def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[[str], str] = str) -> tuple[str, ...]:
+    """Check the simulator against the tempered density; return notes for the report.
+
+    Parameters
+    ----------
+    draws : StateDraws
+    condition : callable
+        Returns the program with other observed data.
+    describe : callable
+        Puts the user's places into a message of Stan's.
+
+    Raises
+    ------
+    UnsupportedModelError
+        They disagree; the message names the coordinate.
+    """
+    scores = _scores(draws, condition, SeedSequence(_ROOT), GRADIENT_DRAWS, describe)
+    known = np.isfinite(scores.excess)
+    if known.any():
+        spread = float(np.ptp(scores.excess[known]))
+        if spread > LIKELIHOOD_TOLERANCE + 1e-8 * float(np.abs(scores.log_likelihood[known]).max()):
+            raise UnsupportedModelError(
+                f"The simulator derived from the program draws the outcomes from another law than its likelihood: the "
+                f"log densities differ by amounts that vary by {spread:.3g} nats. Pass simulator=, and please report "
+                "the program."
+            )
+    if not np.isfinite(scores.gradients).all():
+        n = int((~np.isfinite(scores.gradients).all(axis=1)).sum())
+        return (
+            f"Simulator and density were not compared by gradients: they overflow at {n} of {len(scores.gradients)} "
+            "prior draws. The alarm compares them.",
+        )
+    p_values = _p_values(scores.gradients)
+    if p_values.min() < LEVEL:
+        again = _scores(draws, condition, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, describe)
+        suspect = (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
+        suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
+        if suspect.any():
+            raise UnsupportedModelError(_disagreement(int(np.flatnonzero(suspect)[0]), again.gradients, draws.instance))
+        scores, p_values = again, _p_values(again.gradients)
+    return (
+        f"Simulator and density agree on {len(scores.gradients)} joint draws: mean gradients of log prior and log "
+        f"likelihood are zero (smallest p-value {p_values.min():.2g}, corrected for {p_values.size} tests).",
+    )
+
+
+def _scores(
+    draws: StateDraws, condition: Condition, seed: SeedSequence, n: int, describe: Callable[[str], str]
+) -> Scores:
+    """Return gradients at ``n`` joint draws, or at as many as there is time for (20 at least)."""
+    try:
+        states, joint = draws.simulate(n, None, seed)
+    except DensityError as error:
+        raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
+    gradients, log_likelihood = [], []
+    began = time.perf_counter()
+    for row, state in enumerate(states):
+        if row >= 20 and time.perf_counter() - began > GRADIENT_SECONDS * n / GRADIENT_DRAWS:
+            break
+        try:
+            instance = condition({name: values[row] for name, values in joint.data.items()})
+            prior = instance.gradient(state, 0.0)[2]
+            whole = instance.gradient(state, 1.0)[2]
+            log_likelihood.append(float(instance.terms(state[None, :])[1][0]))
+        except BreadError as error:
+            raise UnsupportedModelError(
+                f"The program refuses a draw of its own simulator: {describe(str(error))}"
+            ) from error
+        gradients.append(np.concatenate([prior, whole - prior]))
+    values = np.array(log_likelihood)
+    own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
+    return Scores(np.array(gradients), values, values - own)
+
+
+def _p_values(gradients: FloatArray) -> FloatArray:
+    """Return Bonferroni p-values of mean zero for each column; 1 for a column of zeros."""
+    n, n_tests = gradients.shape
+    error = gradients.std(axis=0, ddof=1) / np.sqrt(n)
+    size = np.abs(gradients).max(axis=0)
+    is_rounding = size <= 1e-10 * (1.0 + np.abs(gradients).max(initial=0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(is_rounding, 0.0, np.abs(gradients.mean(axis=0)) / error)
+    result: FloatArray = np.minimum(1.0, n_tests * 2.0 * stats.t.sf(t, n - 1))
+    return result
+
+
+def _part(index: int, instance: StanInstance) -> str:
+    part = "prior" if index < instance.dim else "likelihood"
+    return f"{part} with respect to {instance.coordinates[index % instance.dim]!r} (unconstrained)"
+
+
+def _disagreement(index: int, gradients: FloatArray, instance: StanInstance) -> str:
+    values = gradients[:, index]
+    error = values.std(ddof=1) / len(values) ** 0.5
+    return (
+        f"The simulator and the program disagree: over {len(values)} joint draws the mean gradient of the log "
+        f"{_part(index, instance)} is {values.mean():.3g} (standard error {error:.2g}), and must be 0. "
+        "If you passed simulator=, its draws do not follow the program; otherwise pass simulator=, and "
+        "please report the program."
+    )

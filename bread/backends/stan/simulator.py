@@ -1,0 +1,263 @@
+"""A simulator derived from a program: Stan code that draws parameters and outcomes from the law the program states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bread.backends.stan.dataflow import Dataflow
+from bread.backends.stan.drawing import Bounds, Drawer
+from bread.backends.stan.draws import Draw, Reader
+from bread.backends.stan.implicit import Implicit
+from bread.backends.stan.refusals import refuse
+from bread.backends.stan.rendering import Inliner, Renderer, plain_type
+from bread.backends.stan.requirements import Requirements, stays_inside
+from bread.backends.stan.scopes import Variable
+from bread.backends.stan.sequences import Sequences
+from bread.backends.stan.slicing import Slicer
+from bread.backends.stan.source import Source
+from bread.backends.stan.split import Classified, Splitter
+from bread.backends.stan.syntax import Node
+from bread.backends.stan.variates import rank
+
+MOST_ATTEMPTS = 100_000
+_OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
+_SIZE = 'if (size(x) != n) reject("bread: an argument has ", size(x), " elements where the outcome has ", n);'
+_HELPERS = {
+    "bread_at": (
+        "int bread_at(int x, int i) { return x; } real bread_at(real x, int i) { return x; } "
+        "real bread_at(vector x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
+        "real bread_at(row_vector x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
+        "int bread_at(array[] int x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
+        "real bread_at(array[] real x, int i) { return size(x) == 1 ? x[1] : x[i]; }"
+    ),
+    "bread_vector_at": (
+        "vector bread_vector_at(vector x, int i) { return x; } "
+        "vector bread_vector_at(row_vector x, int i) { return x'; } "
+        "vector bread_vector_at(array[] vector x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
+        "vector bread_vector_at(array[] row_vector x, int i) { return size(x) == 1 ? x[1]' : x[i]'; }"
+    ),
+    "bread_reals": (
+        "vector bread_reals(real x, int n) { return rep_vector(x, n); } "
+        "vector bread_reals(vector x, int n) { SIZE return x; } "
+        "vector bread_reals(row_vector x, int n) { SIZE return x'; } "
+        "vector bread_reals(array[] real x, int n) { SIZE return to_vector(x); } "
+        "vector bread_reals(array[] int x, int n) { SIZE return to_vector(x); }"
+    ),
+    "bread_integers": (
+        "array[] int bread_integers(int x, int n) { return rep_array(x, n); } "
+        "array[] int bread_integers(array[] int x, int n) { SIZE return x; }"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Pieces of Stan code to put into a program, and what is known of it.
+
+    Attributes
+    ----------
+    functions, data, generated : str
+        Functions, data declarations and the body of generated quantities, each on one line.
+    hyperparameters : tuple of str
+        Parameters that the laws of other parameters depend on.
+    fixable : tuple of str
+        Parameters whose value can be given as data.
+    widened : tuple of Variable
+        Observed variables whose declared bounds the density does not respect: the bounds are taken off.
+    notes : tuple of str
+    """
+
+    functions: str
+    data: str
+    generated: str
+    hyperparameters: tuple[str, ...]
+    fixable: tuple[str, ...]
+    widened: tuple[Variable, ...]
+    notes: tuple[str, ...]
+
+
+class Derivation:
+    """Derives the simulator of one program."""
+
+    def __init__(
+        self, blocks: dict[str, Node], flow: Dataflow, source: Source, splitter: Splitter, observed: Sequence[Variable]
+    ) -> None:
+        self._blocks = blocks
+        self._flow = flow
+        self._source = source
+        self._observed = tuple(observed)
+        self._splitter = splitter
+        self._parameters = tuple(flow.scopes.of_kind("parameter"))
+        recomputed = [
+            v
+            for v in flow.scopes.of_kind("transformed data", "transformed parameter")
+            if v.kind == "transformed parameter" or splitter.is_observed([v])
+        ]
+        self._random = frozenset((*self._parameters, *self._observed))
+        self._render = Renderer(source, flow.scopes, self._random, recomputed)
+        self._recomputed = recomputed
+        self._drawer = Drawer(flow, source)
+        self._requirements = Requirements(flow, source, splitter, observed)
+        self._implicit = Implicit(flow, source, self._render)
+        self._notes = self._requirements.notes
+        self._fixable: frozenset[str] = frozenset()
+
+    def derive(self, classified: Sequence[Classified]) -> Simulator:
+        """Derive the simulator.
+
+        Raises
+        ------
+        RefusedError
+            The program has a construct that cannot be simulated exactly.
+        """
+        self._requirements.refuse_structure(self._blocks)
+        reader = Reader(self._flow, self._source, self._splitter, frozenset(self._observed))
+        draws = [draw for item in classified for draw in reader.read(item)]
+        by_variable: dict[Variable, list[Draw]] = {variable: [] for variable in (*self._parameters, *self._observed)}
+        for draw in draws:
+            by_variable[draw.variable].append(draw)
+        for parameter in self._parameters:
+            if by_variable[parameter]:
+                self._requirements.check_parameter(parameter, by_variable[parameter])
+        self._implicit.check([parameter for parameter in self._parameters if not by_variable[parameter]])
+        for outcome in self._observed:
+            self._requirements.check_outcome(outcome, by_variable[outcome])
+        slicer = Slicer(self._flow, self._source, self._blocks, self._render, self._drawer, self._recomputed, draws)
+        needs = {v: self._needs(v, by_variable[v], slicer) for v in by_variable}
+        order = self._order(needs)
+        fixable, data = self._fixed_data()
+        self._fixable = frozenset(fixable)
+        generated = self._generated(order, needs, by_variable, slicer)
+        widened = tuple(v for v in self._observed if v.bounds and not all(stays_inside(v, d) for d in by_variable[v]))
+        for variable in widened:
+            self._notes.append(
+                f"{self._source.origin(variable.line)}: the declared bounds of {variable.name!r} are not enforced: "
+                "its density may be positive outside of them."
+            )
+        functions = " ".join(text.replace("SIZE", _SIZE) for name, text in _HELPERS.items() if name + "(" in generated)
+        depended = {p for v in self._parameters for p in needs[v] if p is not v}
+        hyper = tuple(p.name for p in self._parameters if p in depended)
+        return Simulator(functions, data, generated, hyper, fixable, widened, tuple(self._notes))
+
+    # the order of draws
+
+    def _needs(self, variable: Variable, draws: list[Draw], slicer: Slicer) -> frozenset[Variable]:
+        reads = frozenset(self._flow.reads(*Bounds(variable).nodes())) if variable.kind == "parameter" else frozenset()
+        for draw in draws:
+            reads |= slicer.reads(draw)
+        return slicer.reached(reads) & self._random
+
+    def _order(self, needs: dict[Variable, frozenset[Variable]]) -> list[Variable]:
+        order: list[Variable] = []
+        remaining = list(needs)
+        while remaining:
+            ready = [v for v in remaining if all(n is v or n in order for n in needs[v])]
+            ready = [v for v in ready if v.kind == "parameter"] or ready
+            if not ready:
+                names = ", ".join(repr(v.name) for v in remaining)
+                raise refuse(self._source, remaining[0].node, f"the laws of {names} depend on each other.", _OWN)
+            order.append(ready[0])
+            remaining.remove(ready[0])
+        return order
+
+    # code
+
+    def _generated(
+        self,
+        order: list[Variable],
+        needs: dict[Variable, frozenset[Variable]],
+        by_variable: dict[Variable, list[Draw]],
+        slicer: Slicer,
+    ) -> str:
+        declarations = []
+        for variable in (*self._parameters, *self._observed):
+            start = f" = {variable.name}" if variable.kind == "data" else ""
+            declarations.append(f"{plain_type(variable, self._render)} {self._render.name(variable)}{start};")
+        parameters = " ".join(
+            self._parameter(v, needs[v], by_variable[v], slicer) for v in order if v.kind == "parameter"
+        )
+        outcomes = " ".join(self._outcome(v, needs[v], by_variable[v], slicer) for v in order if v.kind == "data")
+        return (
+            f"{' '.join(declarations)} int bread_sim_attempts = 0; "
+            "real bread_sim_log_prior = 0; real bread_sim_log_likelihood = 0; "
+            "{ int bread_accept = 0; while (bread_accept == 0) { "
+            "bread_accept = 1; bread_sim_attempts += 1; bread_sim_log_prior = 0; "
+            f'if (bread_sim_attempts > {MOST_ATTEMPTS}) reject("bread: no draw of the parameters within bounds"); '
+            f"{parameters} }} }} {{ {outcomes} }}"
+        )
+
+    def _parameter(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
+        name = self._render.name(variable)
+        if draws:
+            if variable in needs:
+                Sequences(self._flow, self._source).check(variable, draws)
+            code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
+        else:
+            code = self._implicit.code(variable)
+        if variable.name not in self._fixable:
+            return f"{{ {code} }}"
+        fixed = f"bread_fixed_{variable.name}" + ("" if variable.rank else "[1]")
+        return f"if (bread_use_fixed_{variable.name} == 1) {{ {name} = {fixed}; }} else {{ {code} }}"
+
+    def _ordered(self, variable: Variable, draws: list[Draw]) -> str:
+        if variable.type not in ("ordered", "positive_ordered"):
+            return ""
+        name = self._render.name(variable)
+        loops = [(f"bread_j{i}", self._render(size)) for i, size in enumerate(variable.array_sizes)]
+        row = f"{name}[{', '.join(counter for counter, _ in loops)}]" if loops else name
+        alike = len(draws) == 1 and not any(c.data != "for_range" for c in draws[0].controls)
+        if alike:
+            own = [a for argument in draws[0].arguments for a in argument.parts]
+            loop_reads = {v for v in self._flow.depends(*own) if v.kind == "loop"}
+            alike = not draws[0].components and not loop_reads and all(rank(a, self._flow.scopes) == 0 for a in own)
+            alike = alike and not draws[0].variate.wrappers and draws[0].distribution != "multi_normal"
+        if alike:
+            code = f"{row} = sort_asc({row});"
+        else:
+            code = f"for (bread_i in 2:size({row})) {{ if ({row}[bread_i] <= {row}[bread_i - 1]) bread_accept = 0; }}"
+        for counter, size in reversed(loops):
+            code = f"for ({counter} in 1:({size})) {{ {code} }}"
+        return " " + code
+
+    def _outcome(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
+        if variable not in needs:
+            return f"{{ {slicer.code(draws, 'draw')} }}"
+        check = (
+            f"real bread_again = 0; {{ {slicer.code(draws, 'check')} }} "
+            "if (abs(bread_again - (bread_sim_log_likelihood - bread_before)) > 1e-8 * (1 + abs(bread_again))) "
+            f'reject("bread: the outcome {variable.name} depends on its own later elements");'
+        )
+        if slicer.draws_in_order(draws, variable):
+            body = f"{{ {slicer.code(draws, 'sequence')} }}"
+        else:
+            self._notes.append(f"{variable.name!r} is simulated element by element, its law computed anew each time.")
+            body = (
+                "int bread_step = 0; int bread_count = 1; "
+                "while (bread_step <= bread_count) { bread_step += 1; bread_count = 0; "
+                f"{slicer.code(draws, 'step')} if (bread_step >= bread_count) break; }}"
+            )
+        return f"{{ real bread_before = bread_sim_log_likelihood; {body} {check} }}"
+
+    def _fixed_data(self) -> tuple[tuple[str, ...], str]:
+        inline = Inliner(self._source, self._flow)
+        fixable, declarations = [], []
+        for variable in self._parameters:
+            try:
+                declared = plain_type(variable, inline)
+            except LookupError:
+                self._notes.append(
+                    f"{self._source.origin(variable.line)}: the size of {variable.name!r} is computed by a loop or a "
+                    "condition, so that its value cannot be given as data."
+                )
+                continue
+            fixable.append(variable.name)
+            # empty unless it is used, so that it may be left out of the data
+            use = f"bread_use_fixed_{variable.name}"
+            if variable.rank:
+                first = inline(variable.dimensions[0])
+                declared = declared.replace(f"[{first}", f"[{use} ? {first} : 0", 1)
+            else:
+                declared = f"array[{use}] {declared}"
+            declarations.append(f"int<lower=0, upper=1> {use}; {declared} bread_fixed_{variable.name};")
+        return tuple(fixable), " ".join(declarations)

@@ -1,0 +1,228 @@
+"""The command line: `bread check model.stan data.json --observed y --output report.nc`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+import xarray as xr
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import bread
+from bread.errors import BreadError
+
+EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5}
+ERROR_STATUS = 1
+
+_STATUSES = (
+    "Exit status: 0 the bound is below the target; 1 error; 2 wrong usage; 3 not converged, or inconclusive; "
+    "4 your data anneal unlike simulated data; 5 a bug in model, simulator or sampler."
+)
+
+app = typer.Typer(
+    name="bread",
+    help="Can I trust the draws my sampler gave me? Bounds, in nats, on how far annealed MCMC draws are from the "
+    "posterior, on data like yours.",
+    epilog=_STATUSES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class SimulateFrom(StrEnum):
+    """Where simulated data come from."""
+
+    fitted = "fitted"
+    prior = "prior"
+
+
+class KernelName(StrEnum):
+    """Stan's samplers."""
+
+    nuts = "nuts"
+    hmc = "hmc"
+
+
+class ScheduleName(StrEnum):
+    """Where the inverse temperatures lie."""
+
+    adaptive = "adaptive"
+    linear = "linear"
+    sigmoid = "sigmoid"
+    geometric = "geometric"
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"bread {bread.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog=_STATUSES)
+def check(
+    model: Annotated[Path, typer.Argument(help="Stan program, a .stan file.", show_default=False)],
+    data: Annotated[
+        Path | None, typer.Argument(help="Data, a JSON file in CmdStan's format.", show_default=False)
+    ] = None,
+    observed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--observed",
+            "-y",
+            metavar="NAME",
+            help="Data variable that is an outcome; repeat it for several. Inferred where the program leaves no doubt.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the report to this netCDF file.", show_default=False)
+    ] = None,
+    simulate_from: Annotated[
+        SimulateFrom,
+        typer.Option(
+            help="'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at their estimate."
+        ),
+    ] = SimulateFrom.fitted,
+    hyperparameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Parameter to hold under 'fitted'; repeat it for several.", show_default=False
+        ),
+    ] = None,
+    posterior: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="CSV", help="Your own draws: CmdStan's CSV file of a chain; repeat it.", show_default=False
+        ),
+    ] = None,
+    simulator: Annotated[
+        Path | None,
+        typer.Option(help="Stan program whose generated quantities are parameters and data.", show_default=False),
+    ] = None,
+    likelihood: Annotated[
+        list[int] | None,
+        typer.Option(metavar="LINE", help="Line of the program that is likelihood; repeat it.", show_default=False),
+    ] = None,
+    simulations: Annotated[int, typer.Option(min=1, help="Simulated data sets that give the bound.")] = 20,
+    chains: Annotated[int, typer.Option(min=1, help="Chains per data set and direction.")] = 4,
+    temperatures: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--temperatures",
+            "-T",
+            min=2,
+            help="Run exactly this number of inverse temperatures; repeat it. "
+            "By default it grows until the bound is below the target.",
+            show_default=False,
+        ),
+    ] = None,
+    max_temperatures: Annotated[int, typer.Option(min=2, help="Where growing ends.")] = 1024,
+    target: Annotated[float, typer.Option(help="Bound to reach, in nats.")] = 1.0,
+    schedule: Annotated[ScheduleName, typer.Option(help="Where the inverse temperatures lie.")] = ScheduleName.adaptive,
+    kernel: Annotated[KernelName, typer.Option(help="Stan's sampler.")] = KernelName.nuts,
+    init_steps: Annotated[int, typer.Option(min=0, help="Steps before reverse chains, under 'fitted'.")] = 100,
+    tune: Annotated[int, typer.Option(min=10, help="Adaptation steps at every knot.")] = 200,
+    draws: Annotated[int, typer.Option(min=0, help="Annealed draws on your data, for the report.")] = 100,
+    cores: Annotated[int | None, typer.Option(min=1, help="Processes; by default all.", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random.", show_default=False)] = None,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+) -> None:
+    """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
+
+    The program is not changed. It is compiled at first use (half a minute or so), then taken from a cache.
+    """  # fmt: skip
+    options: dict[str, Any] = {
+        "data": data, "observed": observed or None, "simulator": simulator, "likelihood": likelihood or None,
+        "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,
+        "posterior": posterior or None, "init_steps": init_steps, "simulations": simulations, "chains": chains,
+        "n_temperatures": temperatures or None, "max_temperatures": max_temperatures, "target": target,
+        "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws, "cores": cores,
+        "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
+    }  # fmt: skip
+    _require_writable(output)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an interruption is part of the verdict
+            report = bread.check(model, **options)
+    except BreadError as error:
+        _save(error.report, output)
+        _fail(str(error))
+    _save(report, output)
+    _show(report)
+
+
+@app.command(epilog=_STATUSES)
+def show(
+    report: Annotated[Path, typer.Argument(help="Report, a netCDF file that `bread check` wrote.", exists=True)],
+) -> None:
+    """Print the table and the verdict of a report again, with the same exit status."""
+    try:
+        opened = xr.open_datatree(report)
+    except (OSError, ValueError) as error:
+        _fail(f"{report} cannot be read as a report: {error}")
+    with opened:
+        _show(opened)
+
+
+def _show(report: Any) -> None:
+    """Print table and verdict, and leave with the verdict's status."""
+    console = Console()
+    frame = bread.summary(report)
+    table = Table(title="Bounds in nats", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in ("T", "B", "interval", "KL(p||q)", "off by", "data sets", "divergences"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for n_temperatures, row in frame.iterrows():
+        jeffreys = _number(row["jeffreys"]) if row["reliable"] else "-"
+        interval = f"{_number(row['lower'])} to {_number(row['upper'])}" if row["reliable"] else "-"
+        one_sided = f"{_number(row['kl_exact_approx'])} (<{_number(row['kl_exact_approx_upper'])})"
+        data_sets = f"{row['n_simulations']} {row['role']}"
+        table.add_row(
+            str(n_temperatures), jeffreys, interval, one_sided, _number(row["total_variation"]), data_sets,
+            str(row["n_divergences"]),
+        )  # fmt: skip
+    if len(frame):
+        console.print(table)
+    verdict = bread.verdict(report)
+    console.print(f"{verdict.status}:", style="bold", end=" ")
+    console.print(str(verdict), highlight=False)
+    raise typer.Exit(EXIT_STATUS[verdict.status])
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):.3g}"
+
+
+def _require_writable(output: Path | None) -> None:
+    if output is not None and not output.resolve().parent.is_dir():
+        raise typer.BadParameter(f"the folder {output.resolve().parent} does not exist", param_hint="--output")
+
+
+def _save(report: Any, output: Path | None) -> None:
+    if output is None or report is None:
+        return
+    try:
+        report.to_netcdf(output)
+    except OSError as error:
+        _fail(f"The report cannot be written to {output}: {error}")
+
+
+def _fail(message: str) -> NoReturn:
+    typer.secho("error: ", fg=typer.colors.RED, err=True, nl=False)
+    typer.echo(message, err=True)
+    raise typer.Exit(ERROR_STATUS)

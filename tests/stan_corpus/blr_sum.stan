@@ -1,0 +1,14 @@
+data {
+  int<lower=0> N;
+  int<lower=0> K;
+  matrix[N, K] x;
+  vector[N] y;
+}
+parameters {
+  vector[K] beta;
+  real<lower=0> sigma;
+}
+model {
+  target += normal_lpdf(beta | 0, 10) + exponential_lpdf(sigma | 1)
+            + normal_lupdf(y | x * beta, sigma); // one statement, three densities [both:12]
+}

@@ -1,0 +1,231 @@
+"""Simulators derived from programs: the corpus by its table, the way out of refusals, and the code itself."""
+
+import re
+
+import pytest
+from stan_corpus_table import CORPUS, SUPPORTED, analyse_text, analysed
+
+from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR, is_discrete
+
+ANALYSED = [case for case in CORPUS if case.outcome in ("supported", "simulator refused")]
+
+
+def simulator_of(program):
+    """Return the generated quantities of a program."""
+    return program.tempered[program.tempered.index("generated quantities {") :]
+
+
+def program_of(parameters, statements, data="vector[N] y;"):
+    text = f"data {{ int<lower=0> N; {data} }}\nparameters {{\n{parameters}\n}}\nmodel {{\n{statements}\n}}\n"
+    return analyse_text(text, observed=["y"])
+
+
+def supported(*arguments, **keywords):
+    program = program_of(*arguments, **keywords)
+    assert program.is_automatic, (program.split_refusal, program.simulator_refusal)
+    return simulator_of(program)
+
+
+def refused(*arguments, **keywords):
+    program = program_of(*arguments, **keywords)
+    assert program.simulator_refusal is not None
+    return str(program.simulator_refusal)
+
+
+@pytest.mark.parametrize("case", ANALYSED, ids=lambda case: case.name)
+def test_corpus_is_simulated_as_the_table_says(case):
+    program = analysed(case.name)
+    if case.outcome == "simulator refused":
+        assert program.simulator_refusal is not None
+        assert case.match in str(program.simulator_refusal)
+        assert program.simulator_refusal.line == case.refused_line
+        assert f"'{case.name}.stan', line {case.refused_line}" in str(program.simulator_refusal)
+        assert "bread_sim_" not in program.tempered and program.fixable == ()
+        return
+    assert program.simulator_refusal is None, program.simulator_refusal
+    code = simulator_of(program)
+    for name in (*(p.name for p in program.parameters), *program.observed):
+        assert re.search(rf"\bbread_sim_{name}\b", code)
+    assert program.fixable == tuple(p.name for p in program.parameters)
+    for name in program.fixable:
+        assert f"bread_use_fixed_{name};" in program.tempered and f" bread_fixed_{name};" in program.tempered
+    if case.hyperparameters is not None:
+        assert set(program.hyperparameters) == case.hyperparameters
+
+
+def test_most_of_the_corpus_is_supported():
+    assert len(SUPPORTED) >= 60
+
+
+@pytest.mark.parametrize("case", [c for c in CORPUS if "4.improper" in c.rows], ids=lambda case: case.name)
+def test_line_that_mends_a_flat_prior_mends_it(case):
+    program = analysed(case.name)
+    assert program.simulator_refusal is not None
+    remedy = re.search(r"`([^`]+;)`", program.simulator_refusal.remedy)
+    assert remedy is not None and "set_prior" in program.simulator_refusal.remedy
+    mended = case.source.text.replace("model {", "model { " + remedy.group(1))
+    assert analyse_text(mended).is_automatic
+
+
+@pytest.mark.parametrize(
+    ("declaration", "data"),
+    [
+        ("matrix[2, 3] p;", "vector[N] y;"),
+        ("array[4] vector[2] p;", "vector[N] y;"),
+        ("cov_matrix[2] p;", "vector[N] y;"),
+        ("cholesky_factor_corr[3] p;", "vector[N] y;"),
+        ("cholesky_factor_cov[2] p;", "vector[N] y;"),
+        ("positive_ordered[3] p;", "vector[N] y;"),
+        ("array[3] real<lower=1> p;", "vector[N] y;"),
+        ("row_vector<upper=0>[3] p;", "vector[N] y;"),
+    ],
+)
+def test_lines_that_mend_every_type(declaration, data):
+    message = refused(declaration, "y ~ normal(sum(to_vector([1, 2])), 1);", data)
+    assert "'p' has no prior" in message
+    line = re.search(r"`([^`]*~[^`]*;)`", message)
+    assert line is not None
+    supported(declaration, f"y ~ normal(1, 1); {line.group(1)}", data)
+
+
+def test_draws_follow_dependence_not_the_text():
+    code = supported(
+        "real mu; real<lower=0> tau; vector[N] theta;",
+        "y ~ normal(theta, 1); theta ~ normal(mu, tau); tau ~ exponential(1); mu ~ normal(0, 1);",
+    )
+    places = [code.index(f"bread_sim_{name}{rest}") for name, rest in (("mu", " ="), ("theta", "["), ("y", "["))]
+    assert places == sorted(places)
+    assert code.index("bread_sim_tau =") < places[1]
+
+
+def test_joint_rejection_only_where_the_constant_depends_on_parameters():
+    """A bound that cuts off a varying probability rejects whole draws; a constant one, only the element."""
+    constant = supported("vector<lower=0>[N] a;", "a ~ normal(1, 2); y ~ normal(a, 1);")
+    half = supported("real<lower=0> s; vector<lower=0>[N] a;", "s ~ gamma(2, 2); a ~ normal(0, s); y ~ normal(a, 1);")
+    shifted = supported(
+        "real<lower=0> s; vector<lower=0>[N] a;", "s ~ gamma(2, 2); a ~ normal(1, s); y ~ normal(a, 1);"
+    )
+    inside = supported("real<lower=0> s; vector<lower=0>[N] a;", "s ~ gamma(2, 2); a ~ gamma(s, 1); y ~ normal(a, 1);")
+    assert [") bread_accept = 0;" in code for code in (constant, half, shifted, inside)] == [False, False, True, False]
+    assert ["bread_tries" in code for code in (constant, half, shifted, inside)] == [True, True, False, False]
+
+
+def test_ordered_is_sorted_only_where_the_elements_are_alike():
+    alike = supported("ordered[3] c; real<lower=0> s;", "s ~ gamma(2, 2); c ~ normal(0, s); y ~ normal(c[1], 1);")
+    by_loop = supported("ordered[3] c;", "for (k in 1 : 3) c[k] ~ normal(0, 2); y ~ normal(c[1], 1);")
+    different = supported("ordered[3] c;", "for (k in 1 : 3) c[k] ~ normal(k, 2); y ~ normal(c[1], 1);")
+    assert ["sort_asc" in code for code in (alike, by_loop, different)] == [True, True, False]
+    assert ") bread_accept = 0;" in different
+
+
+@pytest.mark.parametrize(
+    ("parameters", "statements", "reason"),
+    [
+        ("real mu;", "y ~ normal(mu, 1);", "no prior"),
+        (
+            "real a; real b; real<lower=0> c;",
+            "b ~ std_normal(); y ~ normal(a, c);",
+            "the parameters 'a', 'c' have no prior",
+        ),
+        ("vector[3] mu;", "for (k in 2 : 3) mu[k] ~ normal(0, 1); y ~ normal(mu[1], 1);", "not every element"),
+        ("vector[3] mu;", "mu ~ normal(0, 1); mu ~ normal(1, 1); y ~ normal(mu[1], 1);", "several priors"),
+        ("vector[3] mu;", "for (k in 1 : 3) mu ~ normal(k, 1); y ~ normal(mu[1], 1);", "drawn once"),
+        ("real<lower=0> s;", "exp(s) ~ gamma(1, 1); y ~ normal(0, s);", "left side"),
+        ("real<lower=0> s;", "log(s) ~ normal(0, 1); y ~ normal(0, s);", "left side"),
+        ("real mu;", "mu ~ normal(0, 1); y - mean(y) ~ normal(mu, 1);", "left side"),
+        (
+            "real a; real<lower=0> s;",
+            "s ~ gamma(1, 1); a / s ~ normal(0, 1); y ~ normal(a, s);",
+            "scaled by a parameter",
+        ),
+        ("simplex[3] p;", "p ~ normal(0, 1); y ~ normal(p[1], 1);", "no simulator"),
+        ("vector[3] p;", "p ~ dirichlet(rep_vector(1, 3)); y ~ normal(p[1], 1);", "parameter of its own type"),
+        ("matrix[2, 2] S;", "S ~ wishart(3, identity_matrix(2)); y ~ normal(S[1, 1], 1);", "parameter of its own type"),
+        ("real<lower=0> a; real<upper=a> b;", "a ~ gamma(1, 1); y ~ normal(b, 1);", "no prior"),
+        ("real mu;", "mu ~ normal(0, 1); while (mu < -100) { print(mu); break; } y ~ normal(mu, 1);", "jumps out"),
+        ("real mu;", "mu ~ normal(0, 1); for (n in 1 : N) y ~ normal(mu, 1);", "at most once"),
+        ("real mu;", "mu ~ normal(0, 1); y ~ normal(mu, 1); y ~ normal(2 * mu, 1);", "two densities"),
+        (
+            "real mu;",
+            "mu ~ normal(0, 1); if (mu > 0) y ~ normal(mu, 1); else y ~ normal(0, 1);",
+            "depends on parameters",
+        ),
+    ],
+)
+def test_refusals(parameters, statements, reason):
+    assert reason in refused(parameters, statements)
+
+
+def test_sizes_of_outcomes_are_no_outcomes():
+    code = supported(
+        "vector[num_elements(y)] p;", "for (i in 1 : size(y)) p[i] ~ normal(0, rows(y)); y ~ normal(p, 1);"
+    )
+    assert "normal_rng(0, rows(y))" in code
+
+
+def test_outcome_beyond_its_declared_bounds_loses_them():
+    """The density of a normal outcome is positive below a declared 0: the bound must not refuse simulated data."""
+    data = "vector<lower=0>[N] y;"
+    normal = program_of("real mu;", "mu ~ normal(0, 1); y ~ normal(mu, 1);", data)
+    assert data not in normal.tempered and "vector[N] y;" in normal.tempered
+    assert any("are not enforced" in note for note in normal.notes)
+    gamma = program_of("real<lower=0> a;", "a ~ gamma(1, 1); y ~ gamma(a, 1);", data)
+    assert "vector<lower=0>[N] y;" in gamma.tempered and not gamma.notes
+
+
+def test_two_outcomes_of_one_declaration_lose_their_bounds_once():
+    text = (
+        "data { int<lower=0> N; vector<lower=0>[N] y, z; } parameters { real mu; }"
+        " model { mu ~ normal(0, 1); y ~ normal(mu, 1); z ~ normal(mu, 2); }"
+    )
+    assert analyse_text(text).is_automatic
+
+
+def test_parameter_whose_size_is_computed_in_a_loop_cannot_be_fixed():
+    text = (
+        "data { int<lower=0> N; vector[N] y; } transformed data { int K = 0; for (n in 1 : N) K += n; }"
+        " parameters { vector[K] b; real mu; }"
+        " model { b ~ normal(0, 1); mu ~ normal(0, 1); y ~ normal(mu + sum(b), 1); }"
+    )
+    program = analyse_text(text)
+    assert program.is_automatic and program.fixable == ("mu",)
+    assert "bread_use_fixed_b" not in program.tempered
+    assert any("'b'" in note for note in program.notes)
+
+
+def test_outcomes_without_a_density_are_held_and_noted():
+    program = analysed("ar_k")
+    assert "Elements of 'y' that have no density are held at their observed values." in program.notes
+    assert "array[T] real bread_sim_y = y;" in simulator_of(program)
+
+
+def test_outcome_that_enters_its_own_law_is_checked_after_the_draw():
+    for name, stepwise in (("ar_k", False), ("dogs", True), ("garch11", True), ("ar1_vectorised", False)):
+        code = simulator_of(analysed(name))
+        assert "depends on its own later elements" in code
+        assert ("bread_step" in code) == stepwise
+    assert "bread_again" not in simulator_of(analysed("blr"))
+
+
+def test_generated_quantities_of_the_user_are_left_out():
+    program = analysed("eight_schools_noncentered")
+    assert "y_rep" not in program.tempered
+    assert "The program's generated quantities are not computed." in program.notes
+
+
+def test_every_generator_exists_in_stan():
+    """Each distribution that bread draws from has its density and its generator in the stanc at hand."""
+    from stan_corpus_table import stanc
+
+    signatures = stanc("model {}", "--dump-stan-math-signatures").stdout
+    known = set(re.findall(r"^(\w+)\(", signatures, re.MULTILINE))
+    newer = {"beta_neg_binomial", "yule_simon"}  # since 2.37
+    for name, distribution in DISTRIBUTIONS.items():
+        if name in newer and f"{name}_lpmf" not in known:
+            continue
+        assert f"{name}_{'lpmf' if distribution.discrete else 'lpdf'}" in known
+        assert set(re.findall(r"\w+_rng", distribution.generator)) <= known
+    for name in GENERALISED_LINEAR:
+        assert f"{name}_{'lpmf' if is_discrete(name) else 'lpdf'}" in known
+    for name in re.findall(r"^(\w+)_lpmf\(", signatures, re.MULTILINE):
+        assert is_discrete(name), name
