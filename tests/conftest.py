@@ -5,6 +5,6 @@ import signal
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# A shell that starts a job in the background lets it ignore the keyboard interrupt, and its children too; tests send it.
+# A job that a shell starts in the background ignores the keyboard interrupt, as do its children; some tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
