@@ -4,7 +4,7 @@ VENV ?= .venv
 OUTPUT ?= output
 BIN = $(VENV)/bin
 
-.PHONY: example test test-slow lint benchmark clean
+.PHONY: example test test-slow test-stan-slow lint benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -13,7 +13,10 @@ test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(VENV)/.test  ## the long statistical runs
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --ignore-glob="tests/test_stan_*"
+
+test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan corpus: half an hour of compiling
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/test_stan_*.py
 
 lint: $(VENV)/.test  ## style, types, import directions
 	$(BIN)/ruff check .
