@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 import bread.report as report
 from bread import schedules
 from bread.backends import open_model
-from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
+from bread.backends.base import Fit, Model, ModelInfo, OpenOptions, Simulations
 from bread.errors import BreadError, InvalidArgumentError
 from bread.executors import available_cores, open_executor
 from bread.paths import PriorPath
@@ -198,17 +198,15 @@ def check(
             seed=root,
         )
         result.seconds["compile"] = time.perf_counter() - began
-        _run(opened, plan, result, fit, n_cores, display, progressbar)
+        _run(opened, plan, result, fit, n_cores, display)
     return report.to_container(result, opened.constrain)
 
 
-def _run(
-    model: Model, plan: Plan, result: CheckResult, fit: Any, cores: int, display: Display, progressbar: bool
-) -> None:
+def _run(model: Model, plan: Plan, result: CheckResult, fit: Fit | None, cores: int, display: Display) -> None:
     """Run the plan; an interruption keeps what is finished, an error carries it."""
     try:
         with open_executor(model, cores) as executor:
-            Runner(model, plan, result.path, result, executor, display).run(fit, cores, progressbar=False)
+            Runner(model, plan, result.path, result, executor, display).run(fit, cores)
     except KeyboardInterrupt:
         result.is_interrupted = True
         message = "Interrupted: the report holds what was finished; its verdict is at best inconclusive."

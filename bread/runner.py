@@ -69,7 +69,7 @@ class Runner:
         self._reverse_starts: dict[int, FloatArray] = {}
         self._attempts = 0
 
-    def run(self, fit: Fit | None, cores: int, progressbar: bool) -> None:
+    def run(self, fit: Fit | None, cores: int) -> None:
         """Run every phase in order."""
         plan = self._plan
         self.result.fit = fit
@@ -77,7 +77,7 @@ class Runner:
             if fit is None:
                 with self._phase("fitting", "fit"):
                     seed = int(seed_sequence(plan.root, Purpose.FIT).generate_state(1)[0])
-                    self.result.fit = self._model.fit(seed=seed, cores=cores, progressbar=progressbar)
+                    self.result.fit = self._model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live
             assert self.result.fit is not None
             self.result.point_estimate = self._model.point_estimate(self.result.fit, plan.hyperparameters)
         self._tune_pilots()
