@@ -1,21 +1,187 @@
 """The path from an easy density to the posterior: the one seam between core and backends.
 
-A path has a start it can be drawn from, a tempered log density
-``log f_beta = log f_0 + beta * log_ratio`` and ``log_ratio = log f_1 - log f_0``, whose integral over the
-inverse temperature is the log weight. Nothing outside the backends may assume which path it is.
+A path has a start f_0 that can be drawn from, a log ratio ``l = log f_1 - log f_0`` of its ends, and tempered
+densities between them::
+
+    log f_beta(theta) = log f_0(theta) + temper(beta, l(theta)),    temper(0, l) = 0,    temper(1, l) = l
+
+For every path but the bounded one ``temper(beta, l) = beta * l``. The log weight of a chain is the sum over
+t = 2..T of ``temper(beta_t, l) - temper(beta_{t-1}, l)`` at theta_{t-1}; it estimates the log of the integral of f_1
+over that of f_0. Nothing outside the backends may assume which path it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bread.errors import InvalidArgumentError
+from bread.references import Reference
+
+FloatArray = NDArray[np.float64]
+
+SMALLEST_POWER = 2.0
+
+
+class _Path:
+    """What all paths have in common; linear tempering."""
+
+    name: ClassVar[str]
+    start_name: ClassVar[str]
+    ratio_name: ClassVar[str]
+
+    def temper(self, beta: ArrayLike, log_ratio: ArrayLike) -> FloatArray:
+        """Return log f_beta - log f_0 (nats) from the log ratio; 0 at beta = 0 even where the ratio is -inf."""
+        beta, log_ratio = np.broadcast_arrays(np.asarray(beta, dtype=float), np.asarray(log_ratio, dtype=float))
+        return np.asarray(np.multiply(beta, log_ratio, out=np.zeros(beta.shape), where=beta != 0.0))
+
+    def slope(self, beta: float, log_ratio: ArrayLike) -> FloatArray:
+        """Return the derivative of `temper` by the log ratio: the share of the ratio's gradient that acts."""
+        return np.full(np.shape(log_ratio), float(beta))
+
+    def rate(self, beta: float, log_ratio: ArrayLike) -> FloatArray:
+        """Return the derivative of `temper` by beta (nats): its spread under f_beta is what a step of beta costs."""
+        return np.asarray(log_ratio, dtype=float)
+
+    def tail(self, log_ratio: ArrayLike) -> FloatArray:
+        """Return a function of the log ratio at the start whose mean is finite if and only if that of log_w is."""
+        return np.asarray(log_ratio, dtype=float)
+
+    def increments(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
+        """Return what each step adds to the log weight (nats).
+
+        Parameters
+        ----------
+        betas : ndarray, shape (T,)
+        log_ratio : ndarray, shape (..., T)
+            In order of inverse temperature; the last is used by no weight.
+
+        Returns
+        -------
+        ndarray, shape (..., T - 1)
+        """
+        ratio = log_ratio[..., :-1]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.temper(betas[1:], ratio) - self.temper(betas[:-1], ratio))
+
+    def log_weight(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
+        """Return log weights (nats), shape ``log_ratio.shape[:-1]``: the sum of `increments`."""
+        return np.asarray(self.increments(betas, log_ratio).sum(axis=-1))
 
 
 @dataclass(frozen=True)
-class PriorPath:
+class PriorPath(_Path):
     """From the prior to the posterior: ``log_ratio`` is the log likelihood (BREAD, equation 2)."""
 
-    name: str = "prior"
-    ratio_name: str = "log likelihood"
+    name: ClassVar[str] = "prior"
+    start_name: ClassVar[str] = "prior"
+    ratio_name: ClassVar[str] = "log likelihood"
+
+    @property
+    def reference(self) -> None:
+        """None: the start is the model's prior."""
+        return None
+
+    def increments(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
+        """Return the steps of beta times the log ratio."""
+        return np.asarray(np.diff(betas) * log_ratio[..., :-1])
 
 
-Path = PriorPath  # later: PriorPath | ReferencePath | ...
+@dataclass(frozen=True)
+class BoundedPath(_Path):
+    """From the prior to the posterior, along likelihoods whose fall is bounded: B is finite on ordinary models.
+
+    ``temper(beta, l) = beta * l`` for l >= c, and ``beta * c - k log(1 + beta (c - l) / k)`` below, with
+    k = power / (1 - beta) (once differentiable at c). The densities f_beta then fall as a power of the log likelihood
+    where it falls without bound, and the first ratio only as its logarithm, whose prior mean exists where that of the
+    log likelihood (of 1 / sigma^2 under a half-normal scale) does not.
+
+    Parameters
+    ----------
+    offset : float
+        c (nats), near the largest log likelihood that posterior draws reach. A function of the data alone.
+    power : float, at least 2
+        Larger follows the usual path further down before it bends.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ``offset`` is not finite or ``power`` below 2.
+    """
+
+    offset: float
+    power: float = SMALLEST_POWER
+    name: ClassVar[str] = "bounded"
+    start_name: ClassVar[str] = "prior"
+    ratio_name: ClassVar[str] = "log likelihood"
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.offset):
+            raise InvalidArgumentError(f"offset must be a finite log likelihood in nats; received {self.offset!r}.")
+        if not (np.isfinite(self.power) and self.power >= SMALLEST_POWER):
+            raise InvalidArgumentError(f"power must be finite and at least 2; received {self.power!r}.")
+
+    @property
+    def reference(self) -> None:
+        """None: the start is the model's prior."""
+        return None
+
+    def _gap(self, log_ratio: ArrayLike) -> FloatArray:
+        return np.asarray(np.maximum(self.offset - np.asarray(log_ratio, dtype=float), 0.0))
+
+    def temper(self, beta: ArrayLike, log_ratio: ArrayLike) -> FloatArray:
+        """Return log f_beta - log f_0 (nats) from the log likelihood."""
+        beta, log_ratio = np.broadcast_arrays(np.asarray(beta, dtype=float), np.asarray(log_ratio, dtype=float))
+        gap = self._gap(log_ratio)
+        with np.errstate(all="ignore"):
+            k = self.power / (1.0 - beta)
+            fall = np.where(beta < 1.0, k * np.log1p(beta * gap / k), gap)
+            above = beta * np.maximum(log_ratio, self.offset)
+        return np.asarray(np.where(beta == 0.0, 0.0, above - fall))
+
+    def slope(self, beta: float, log_ratio: ArrayLike) -> FloatArray:
+        """Return the derivative of `temper` by the log likelihood."""
+        return np.asarray(beta / (1.0 + beta * (1.0 - beta) / self.power * self._gap(log_ratio)))
+
+    def rate(self, beta: float, log_ratio: ArrayLike) -> FloatArray:
+        """Return the derivative of `temper` by beta (nats)."""
+        gap = self._gap(log_ratio)
+        above = np.maximum(np.asarray(log_ratio, dtype=float), self.offset)
+        x = beta * (1.0 - beta) / self.power * gap
+        with np.errstate(all="ignore"):
+            if beta < 1.0:
+                bend = self.power * (x / (1.0 + x) - np.log1p(x)) / (1.0 - beta) ** 2
+            else:
+                bend = -0.5 * gap**2 / self.power
+            rate = above - gap / (1.0 + x) + bend
+        return np.asarray(np.where(np.isfinite(gap), rate, -np.inf))
+
+    def tail(self, log_ratio: ArrayLike) -> FloatArray:
+        """Return the logarithm of the fall below the offset: what the first step weighs."""
+        return np.asarray(-np.log1p(self._gap(log_ratio)))
+
+
+@dataclass(frozen=True)
+class ReferencePath(_Path):
+    """From a normalised density q, fitted to the data alone, to the posterior.
+
+    ``log f_beta = (1 - beta) log q + beta log p(theta, y)``: log f_0 is log q, the log ratio is
+    ``log p(theta, y) - log q(theta)``, and the log weight estimates the log evidence whatever q is. Every inequality,
+    interval, rank and alarm of the prior path holds, because q depends on y and never on the exact draw.
+
+    Parameters
+    ----------
+    reference : Reference
+        Normalised density on the unconstrained coordinates.
+    """
+
+    reference: Reference
+    name: ClassVar[str] = "reference"
+    start_name: ClassVar[str] = "reference"
+    ratio_name: ClassVar[str] = "log joint density over reference"
+
+
+Path = PriorPath | BoundedPath | ReferencePath

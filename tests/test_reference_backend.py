@@ -33,6 +33,7 @@ from bread.backends.reference import (
     expected_work,
 )
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
+from bread.paths import BoundedPath
 
 EVERY = pytest.mark.parametrize("name", sorted(ALL_MODELS))
 
@@ -309,8 +310,9 @@ def test_run_arguments():
         posterior.anneal(PATH, np.array([0.0, 1.0]), NO_SETTINGS, **(good | {"direction": "up"}))
     with pytest.raises(InvalidArgumentError, match="seed"):
         posterior.anneal(PATH, np.array([0.0, 1.0]), NO_SETTINGS, **(good | {"seeds": seeds[:1]}))
-    with pytest.raises(InvalidArgumentError, match="PriorPath"):
-        posterior.draw_start("prior", seeds)  # type: ignore[arg-type]
+    exact = NormalMean(np.zeros(2), kernel=AutoregressiveKernel())
+    with pytest.raises(InvalidArgumentError, match="HMCKernel"):
+        exact.condition(exact.observed_data).log_ratio(BoundedPath(0.0), np.zeros((1, 1)))
 
 
 def test_data_are_checked():

@@ -20,6 +20,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.paths import Path
+from bread.references import Reference
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -67,6 +68,17 @@ class ModelInfo:
     notes : tuple of str
         Facts that a reader of the report must know (rejection rate of the simulator, a constant that the
         log evidence leaves out, ...).
+    paths : tuple of str
+        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior", "bounded" (both need
+        prior and likelihood apart, the bounded one only their values and gradients), "reference" (needs the joint
+        density alone, and kernels that move all coordinates by its gradient).
+    path_refusals : dict of str to str
+        For each kind that is missing in ``paths``, why, and what to do about it: one sentence.
+    transformed : ndarray of bool, shape (dim,), or None
+        True for coordinates of a constrained parameter: one of them may be the logarithm of a scale, and a reference
+        must not have a heavy tail there. None: all may be.
+    positions : dict of str to ndarray of int
+        Indices of the coordinates of each free variable.
     """
 
     name: str
@@ -83,6 +95,10 @@ class ModelInfo:
     observed_data: dict[str, NDArray[Any]]
     constant_data: dict[str, tuple[tuple[str, ...], NDArray[Any]]]
     notes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ("prior", "bounded", "reference")
+    path_refusals: Mapping[str, str] = field(default_factory=dict)
+    transformed: NDArray[np.bool_] | None = None
+    positions: Mapping[str, IntArray] = field(default_factory=dict)
 
     @property
     def dim(self) -> int:
@@ -196,8 +212,9 @@ class AnnealRun:
     Attributes
     ----------
     log_weight : ndarray, shape (chain,)
-        sum over t = 2..T of (beta_t - beta_{t-1}) * log_ratio(theta_{t-1}); in both directions, so that the
-        forward mean is a lower bound and the reverse mean an upper bound of the log evidence.
+        ``path.log_weight(betas, log_ratio)``: for linear tempering the sum over t = 2..T of
+        (beta_t - beta_{t-1}) * log_ratio(theta_{t-1}); in both directions, so that the forward mean is a lower bound
+        and the reverse mean an upper bound of the log evidence.
         -inf for Failure.ZERO_RATIO, NaN for the other failures.
     log_ratio : ndarray, shape (chain, knot)
         log_ratio(theta_t) for every t = 1..T (also theta_T, which no weight uses), in order of inverse
@@ -207,7 +224,7 @@ class AnnealRun:
     state_at_end : ndarray, shape (chain, dim)
         theta_T (forward: after the last kernel, at beta = 1; reverse: the exact draw it started from).
     log_start_density : ndarray, shape (chain, 2)
-        log f_0 (for the prior path the log prior) at state_at_start and at state_at_end.
+        log f_0 (log prior, or log density of the reference) at state_at_start and at state_at_end.
     n_gradients, n_evaluations, n_divergences, failure : ndarray of int, shape (chain,)
         Gradient evaluations; evaluations of the density alone; divergent transitions; `Failure`.
     seconds : float
@@ -258,7 +275,13 @@ class Fit:
 
 
 class Posterior(Protocol):
-    """A model with one data set. Stateless for the caller: equal arguments give bit-equal results."""
+    """A model with one data set. Stateless for the caller: equal arguments give bit-equal results.
+
+    Every method takes the path (`bread.paths`), whose tempered density is ``log f_0 + path.temper(beta, log_ratio)``.
+    For a reference path f_0 is ``path.reference``; at beta = 0 the model's density is not evaluated by a kernel, and at
+    beta = 1 the reference plays no part in one. ``draw_start(PriorPath(), ...)`` works for every model, whatever
+    ``ModelInfo.paths`` says: prior draws are where pilots begin.
+    """
 
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the path's start, one state per seed; shape (len(seeds), dim)."""
@@ -338,6 +361,25 @@ class Model(Protocol):
 
     def condition(self, data: Data) -> Posterior:
         """Return the posterior given ``data``; cheap, no compilation."""
+        ...
+
+    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Map named free variables (n, ...) to states (n, dim): the inverse of `constrain`."""
+        ...
+
+    def localise(self, names: Sequence[str], reference: Reference) -> Model:
+        """Return this model with another law of the named parameters: ``reference`` in place of their prior.
+
+        ``reference`` is a normalised density on the unconstrained coordinates of the named parameters, in the order of
+        the state's coordinates (``positions``). Their prior statements and their Jacobians are left out, also where
+        the prior is flat; everything that depends on them (the law of the other parameters, the likelihood) stays.
+        `simulate`, `condition` and all densities of the returned model are those of the new model.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The law of the named parameters cannot be told from that of the others.
+        """
         ...
 
 

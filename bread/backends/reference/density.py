@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
+from bread.paths import BoundedPath, Path, PriorPath
 
 if TYPE_CHECKING:
     from bread.backends.reference.model import ReferenceModel
@@ -18,7 +19,7 @@ Statistics = dict[str, FloatArray]
 
 
 class TargetDensity:
-    """Tempered log density of a model with its data, for states of shape (..., row, dim).
+    """Tempered log density of a model with its data along a path, for states of shape (..., row, dim).
 
     An exception inside a density is caught, the states are then evaluated one by one, and those that raise
     become NaN.
@@ -31,35 +32,59 @@ class TargetDensity:
         Text of the first exception.
     """
 
-    def __init__(self, model: ReferenceModel, statistics: Statistics) -> None:
+    def __init__(self, model: ReferenceModel, statistics: Statistics, path: Path) -> None:
         self.model = model
         self.statistics = statistics
+        self.path = path
         self.raised: set[int] = set()
         self.message = ""
 
     def log_start(self, states: FloatArray) -> FloatArray:
-        """Return log f_0, here the log prior in unconstrained coordinates; shape ``states.shape[:-1]``."""
-        return self._guard(lambda x, statistics: self.model.log_prior(x), states, is_gradient=False)
+        """Return log f_0: the log prior in unconstrained coordinates, or the log density of the reference."""
+        return self._guard(lambda x, statistics: self._log_start(x), states, is_gradient=False)
 
     def log_ratio(self, states: FloatArray) -> FloatArray:
-        """Return log f_1 - log f_0, here the log likelihood; shape ``states.shape[:-1]``."""
-        return self._guard(self.model.log_likelihood, states, is_gradient=False)
+        """Return log f_1 - log f_0; shape ``states.shape[:-1]``."""
+        return self._guard(self._log_ratio, states, is_gradient=False)
 
     def log_density(self, beta: float, states: FloatArray) -> FloatArray:
         """Return log f_beta; at beta = 0 the ratio is not evaluated."""
         if beta == 0.0:
             return self.log_start(states)
         return self._guard(
-            lambda x, statistics: self.model.log_prior(x) + beta * self.model.log_likelihood(x, statistics),
+            lambda x, statistics: self._log_start(x) + self.path.temper(beta, self._log_ratio(x, statistics)),
             states,
             is_gradient=False,
         )
 
     def gradient(self, beta: float, states: FloatArray) -> FloatArray:
         """Return the gradient of log f_beta, shape ``states.shape``; zero at discrete coordinates."""
-        return self._guard(
-            lambda x, statistics: self.model.gradient_log_density(beta, x, statistics), states, is_gradient=True
-        )
+        return self._guard(lambda x, statistics: self._gradient(beta, x, statistics), states, is_gradient=True)
+
+    def _log_start(self, x: FloatArray) -> FloatArray:
+        reference = self.path.reference
+        return self.model.log_prior(x) if reference is None else reference.log_density(x)
+
+    def _log_ratio(self, x: FloatArray, statistics: Statistics) -> FloatArray:
+        log_likelihood = self.model.log_likelihood(x, statistics)
+        if self.path.reference is None:
+            return log_likelihood
+        return self.model.log_prior(x) + log_likelihood - self.path.reference.log_density(x)
+
+    def _gradient(self, beta: float, x: FloatArray, statistics: Statistics) -> FloatArray:
+        path = self.path
+        if isinstance(path, PriorPath):
+            return self.model.gradient_log_density(beta, x, statistics)
+        if isinstance(path, BoundedPath):
+            prior = self.model.gradient_log_density(0.0, x, statistics)
+            if beta == 0.0:
+                return prior
+            both = self.model.gradient_log_density(1.0, x, statistics)
+            return prior + path.slope(beta, self.model.log_likelihood(x, statistics))[..., None] * (both - prior)
+        if beta == 0.0:
+            return path.reference.gradient(x)
+        end = beta * self.model.gradient_log_density(1.0, x, statistics)
+        return end if beta == 1.0 else (1.0 - beta) * path.reference.gradient(x) + end
 
     def _guard(
         self, function: Callable[[FloatArray, Statistics], FloatArray], states: FloatArray, *, is_gradient: bool

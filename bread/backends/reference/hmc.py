@@ -43,6 +43,7 @@ class HMCKernel:
     name: str = field(default="HMC", init=False, repr=False)
     moves_label: bool = field(default=False, init=False, repr=False)
     is_tunable: bool = field(default=True, init=False, repr=False)
+    draws_exactly: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.n_leapfrog < 1:

@@ -17,6 +17,7 @@ from scipy.special import expit
 from bread.backends.base import Direction, FloatArray, IntArray, Settings
 from bread.backends.reference.density import TargetDensity, apply_matrix
 from bread.errors import InvalidArgumentError
+from bread.paths import PriorPath
 
 Transition = Callable[[int, FloatArray], FloatArray]
 """Maps (number of the transition, states of shape (n, dim)) to the new states."""
@@ -95,6 +96,11 @@ class ReferenceKernel(Protocol):
         """Whether the kernel has a step size and a metric."""
         ...
 
+    @property
+    def draws_exactly(self) -> bool:
+        """Whether the kernel needs closed forms of the densities of the prior path."""
+        ...
+
     def n_random(self, dim: int) -> tuple[int, int]:
         """Return how many normal and how many uniform numbers one transition of one chain takes."""
         ...
@@ -126,6 +132,7 @@ class AutoregressiveKernel:
     rho: float = 0.5
     moves_label: bool = field(default=False, init=False, repr=False)
     is_tunable: bool = field(default=False, init=False, repr=False)
+    draws_exactly: bool = field(default=True, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not -1.0 < self.rho < 1.0:
@@ -170,6 +177,7 @@ class GibbsLabelKernel:
     name: str = field(default="Gibbs label", init=False, repr=False)
     moves_label: bool = field(default=True, init=False, repr=False)
     is_tunable: bool = field(default=False, init=False, repr=False)
+    draws_exactly: bool = field(default=False, init=False, repr=False)
 
     def n_random(self, dim: int) -> tuple[int, int]:
         """One uniform number."""
@@ -181,9 +189,15 @@ class GibbsLabelKernel:
         label_index = target.model.label_index
 
         def step(i: int, states: FloatArray) -> FloatArray:
-            log_odds = target.model.label_log_odds(float(betas[i]), states, target.statistics)
-            run.tally.n_evaluations += 2
             moved = states.copy()
+            if isinstance(target.path, PriorPath):
+                log_odds = target.model.label_log_odds(float(betas[i]), states, target.statistics)
+            else:
+                moved[:, label_index] = 1.0
+                log_odds = target.log_density(float(betas[i]), moved)
+                moved[:, label_index] = 0.0
+                log_odds = log_odds - target.log_density(float(betas[i]), moved)
+            run.tally.n_evaluations += 2
             moved[:, label_index] = uniforms[i] < expit(log_odds)
             return moved
 
@@ -217,6 +231,11 @@ class CompoundKernel:
     def is_tunable(self) -> bool:
         """Whether any part has a step size and a metric."""
         return any(part.is_tunable for part in self.parts)
+
+    @property
+    def draws_exactly(self) -> bool:
+        """Whether any part needs closed forms."""
+        return any(part.draws_exactly for part in self.parts)
 
     def n_random(self, dim: int) -> tuple[int, int]:
         """Return the sums over the parts."""

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, IntArray, ModelInfo, Simulations
+from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Simulations
 from bread.backends.reference.density import Statistics
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
-from bread.errors import InvalidArgumentError, UnsupportedKernelError
+from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.references import Reference
 
 FIT_CHAINS = 4
 FIT_DRAWS = 500
@@ -167,7 +168,48 @@ class ReferenceModel(ABC):
             coords=self.coords,
             observed_data=self.observed_data,
             constant_data=self.constant_data,
+            paths=self.paths,
+            path_refusals=self.path_refusals,
+            transformed=self.transformed,
+            positions=self.positions,
         )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Kinds of path that the kernel can follow."""
+        return tuple(name for name in ("prior", "bounded", "reference") if name not in self.path_refusals)
+
+    @property
+    def path_refusals(self) -> dict[str, str]:
+        """Why the others cannot be followed."""
+        refusals = {}
+        if self.kernel.draws_exactly:
+            reason = (
+                f"The kernel {self.kernel.name} draws from densities of the prior path alone. Use kernel=HMCKernel()."
+            )
+            refusals = {"bounded": reason, "reference": reason}
+        if self.label_index is not None:
+            refusals["reference"] = (
+                f"{type(self).__name__} has a discrete label, and a reference is a density. Use path='prior'."
+            )
+        return refusals
+
+    @property
+    def transformed(self) -> NDArray[np.bool_]:
+        """Which coordinates are transforms of a constrained parameter."""
+        return np.zeros(self.dim, dtype=bool)
+
+    @property
+    def positions(self) -> dict[str, IntArray]:
+        """Indices of the coordinates of each parameter: those that carry its name."""
+        names = tuple(self.parameters)
+        return {
+            name: np.array(
+                [i for i, label in enumerate(self.coordinates) if _parameter_of(label, names) == name],
+                dtype=np.int64,
+            )
+            for name in names
+        }
 
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly, exactly; draw i uses ``seed.spawn(n)[i]`` alone.
@@ -261,6 +303,19 @@ class ReferenceModel(ABC):
         """
         return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=1)))
 
+    def localise(self, names: Sequence[str], reference: Reference) -> Model:
+        """Return this model with ``reference`` as the law of the named parameters.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The model does not say which part of its prior is theirs.
+        """
+        raise UnsupportedModelError(
+            f"{type(self).__name__} does not say which part of its prior is the law of {', '.join(names)}. "
+            "Use simulate_from='prior'."
+        )
+
     # ---- exact answers ----------------------------------------------------------------------------------------
 
     def log_evidence(self, data: Data) -> float:
@@ -292,3 +347,8 @@ class ReferenceModel(ABC):
                 )
             rows[name] = values if n_leading else values[None]
         return rows
+
+
+def _parameter_of(label: str, names: Sequence[str]) -> str:
+    """Return the parameter that the coordinate ``label`` belongs to: the longest name that begins it."""
+    return max((name for name in names if label == name or label.startswith((f"{name}[", f"{name}_"))), key=len)

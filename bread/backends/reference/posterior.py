@@ -24,7 +24,7 @@ from bread.backends.reference.density import Statistics, TargetDensity
 from bread.backends.reference.hmc import HMCAdaptation
 from bread.backends.reference.kernels import Run, Tally, draw_random_numbers
 from bread.errors import InvalidArgumentError
-from bread.paths import Path, PriorPath
+from bread.paths import Path
 
 if TYPE_CHECKING:
     from bread.backends.reference.model import ReferenceModel
@@ -38,25 +38,26 @@ class ReferencePosterior:
         self._statistics = statistics
 
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Draw from the prior, one state per seed; shape (len(seeds), dim)."""
-        _check_path(path)
+        """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         states = np.empty((len(seeds), self._model.dim))
         for row, seed in enumerate(seeds):
-            states[row] = self._model.draw_state(default_rng(seed), {})
+            rng = default_rng(seed)
+            if path.reference is None:
+                states[row] = self._model.draw_state(rng, {})
+            else:
+                states[row] = path.reference.sample(1, rng)[0]
         return states
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log likelihood at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
-        _check_path(path)
+        """Return log f_1 - log f_0 at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         with np.errstate(all="ignore"):
-            return self._target().log_ratio(np.ascontiguousarray(states, dtype=float))
+            return self._target(path).log_ratio(np.ascontiguousarray(states, dtype=float))
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
     ) -> Adaptation:
         """Adapt step size and metric by dual averaging at ``beta``; a kernel without settings just runs."""
-        _check_path(path)
-        model, target, tally = self._model, self._target(), Tally.of(1)
+        model, target, tally = self._model, self._target(path), Tally.of(1)
         spec = model.kernel
         random = draw_random_numbers(spec, model.dim, n_steps, [seed])
         adaptation = HMCAdaptation(model.dim, n_steps, previous if spec.is_tunable and previous else None)
@@ -104,13 +105,12 @@ class ReferencePosterior:
             ``betas`` does not increase from 0 to 1, ``direction`` is unknown, or the number of seeds is wrong.
         """
         began = time.perf_counter()
-        _check_path(path)
         betas = np.asarray(betas, dtype=float)
         _check_run(betas, direction, start, seeds)
-        model, target, tally = self._model, self._target(), Tally.of(len(seeds))
+        model, target, tally = self._model, self._target(path), Tally.of(len(seeds))
         last = len(betas) - 1
         applied = betas[1:] if direction == "forward" else betas[:0:-1]
-        settings = [kernel.at(float(beta)) for beta in applied] if kernel.settings else [{}] * last
+        settings = kernel.along(applied) if kernel.settings else [{}] * last
         random = draw_random_numbers(model.kernel, model.dim, last, seeds)
         states = np.empty((last + 1, len(seeds), model.dim))
         with np.errstate(all="ignore"):
@@ -127,7 +127,7 @@ class ReferencePosterior:
             log_ratio = np.ascontiguousarray(target.log_ratio(states).T)
             log_start = np.ascontiguousarray(target.log_start(states[[0, last]]).T)
             failure = _failures(log_ratio, log_start, direction, target.raised)
-            log_weight = (np.diff(betas) * log_ratio[:, :-1]).sum(axis=-1)
+            log_weight = path.log_weight(betas, log_ratio)
         log_weight[failure >= Failure.ZERO_START] = np.nan
         return AnnealRun(
             log_weight=log_weight,
@@ -171,12 +171,11 @@ class ReferencePosterior:
         keep: Sequence[int],
         seeds: Sequence[SeedSequence],
     ) -> tuple[FloatArray, Tally]:
-        _check_path(path)
         n_steps = max(keep, default=0)
         tally = Tally.of(len(seeds))
         random = draw_random_numbers(self._model.kernel, self._model.dim, n_steps, seeds)
         settings = [kernel.at(float(beta)) if kernel.settings else {}] * n_steps
-        run = Run(self._target(), np.full(n_steps, float(beta)), settings, random, "forward", tally)
+        run = Run(self._target(path), np.full(n_steps, float(beta)), settings, random, "forward", tally)
         visited = np.empty((n_steps + 1, len(seeds), self._model.dim))
         visited[0] = states
         if n_steps:
@@ -186,8 +185,9 @@ class ReferencePosterior:
                     visited[i + 1] = transition(i, visited[i])
         return np.ascontiguousarray(visited[list(keep)].transpose(1, 0, 2)), tally
 
-    def _target(self) -> TargetDensity:
-        return TargetDensity(self._model, self._statistics)
+    def _target(self, path: Path) -> TargetDensity:
+        _check_path(path, self._model)
+        return TargetDensity(self._model, self._statistics, path)
 
 
 def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction, raised: set[int]) -> IntArray:
@@ -207,9 +207,9 @@ def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction
     return failure
 
 
-def _check_path(path: Path) -> None:
-    if not isinstance(path, PriorPath):
-        raise InvalidArgumentError(f"the reference backend anneals along PriorPath() only; received {path!r}.")
+def _check_path(path: Path, model: ReferenceModel) -> None:
+    if path.name not in model.paths:
+        raise InvalidArgumentError(f"{model.path_refusals[path.name]} The path is {path!r}.")
 
 
 def _check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:

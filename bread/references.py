@@ -1,0 +1,293 @@
+"""Reference densities: normalised, on unconstrained coordinates, the start of a path in place of the prior.
+
+A bound holds for every reference that does not depend on the exact draw. How good it is depends on how near the
+reference is to the posterior, and whether it is finite on its tails: a reference may be wider than the posterior, not
+narrower, and must fall fast enough in coordinates that are logarithms of scales.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from bread.errors import InvalidArgumentError
+
+FloatArray = NDArray[np.float64]
+
+_DIFFERENCE = 1e-5  # step of a central difference, relative to the size of the coordinate
+_LARGEST_BATCHED_DIM = 32  # above it states are multiplied one by one: memory would grow as dim squared
+
+
+@runtime_checkable
+class Reference(Protocol):
+    """A normalised density that can be drawn from. Each row of a result is bit-equal for any number of rows."""
+
+    @property
+    def label(self) -> str:
+        """What it is, for the report."""
+        ...
+
+    def sample(self, n: int, rng: Generator) -> FloatArray:
+        """Return ``n`` independent draws, shape (n, dim)."""
+        ...
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
+        ...
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Component:
+    """A location-scale law: the coordinates of ``z = W (theta - mean) / scale`` are independent, normal or Student t.
+
+    Attributes
+    ----------
+    mean, scale : ndarray, shape (dim,)
+    matrix : ndarray, shape (dim, dim), or None
+        W; None is the identity, or the low-rank matrix of the next two.
+    directions, stretch : ndarray, shapes (dim, rank) and (rank,), or None
+        Orthonormal directions in which ``(theta - mean) / scale`` has the standard deviation ``stretch`` and not 1:
+        ``W = 1 + directions diag(1 / stretch - 1) directions'``.
+    degrees : ndarray, shape (dim,), or None
+        Degrees of freedom of each coordinate of z; infinity, and None for all, is the normal law.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    matrix: FloatArray | None = None
+    directions: FloatArray | None = None
+    stretch: FloatArray | None = None
+    degrees: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()):
+            raise InvalidArgumentError("a Component needs finite means and finite positive scales.")
+        if self.matrix is not None and self.directions is not None:
+            raise InvalidArgumentError("a Component has a full matrix or low-rank directions, not both.")
+
+    @cached_property
+    def log_normaliser(self) -> float:
+        """Log of the density's constant factor, the determinant included."""
+        degrees = np.full(len(self.mean), np.inf) if self.degrees is None else self.degrees
+        nu = degrees[np.isfinite(degrees)]
+        result = -0.5 * (len(degrees) - len(nu)) * np.log(2 * np.pi) - np.log(self.scale).sum()
+        result += (gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi)).sum()
+        if self.matrix is not None:
+            result += np.linalg.slogdet(self.matrix)[1]
+        if self.stretch is not None:
+            result -= np.log(self.stretch).sum()
+        return float(result)
+
+    def standardise(self, states: FloatArray) -> FloatArray:
+        """Return z, shape ``states.shape``."""
+        return self._multiply((states - self.mean) / self.scale, transposed=False)
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the log density (nats), shape ``states.shape[:-1]``."""
+        z = self.standardise(states)
+        with np.errstate(over="ignore"):
+            if self.degrees is None:
+                terms = -0.5 * z * z
+            else:
+                nu = self.degrees
+                with np.errstate(invalid="ignore"):
+                    terms = np.where(np.isinf(nu), -0.5 * z * z, -0.5 * (nu + 1) * np.log1p(z * z / nu))
+            return np.asarray(terms.sum(axis=-1) + self.log_normaliser)
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        z = self.standardise(states)
+        if self.degrees is None:
+            pull = np.asarray(-z)
+        else:
+            nu = self.degrees
+            with np.errstate(invalid="ignore"):
+                pull = np.asarray(np.where(np.isinf(nu), -z, -(nu + 1) * z / (nu + z * z)), dtype=np.float64)
+        return np.asarray(self._multiply(pull, transposed=True) / self.scale)
+
+    def sample(self, n: int, rng: Generator) -> FloatArray:
+        """Return ``n`` draws, shape (n, dim)."""
+        z = rng.standard_normal((n, len(self.mean)))
+        if self.degrees is not None:
+            heavy = np.flatnonzero(np.isfinite(self.degrees))
+            z[:, heavy] /= np.sqrt(rng.chisquare(self.degrees[heavy], size=(n, len(heavy))) / self.degrees[heavy])
+        if self.matrix is not None:
+            z = np.linalg.solve(self.matrix, z.T).T
+        elif self.directions is not None and self.stretch is not None:
+            z = z + ((z @ self.directions) * (self.stretch - 1.0)) @ self.directions.T
+        return np.asarray(self.mean + self.scale * z)
+
+    def _multiply(self, v: FloatArray, *, transposed: bool) -> FloatArray:
+        """Return ``v W'`` (or ``v W``) row by row, each row bit-equal for any number of rows."""
+        if self.matrix is not None:
+            matrix = self.matrix.T if transposed else self.matrix
+            if v.ndim == 1:
+                return np.asarray(_rows_times(matrix, v[None])[0])
+            return _rows_times(matrix, v.reshape(-1, v.shape[-1])).reshape(v.shape)
+        if self.directions is not None and self.stretch is not None:
+            along = (v[..., None] * self.directions).sum(axis=-2) * (1.0 / self.stretch - 1.0)
+            return np.asarray(v + (along[..., None, :] * self.directions).sum(axis=-1))
+        return v
+
+
+def _rows_times(matrix: FloatArray, rows: FloatArray) -> FloatArray:
+    if len(matrix) <= _LARGEST_BATCHED_DIM:
+        return np.asarray((matrix * rows[:, None, :]).sum(axis=-1))
+    matrix = np.ascontiguousarray(matrix)
+    return np.array([matrix @ row for row in rows]).reshape(rows.shape)
+
+
+@dataclass(frozen=True)
+class MixtureReference:
+    """A mixture of location-scale laws (one component is a plain Gaussian or t).
+
+    Attributes
+    ----------
+    components : tuple of Component
+    weights : ndarray, shape (component,)
+        Positive, of sum 1.
+    label : str
+        What it is and how it was fitted, for the report.
+    """
+
+    components: tuple[Component, ...]
+    weights: FloatArray
+    label: str = "reference"
+
+    def __post_init__(self) -> None:
+        if len(self.components) != len(self.weights) or not np.isclose(self.weights.sum(), 1.0):
+            raise InvalidArgumentError(
+                f"a mixture of {len(self.components)} components needs as many weights of sum 1, got {self.weights!r}."
+            )
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.components[0].mean)
+
+    def sample(self, n: int, rng: Generator) -> FloatArray:
+        """Return ``n`` independent draws, shape (n, dim)."""
+        if len(self.components) == 1:
+            return self.components[0].sample(n, rng)
+        labels = rng.choice(len(self.components), size=n, p=self.weights)
+        draws = np.empty((n, self.dim))
+        for index, component in enumerate(self.components):
+            chosen = labels == index
+            draws[chosen] = component.sample(int(chosen.sum()), rng)
+        return draws
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
+        if len(self.components) == 1:
+            return self.components[0].log_density(states)
+        return np.asarray(logsumexp(self._terms(states), axis=0))
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        if len(self.components) == 1:
+            return self.components[0].gradient(states)
+        terms = self._terms(states)
+        share = np.exp(terms - logsumexp(terms, axis=0))
+        parts = np.stack([component.gradient(states) for component in self.components])
+        return np.asarray((share[..., None] * parts).sum(axis=0))
+
+    def _terms(self, states: FloatArray) -> FloatArray:
+        logs = np.log(self.weights)
+        return np.stack([log + part.log_density(states) for log, part in zip(logs, self.components, strict=True)])
+
+
+@dataclass(frozen=True)
+class UserReference:
+    """A reference of the user's: an object with ``sample(n, rng)`` and ``log_density(states)``.
+
+    Its ``gradient(states)`` is used where it has one; else gradients are central differences, which leave every kernel
+    valid (a trajectory that follows another field than the gradient is still reversible and keeps volume) and cost
+    2 dim densities.
+
+    Attributes
+    ----------
+    source : object
+    """
+
+    source: Any
+    label: str = "the user's reference"
+
+    def sample(self, n: int, rng: Generator) -> FloatArray:
+        """Return ``n`` independent draws, shape (n, dim)."""
+        draws = np.asarray(self.source.sample(n, rng), dtype=float)
+        if draws.ndim != 2 or len(draws) != n or not np.isfinite(draws).all():
+            raise InvalidArgumentError(
+                f"sample({n}, rng) of the reference must return finite draws of shape ({n}, dim), but returned "
+                f"shape {draws.shape}."
+            )
+        return draws
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
+        rows = np.asarray(states, dtype=float).reshape(-1, np.shape(states)[-1])
+        values = np.asarray(self.source.log_density(rows), dtype=float)
+        if values.shape != (len(rows),):
+            raise InvalidArgumentError(
+                f"log_density(states) of the reference must return one number per row, shape ({len(rows)},), but "
+                f"returned {values.shape}."
+            )
+        return values.reshape(np.shape(states)[:-1])
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        states = np.asarray(states, dtype=float)
+        if hasattr(self.source, "gradient"):
+            rows = states.reshape(-1, states.shape[-1])
+            return np.asarray(self.source.gradient(rows), dtype=float).reshape(states.shape)
+        result = np.empty(states.shape)
+        for index in range(states.shape[-1]):
+            step = _DIFFERENCE * np.maximum(1.0, np.abs(states[..., index]))
+            up, down = states.copy(), states.copy()
+            up[..., index] += step
+            down[..., index] -= step
+            result[..., index] = (self.log_density(up) - self.log_density(down)) / (2 * step)
+        return result
+
+
+def as_reference(value: Any) -> Reference:
+    """Return a reference of the user's, checked.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It lacks ``sample`` or ``log_density``.
+    """
+    if isinstance(value, MixtureReference | UserReference):
+        return value
+    for name in ("sample", "log_density"):
+        if not callable(getattr(value, name, None)):
+            raise InvalidArgumentError(
+                f"a reference must have the methods sample(n, rng) and log_density(states), but the "
+                f"{type(value).__name__} given has no {name}."
+            )
+    return UserReference(value)
+
+
+def gaussian(mean: FloatArray, covariance: FloatArray, label: str = "Gaussian") -> MixtureReference:
+    """Return a Gaussian reference with a full covariance matrix, shape (dim, dim)."""
+    mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    factor = np.linalg.cholesky(correlation)
+    matrix = np.linalg.solve(factor, np.eye(len(mean)))
+    return MixtureReference((Component(mean, scale, matrix=np.tril(matrix)),), np.ones(1), label)
+
+
+def diagonal(mean: FloatArray, scale: FloatArray, label: str = "diagonal Gaussian") -> MixtureReference:
+    """Return a Gaussian reference with independent coordinates; ``scale`` are standard deviations, shape (dim,)."""
+    return MixtureReference((Component(np.asarray(mean, float), np.asarray(scale, float)),), np.ones(1), label)
