@@ -122,7 +122,7 @@ class Component:
             heavy = np.flatnonzero(np.isfinite(self.degrees))
             z[:, heavy] /= np.sqrt(rng.chisquare(self.degrees[heavy], size=(n, len(heavy))) / self.degrees[heavy])
         if self.matrix is not None:
-            z = np.linalg.solve(self.matrix, z.T).T
+            z = np.asarray(np.linalg.solve(self.matrix, z.T).T, dtype=np.float64)
         elif self.directions is not None and self.stretch is not None:
             z = z + ((z @ self.directions) * (self.stretch - 1.0)) @ self.directions.T
         return np.asarray(self.mean + self.scale * z)
