@@ -61,7 +61,7 @@ def start_tail(result: CheckResult) -> TailIndex:
 
     From the pilots' draws; without them from the first log ratio of every forward chain.
     """
-    draws = result.start_log_ratio
+    draws = result.start_tails()
     if not draws:
         draws = [run.log_ratio[:, 0] for key, run in result.runs.items() if key[1] == "forward" and run.log_ratio.size]
     return centred_tail_index(draws)
@@ -131,7 +131,7 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
         return row | {"tail": _NO_TAIL, "total_variation": float("nan")}
     tail = centred_tail_index(list(forward))
-    is_reliable = bounds.is_mean_reliable(start, tail)
+    is_reliable = bounds.is_mean_reliable(start, tail) and bounds.is_end_calm(result.end_log_ratio)
     is_certificate = is_one_sided_reliable(start, tail, result.n_chains)
     for name in _INTERVALS:
         compute = bounds.jeffreys_bound if name == "jeffreys" else getattr(bounds, name)

@@ -14,6 +14,7 @@ from bread._gap import gap_location
 from bread.backends.base import Failure
 
 _NAN = float("nan")
+EXACT_SIMULATIONS = ("prior", "localised")  # values of simulate_from under which everything is exact
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Findings:
     kernel: str
     backend: str
     log_ratio_name: str
+    path: str
+    start_name: str
     target: float
     level: float
     is_interrupted: bool
@@ -93,6 +96,8 @@ def read_findings(report: Any) -> Findings:
         "kernel": str(attributes.get("kernel", "")),
         "backend": str(attributes.get("inference_library", "")),
         "log_ratio_name": str(attributes.get("log_ratio_name", "log ratio")),
+        "path": str(attributes.get("path", "prior")),
+        "start_name": str(attributes.get("path_start", "prior")),
         "target": float(attributes.get("target", 1.0)),
         "level": float(attributes.get("level", 0.95)),
         "is_interrupted": bool(attributes.get("is_interrupted", 0)),

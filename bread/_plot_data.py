@@ -76,6 +76,7 @@ class PathData:
     power: float
     log_ratio_name: str
     n_temperatures: int
+    start_name: str
 
 
 def require(report: Any, name: str, plot: str) -> xr.Dataset:
@@ -255,6 +256,7 @@ def path_data(report: Any) -> PathData:
         power=_spreading_power(betas),
         log_ratio_name=str(path["log_ratio"].attrs.get("long_name", "log ratio")),
         n_temperatures=len(betas),
+        start_name=str(path["log_ratio"].attrs.get("start", "prior")),
     )
 
 

@@ -99,48 +99,6 @@ def role_coordinate(result: CheckResult) -> tuple[str, NDArray[np.str_]]:
     return ("simulation", np.array(result.roles, dtype=np.str_))
 
 
-def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray) -> xr.Dataset | None:
-    """Return the group `annealing_path`: log ratios up and down the path at one T.
-
-    Parameters
-    ----------
-    result : CheckResult
-    n_temperatures : int
-    simulations : ndarray of int
-        Those whose runs are finished in both directions.
-
-    Returns
-    -------
-    Dataset or None
-        `log_ratio` (direction, simulation, chain, knot) in nats, `inverse_temperature` (knot).
-    """
-    betas = result.schedules.get(n_temperatures)
-    if betas is None or not len(simulations):
-        return None
-    directions: tuple[Direction, Direction] = ("forward", "reverse")
-    log_ratio = np.full((2, len(simulations), result.n_chains, len(betas)), np.nan)
-    for row, direction in enumerate(directions):
-        for column, simulation in enumerate(simulations):
-            values = result.runs[int(simulation), direction, n_temperatures].log_ratio
-            if values.shape[1] == len(betas):
-                log_ratio[row, column, : len(values)] = values
-    return xr.Dataset(
-        {
-            "log_ratio": (
-                ("direction", "simulation", "chain", "knot"),
-                log_ratio,
-                {"long_name": result.path.ratio_name, "units": "nats"},
-            ),
-            "inverse_temperature": ("knot", np.asarray(betas, dtype=float)),
-        },
-        coords={
-            "direction": np.array(directions),
-            "simulation": simulations,
-            "chain": np.arange(result.n_chains),
-        },
-    )
-
-
 def kernel_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `kernel`: the frozen settings at each knot, by the data set they were tuned on.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bread._findings import Findings
+from bread._findings import EXACT_SIMULATIONS, Findings
 from bread.bounds import unseen_failure_fraction
 
 _STILL_FALLS = 1.4  # B at half the T over B at T, above which more temperatures look worth their price
@@ -76,7 +76,7 @@ def _converged(findings: Findings) -> list[str]:
             f"{_percent(unseen)} of data sets would go unseen."
         )
     else:
-        blind = "" if findings.simulate_from == "prior" else "; a fitted model hides what the fit absorbs"
+        blind = "" if findings.simulate_from in EXACT_SIMULATIONS else "; a fitted model hides what the fit absorbs"
         sentences.append(
             f"Your data anneal like the simulated ones ({_p(findings.consistency_p_value)}{blind}), but a failure in "
             f"up to {_percent(unseen)} of such data sets would go unseen."
@@ -147,9 +147,9 @@ def _inconclusive(findings: Findings) -> list[str]:
     if not findings.is_reliable:
         return [
             f"At {_temperatures(findings)} neither bound can be trusted: the {findings.log_ratio_name} has so heavy a "
-            f"tail under the prior (index {findings.tail_index:.2g}) that even the mean over the best of "
-            f"{findings.n_chains} chains may be infinite.",
-            "Use more chains, a prior with less mass at extreme values, or another parametrisation.",
+            f"tail under the {findings.start_name} (index {findings.tail_index:.2g}) that even the mean over the best "
+            f"of {findings.n_chains} chains may be infinite.",
+            _finite_path(findings) or "Use more chains, or another parametrisation.",
         ]
     sentences = [
         f"At {_temperatures(findings)} {number}, but its interval{_interval(findings)} contains the target of "
@@ -164,9 +164,16 @@ def _inconclusive(findings: Findings) -> list[str]:
 def _why_one_sided(findings: Findings) -> str:
     return (
         f"The two-sided bound may be infinite whatever the samples say, because the {findings.log_ratio_name} has too "
-        f"heavy a tail under the prior (index {findings.tail_index:.2g}; a mean needs less than 1), so it decides "
-        "nothing."
+        f"heavy a tail under the {findings.start_name} (index {findings.tail_index:.2g}; a mean needs less than 1), so "
+        f"it decides nothing. {_finite_path(findings)}".rstrip()
     )
+
+
+def _finite_path(findings: Findings) -> str:
+    """Return what makes the bound finite."""
+    if findings.path == "bounded":
+        return ""
+    return "path='auto' finds a path on which it is finite."
 
 
 def _disagreement(findings: Findings, status: str) -> str:
@@ -187,7 +194,7 @@ def _disagreement(findings: Findings, status: str) -> str:
 
 def _alarm_when_fitted(findings: Findings) -> str:
     smallest = min((p for p in (findings.alarm_p_value, findings.rank_p_value) if not math.isnan(p)), default=1.0)
-    if findings.simulate_from == "prior" or smallest > ALARM_LEVEL:
+    if findings.simulate_from in EXACT_SIMULATIONS or smallest > ALARM_LEVEL:
         return ""
     which = findings.rank_function if findings.rank_p_value <= ALARM_LEVEL else "the log weights"
     return (
@@ -205,6 +212,11 @@ def _scope(findings: Findings, status: str) -> str:
             f"Your own draws agree with the annealed ones on the real data ({_p(findings.agreement_p_value)}), which "
             "carries this over to them."
         )
+    if findings.simulate_from == "localised":
+        return (
+            "This is about annealed draws of the localised model, whose hyperparameters have a widened fit to their "
+            "posterior in place of their prior, with this kernel and schedule."
+        )
     sampler = {"pymc": "pm.sample", "stan": "Stan's sampler"}.get(findings.backend, "your usual sampler")
     scope = f"This is about annealed draws with this kernel and schedule, not about a run of {sampler}"
     if math.isnan(findings.agreement_p_value):
@@ -219,7 +231,7 @@ def _scope(findings: Findings, status: str) -> str:
 
 def _estimated(findings: Findings, verb: str) -> str:
     """Return "are", or "are estimated to be" where simulations are not exact."""
-    return verb if findings.simulate_from == "prior" else f"{verb} estimated to be"
+    return verb if findings.simulate_from in EXACT_SIMULATIONS else f"{verb} estimated to be"
 
 
 def _temperatures(findings: Findings) -> str:

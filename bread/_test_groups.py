@@ -91,7 +91,7 @@ def _functions(
     names = [
         f"{name} ({end})"
         for end in ("beta=0", "beta=1")
-        for name in (*result.info.coordinates, f"log {result.path.name} density", result.path.ratio_name)
+        for name in (*result.info.coordinates, f"log {result.path.start_name} density", result.path.ratio_name)
     ]
     names += [f"{name} (product of both ends)" for name in result.info.coordinates]
 
@@ -160,8 +160,8 @@ def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | N
     """
     fit = result.fit
     is_users = bool(result.settings.get("posterior")) or (fit is not None and fit.source == "posterior=")
-    if fit is None or not is_users or annealed is None:
-        return None
+    if fit is None or not is_users or annealed is None or result.localisation is not None:
+        return None  # annealed draws of a localised model are draws from another posterior than the user's
     names = [name for name in fit.draws if name in annealed]
     if not names or min(len(annealed[name]) for name in names) < 2:
         return None

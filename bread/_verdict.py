@@ -6,13 +6,12 @@ import math
 from typing import Any, Literal
 
 from bread import _sentences
-from bread._findings import Findings, read_findings
+from bread._findings import EXACT_SIMULATIONS, Findings, read_findings
 
 Status = Literal["bug", "mismatch", "converged", "not converged", "inconclusive"]
 
 BUG_LEVEL = 0.005  # of each of two exact tests: 0.01 together
 MISMATCH_LEVEL = 0.05
-EXACT_SIMULATIONS = ("prior",)
 
 
 class Verdict(str):

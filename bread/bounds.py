@@ -327,13 +327,24 @@ def is_mean_reliable(start: TailIndex, log_weights: TailIndex) -> bool:
     return not (start_objects or weights_object)
 
 
-def jeffreys_is_reliable(start_log_ratio: Sequence[ArrayLike], forward: ArrayLike) -> bool:
-    """Return `is_mean_reliable` from log ratios at the start (one array a data set) and forward log weights.
+def jeffreys_is_reliable(
+    start_log_ratio: Sequence[ArrayLike], forward: ArrayLike, end_log_ratio: Sequence[ArrayLike] = ()
+) -> bool:
+    """Return `is_mean_reliable` from log ratios at the ends (one array a data set) and forward log weights.
 
-    Each data set's values are centred by their median, then pooled. NaN log ratios are left out.
+    Each data set's values are centred by their median, then pooled. NaN log ratios are left out. ``end_log_ratio``, at
+    draws at beta = 1, has an *upper* tail that spoils the mean of the reverse log weights; few correlated draws only
+    object to a tail that is clearly heavy, as forward log weights do.
     """
     start = centred_tail_index(start_log_ratio)
-    return is_mean_reliable(start, centred_tail_index(list(forward_log_weights(forward))))
+    log_weights = centred_tail_index(list(forward_log_weights(forward)))
+    return is_mean_reliable(start, log_weights) and is_end_calm(end_log_ratio)
+
+
+def is_end_calm(end_log_ratio: Sequence[ArrayLike]) -> bool:
+    """Return whether the upper tail of log ratios at beta = 1 leaves the reverse log weights a mean."""
+    end = centred_tail_index([-np.asarray(values, dtype=np.float64) for values in end_log_ratio])
+    return not end.shape - NORMAL_QUANTILE * end.standard_error > LOG_WEIGHT_LIMIT
 
 
 def centred_tail_index(groups: Sequence[ArrayLike]) -> TailIndex:

@@ -183,7 +183,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
             f"half of the gap below {data.gap_location:.2g}" if is_finite else f"infinite at {data.gap_location:.2g}"
         )
         ax.axvline(data.gap_location, color=OBSERVED, linestyle=":", linewidth=1.2, label=where)
-    _inverse_temperature_axis(ax, data.power)
+    _inverse_temperature_axis(ax, data.power, data.start_name)
     _compress(ax, np.concatenate([data.forward, data.reverse]))
     ax.set_ylabel(f"mean {data.log_ratio_name}, relative to exact draws (nats)")
     ax.set_title(f"Up and down the path at {data.n_temperatures} temperatures")
@@ -191,8 +191,8 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _inverse_temperature_axis(ax: Axes, power: float) -> None:
-    """Set an axis of ``beta ** power`` from 0 to 1, with ticks that do not touch."""
+def _inverse_temperature_axis(ax: Axes, power: float, start_name: str) -> None:
+    """Set an axis of ``beta ** power`` from 0 to 1, both ends named, with ticks that do not touch."""
     functions = (lambda x: np.maximum(x, 0.0) ** power, lambda x: np.maximum(x, 0.0) ** (1.0 / power))
     ax.set_xscale("function", functions=functions)
     ax.set_xlim(0.0, 1.0)
@@ -201,9 +201,10 @@ def _inverse_temperature_axis(ax: Axes, power: float) -> None:
         if min(abs(tick**power - other**power) for other in ticks) > 0.07:
             ticks.append(tick)
     ax.set_xticks(sorted(ticks))
-    ax.set_xticklabels([f"{tick:g}" for tick in sorted(ticks)])
+    ends = {0.0: f"0\n{start_name}", 1.0: "1\nposterior"}
+    ax.set_xticklabels([ends.get(tick, f"{tick:g}") for tick in sorted(ticks)])
     ax.minorticks_off()
-    ax.set_xlabel("inverse temperature (power scale)")
+    ax.set_xlabel("inverse temperature (power scale)" if power < 1.0 else "inverse temperature")
 
 
 def _compress(ax: Axes, values: Any) -> None:

@@ -88,6 +88,21 @@ class Component:
             result -= np.log(self.stretch).sum()
         return float(result)
 
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of each coordinate, shape (dim,); infinite for a Student t of at most 2 degrees of freedom."""
+        spread = np.ones(len(self.mean))
+        if self.degrees is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                heavy = np.where(self.degrees > 2.0, self.degrees / (self.degrees - 2.0), np.inf)
+            spread = np.where(np.isinf(self.degrees), 1.0, heavy)
+        if self.matrix is not None:
+            colour = np.linalg.inv(self.matrix)
+            spread = (colour**2 * spread).sum(axis=1)
+        elif self.directions is not None and self.stretch is not None:
+            spread = 1.0 + (self.directions**2 * (self.stretch**2 - 1.0)).sum(axis=1)
+        return np.asarray(self.scale**2 * spread)
+
     def standardise(self, states: FloatArray) -> FloatArray:
         """Return z, shape ``states.shape``."""
         return self._multiply((states - self.mean) / self.scale, transposed=False)

@@ -46,7 +46,8 @@ from bread._model_groups import (
     simulated_data_dataset,
     truth_dataset,
 )
-from bread._run_groups import cost_dataset, direction_dataset, kernel_dataset, observed_dataset, path_dataset
+from bread._path_groups import path_dataset, reference_dataset
+from bread._run_groups import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread._test_groups import agreement_dataset, alarm_dataset, consistency_dataset
 from bread.results import CheckResult
 
@@ -99,6 +100,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "observed_forward": lambda: observed_dataset(result),
         "annealing_path": lambda: path_dataset(result, final, simulations),
         "kernel": lambda: kernel_dataset(result),
+        "reference": lambda: reference_dataset(result),
         "cost": lambda: cost_dataset(result),
         "truth": lambda: truth_dataset(result),
         "simulated_data": lambda: simulated_data_dataset(result),
@@ -129,6 +131,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "kernel": info.kernel,
         "versions": _json(info.versions),
         "path": result.path.name,
+        "path_start": result.path.start_name,
         "log_ratio_name": result.path.ratio_name,
         "target": float(result.target),
         "level": float(result.level),

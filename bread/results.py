@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, ModelInfo, Simulations
 from bread.paths import Path
+from bread.reference_pilots import ReferenceFit
+from bread.references import Reference
 
 OBSERVED = -1  # the real data, as a "simulation" index
+RACE = -20  # extra simulated data sets that choose the path: -20, -21, ...
 SHARED = -2  # the extra simulated data set that one kernel for all was tuned on
 
 
@@ -23,6 +26,7 @@ class CheckResult:
     ----------
     info : ModelInfo
     path : Path
+        The path of the extra simulated data set; its kind is that of all.
     settings : dict
         Every argument of the check after defaults were filled in; JSON can hold it.
     target, level : float
@@ -40,8 +44,17 @@ class CheckResult:
         Chains per simulation and direction (K).
     kernels : dict of int to Kernel
         By simulation index, `OBSERVED`, or `SHARED` for one kernel for all.
-    start_log_ratio : list of ndarray, each (n_draws,)
-        log_ratio at draws from the path's start, one array a simulated data set: for the tail diagnostic.
+    paths : dict of int to Path
+        Path of each data set that has its own (a reference is fitted to its data), by simulation index or `OBSERVED`.
+    reference_fit : ReferenceFit or None
+        The fit to the extra simulated data set, for a reference path.
+    path_costs : dict of str to float
+        For each kind of path that was considered: predicted gradient evaluations per data set, fit included.
+    localisation : Reference or None
+        Law of the hyperparameters in place of their prior, under ``simulate_from="localised"``.
+    start_log_ratio, end_log_ratio : list of ndarray, each (n_draws,)
+        log_ratio at draws from the path's start and at pilot draws at beta = 1, one array a simulated data set: for
+        the tail diagnostic.
     observed_draws : ndarray (n, dim) or None
         End points of annealed chains on the real data at the largest T.
     fit : Fit or None
@@ -70,7 +83,12 @@ class CheckResult:
     schedules: dict[int, FloatArray] = field(default_factory=dict)
     runs: dict[tuple[int, Direction, int], AnnealRun] = field(default_factory=dict)
     kernels: dict[int, Kernel] = field(default_factory=dict)
+    paths: dict[int, Path] = field(default_factory=dict)
+    reference_fit: ReferenceFit | None = None
+    path_costs: dict[str, float] = field(default_factory=dict)
+    localisation: Reference | None = None
     start_log_ratio: list[FloatArray] = field(default_factory=list)
+    end_log_ratio: list[FloatArray] = field(default_factory=list)
     observed_draws: FloatArray | None = None
     fit: Fit | None = None
     point_estimate: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -79,6 +97,14 @@ class CheckResult:
     n_temperatures: int = 0
     is_interrupted: bool = False
     warnings: list[str] = field(default_factory=list)
+
+    def path_of(self, simulation: int) -> Path:
+        """Return the path of one data set."""
+        return self.paths.get(simulation, self.path)
+
+    def start_tails(self) -> list[FloatArray]:
+        """Return functions of the log ratios at the start whose lower tail says whether B is finite."""
+        return [self.path.tail(values) for values in self.start_log_ratio]
 
     def log_weights(
         self, direction: Direction, n_temperatures: int, simulations: NDArray[np.int64] | None = None

@@ -7,23 +7,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bread import bounds, schedules
+from bread import bounds, path_choice, schedules
 from bread.backends.base import AnnealRun, Direction, Failure, Fit, FloatArray, Kernel, Model, Simulations
 from bread.errors import DensityError
 from bread.executors import Executor
-from bread.paths import Path
+from bread.paths import BoundedPath, PriorPath, ReferencePath
 from bread.progress import Display
-from bread.results import OBSERVED, SHARED, CheckResult
+from bread.reference_pilots import MOVE_BURN_IN, MOVE_DRAWS, FitRequest, ReferenceFit
+from bread.references import Reference
+from bread.results import OBSERVED, RACE, SHARED, CheckResult
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.tasks import AnnealTask, PilotTask, ReverseStarts, ReverseStartTask, Task
-from bread.tuning import Pilot
+from bread.tasks import (
+    AnnealTask,
+    MoveTask,
+    PilotTask,
+    RaceResult,
+    RaceTask,
+    ReverseStarts,
+    ReverseStartTask,
+    Task,
+)
+from bread.tuning import PathRequest, Pilot
 
 FIRST_TEMPERATURES = 4  # the smallest T of a search
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
@@ -31,6 +42,12 @@ REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's 
 DRAW_BATCH = 25  # chains per task for the draws on the real data
 START_DRAWS = 2000  # draws from the start in the pilots on extra data sets: they show the tail of log_ratio
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
+AUTO = "auto"
+CANDIDATES = (PriorPath.name, ReferencePath.name)  # under path="auto"; the bounded path where the prior's B is infinite
+REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a fit that is made for every data set
+RACE_SIMULATIONS = 4  # extra simulated data sets that choose between paths of like cost
+RACE_TEMPERATURES = 64  # most temperatures of that race
+RACE_MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -47,6 +64,8 @@ class Plan:
     max_temperatures: int
     target: float
     schedule: Any
+    path: str
+    reference: Reference | None
     tune: int
     tune_each: bool
     draws: int
@@ -56,29 +75,24 @@ class Plan:
 class Runner:
     """Runs a plan on a model with an executor; ``result`` holds what is finished."""
 
-    def __init__(
-        self, model: Model, plan: Plan, path: Path, result: CheckResult, executor: Executor, display: Display
-    ) -> None:
+    def __init__(self, model: Model, plan: Plan, result: CheckResult, executor: Executor, display: Display) -> None:
         self.result = result
         self._model = model
         self._plan = plan
-        self._path = path
         self._executor = executor
         self._display = display
+        self._request = PathRequest(PriorPath.name)
         self._path_length: schedules.PathLength | None = None
         self._reverse_starts: dict[int, FloatArray] = {}
         self._attempts = 0
 
-    def run(self, fit: Fit | None, cores: int) -> None:
+    def run(self, cores: int) -> None:
         """Run every phase in order."""
         plan = self._plan
-        self.result.fit = fit
         if plan.simulate_from == "fitted":
-            if fit is None:
-                with self._phase("fitting", "fit"):
-                    seed = int(seed_sequence(plan.root, Purpose.FIT).generate_state(1)[0])
-                    self.result.fit = self._model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live
-            assert self.result.fit is not None
+            if self.result.fit is None:
+                with timed_phase(self.result, self._display, "fitting", "fit"):
+                    self.result.fit = fit_real_data(self._model, plan.root, cores)
             self.result.point_estimate = self._model.point_estimate(self.result.fit, plan.hyperparameters)
         self._tune_pilots()
         if plan.n_temperatures is None:
@@ -107,41 +121,158 @@ class Runner:
             self.result.simulations = _joined(self.result.simulations, self._draw_simulations(n, first))
             self.result.roles += [role] * n
         indices = list(range(first, first + n))
-        if self._plan.tune_each:
-            self._tune(indices)
+        self._fit_paths(indices)
         if role != "forward":
             self._find_reverse_starts(indices)
         return indices
 
-    def _pilot_task(self, simulation: int, data: dict[str, NDArray[Any]], n_draws: int, source: str) -> PilotTask:
-        return PilotTask(simulation, data, self._path, self._plan.root, self._plan.tune, n_draws, source)
+    def _pilot_task(
+        self, simulation: int, data: dict[str, NDArray[Any]], request: PathRequest, n_draws: int, source: str
+    ) -> PilotTask:
+        return PilotTask(simulation, data, request, self._plan.root, self._plan.tune, n_draws, source)
 
     def _tune_pilots(self) -> None:
-        """Tune on extra simulated data sets: they place the temperatures, and may give the kernel of all."""
+        """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
         extra = self._draw_simulations(n, SHARED)
-        source = "an extra simulated data set"
-        tasks = [self._pilot_task(SHARED - i, extra.data_of(i), START_DRAWS, source) for i in range(n)]
-        pilots = self._run_pilots(tasks)
-        self.result.kernels[SHARED] = pilots[0].kernel
-        self.result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
-        lengths = [schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio) for pilot in pilots]
-        self._path_length = schedules.mean_length(lengths)
+        pilots = self._choose_path(extra)
+        result = self.result
+        result.path, result.reference_fit = pilots[0].path, pilots[0].fit
+        result.kernels[SHARED] = pilots[0].kernel
+        result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
+        result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
+        self._request = self._quick(self._request)
+        self._path_length = path_choice.path_length(pilots)
+
+    def _request_of(self, kind: str) -> PathRequest:
+        info = self._model.info
+        if kind != ReferencePath.name or self._plan.reference is not None:
+            return PathRequest(kind, self._plan.reference if kind == ReferencePath.name else None)
+        transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
+        return PathRequest(kind, None, FitRequest(info.dim, transformed, self._plan.tune))
+
+    def _quick(self, request: PathRequest) -> PathRequest:
+        """Return the request with a fit short enough to be made for every data set."""
+        if request.fit is None:
+            return request
+        steps = max(10, self._plan.tune // 2)
+        fit = replace(request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS)
+        return replace(request, fit=fit)
+
+    def _choose_path(self, extra: Simulations) -> list[Pilot]:
+        """Run pilots on the extra data sets along the path asked for, or along the candidates, and choose."""
+        auto = self._plan.path == AUTO
+        kinds = [self._plan.path] if not auto else [name for name in CANDIDATES if name in self._model.info.paths]
+        pilots: dict[str, list[Pilot]] = {}
+        errors: list[DensityError] = []
+
+        def attempt(kind: str) -> None:
+            tasks = [
+                replace(
+                    self._pilot_task(
+                        SHARED - i, extra.data_of(i), self._request_of(kind), START_DRAWS, "an extra simulated data set"
+                    ),
+                    may_fail=True,
+                )
+                for i in range(len(extra))
+            ]
+            found = self._run_pilots(tasks)
+            failed = [item for item in found if isinstance(item, DensityError)]
+            errors.extend(failed)
+            if not failed:
+                pilots[kind] = [item for item in found if isinstance(item, Pilot)]
+
+        for kind in kinds:
+            attempt(kind)
+        usual = pilots.get(PriorPath.name)
+        if auto and usual and not path_choice.is_reliable(usual) and BoundedPath.name in self._model.info.paths:
+            attempt(BoundedPath.name)
+        if not pilots:
+            raise errors[0]
+        costs = [self._predicted_cost(kind, found) for kind, found in pilots.items()]
+        if path_choice.needs_race(costs):
+            costs = self._race(costs, pilots)
+        self.result.path_costs = {cost.kind: cost.total for cost in costs}
+        chosen = path_choice.best(costs).kind
+        self._request = self._request_of(chosen)
+        return pilots[chosen]
+
+    def _predicted_cost(self, kind: str, pilots: list[Pilot]) -> path_choice.PathCost:
+        plan, fit = self._plan, pilots[0].fit
+        if fit is None:
+            per_data_set = float(np.mean([pilot.n_gradients for pilot in pilots])) if plan.tune_each else 0.0
+        else:
+            quick = self._quick(self._request_of(kind)).fit
+            assert quick is not None
+            n_transitions = (MOVE_BURN_IN + MOVE_DRAWS) * len(fit.reference.components)
+            if plan.tune_each:
+                n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps
+            per_data_set = fit.n_gradients / (2 * fit.n_chains * plan.tune) * n_transitions
+        return path_choice.predicted_cost(
+            kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=plan.tune, per_data_set=per_data_set
+        )
+
+    def _race(self, costs: list[path_choice.PathCost], pilots: dict[str, list[Pilot]]) -> list[path_choice.PathCost]:
+        """Anneal a few more simulated data sets along each path that may win, and correct the predictions."""
+        plan = self._plan
+        extra = self._draw_simulations(RACE_SIMULATIONS, RACE)
+        limit = RACE_MARGIN * min(cost.total for cost in costs if cost.is_reliable)
+        corrected = []
+        for cost in costs:
+            if not cost.is_reliable or cost.total > limit:
+                corrected.append(cost)
+                continue
+            n_temperatures = int(np.clip(round(cost.n_temperatures), FIRST_TEMPERATURES, RACE_TEMPERATURES))
+            betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(pilots[cost.kind]))
+            tasks = []
+            for index in range(RACE_SIMULATIONS):
+                pilot = pilots[cost.kind][index % len(pilots[cost.kind])]
+                request = self._quick(self._request_of(cost.kind))
+                tasks.append(
+                    RaceTask(
+                        RACE - index, extra.data_of(index), request, plan.root, plan.tune, pilot, plan.tune_each, betas,
+                        extra.states[index],
+                    )
+                )  # fmt: skip
+            with self._phase(f"choosing a path: {cost.kind}", "race", sum(task.n_chains for task in tasks)):
+                runs: list[RaceResult] = [run for _, run in sorted(self._run(tasks), key=lambda item: item[0])]
+            self._count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
+            gaps = np.array([run.gap for run in runs])
+            per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
+            corrected.append(path_choice.measured(cost, n_temperatures, gaps, per_transition, plan.target))
+        return corrected
 
     def _tune(self, indices: Sequence[int]) -> None:
-        """Tune one kernel for each of these data sets, on that data set."""
+        """Tune one kernel, along its own path, for each of these data sets, on that data set."""
         source = "the data set itself"
-        tasks = [self._pilot_task(index, self._data(index), KNOT_DRAWS, source) for index in indices]
+        tasks = [self._pilot_task(index, self._data(index), self._request, KNOT_DRAWS, source) for index in indices]
         for index, pilot in zip(indices, self._run_pilots(tasks), strict=True):
+            assert isinstance(pilot, Pilot)
             self.result.kernels[index] = pilot.kernel
+            self.result.paths[index] = pilot.path
 
-    def _run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot]:
+    def _fit_paths(self, indices: Sequence[int]) -> None:
+        """Give each of these data sets what is its own: kernel and path, or its place of the shared reference."""
+        if self._plan.tune_each:
+            self._tune(indices)
+        elif self.result.reference_fit is not None:
+            shared, plan = self.result.reference_fit, self._plan
+            kernel = self.result.kernels[SHARED]
+            tasks = [MoveTask(index, self._data(index), shared, kernel, plan.root) for index in indices]
+            with self._phase("moving the reference", "tune", len(tasks)):
+                fit: ReferenceFit
+                for position, fit in self._run(tasks):
+                    self.result.paths[indices[position]] = ReferencePath(fit.reference)
+                    self._count("tune", fit.n_gradients)
+
+    def _run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]:
         """Run pilots and record them in the order of the tasks, whichever finished first."""
         with self._phase("tuning", "tune", len(tasks)):
-            finished: dict[int, Pilot] = dict(self._run(tasks))
+            finished: dict[int, Pilot | DensityError] = dict(self._run(tasks))
         pilots = [finished[position] for position in range(len(tasks))]
         for pilot in pilots:
-            self._count("tune", pilot.kernel.n_gradients)
+            if isinstance(pilot, Pilot):
+                self._count("tune", pilot.n_gradients)
         return pilots
 
     def _find_reverse_starts(self, indices: Sequence[int]) -> None:
@@ -150,7 +281,7 @@ class Runner:
         keep = tuple(skipped + REVERSE_START_SPACING * chain for chain in range(plan.chains))
         tasks = [
             ReverseStartTask(
-                index, self._data(index), self._path, plan.root, self._kernel(index),
+                index, self._data(index), self.result.path_of(index), plan.root, self._kernel(index),
                 self.result.simulations.states[index], keep,
             )
             for index in indices
@@ -184,7 +315,7 @@ class Runner:
         return AnnealTask(
             simulation,
             self._data(simulation),
-            self._path,
+            self.result.path_of(simulation),
             direction,
             self._schedule(n_temperatures),
             self._kernel(simulation),
@@ -209,8 +340,8 @@ class Runner:
         directions: tuple[Direction, ...] = ("reverse", "forward")
         pairs = [(index, direction) for index in indices for direction in directions]
         if (OBSERVED, "forward", n_temperatures) not in self.result.runs:
-            if self._plan.tune_each and OBSERVED not in self.result.kernels:
-                self._tune([OBSERVED])
+            if OBSERVED not in self.result.paths and (self._plan.tune_each or self.result.reference_fit is not None):
+                self._fit_paths([OBSERVED])
             pairs.append((OBSERVED, "forward"))
         tasks = [self._anneal_task(index, direction, n_temperatures) for index, direction in pairs]
         with self._phase(name, phase, sum(task.n_chains for task in tasks)):
@@ -238,7 +369,7 @@ class Runner:
         reverse = self.result.log_weights("reverse", n_temperatures, indices)
         if np.isnan(forward).any() or np.isnan(reverse).any():
             return "B", bounds.Interval(np.nan, np.nan, np.nan)
-        if bounds.jeffreys_is_reliable(self.result.start_log_ratio, forward):
+        if bounds.jeffreys_is_reliable(self.result.start_tails(), forward, self.result.end_log_ratio):
             return "B", bounds.jeffreys_bound(forward, reverse, self.result.level)
         return "KL", bounds.kl_exact_approx(forward, reverse, self.result.level)
 
@@ -283,10 +414,12 @@ class Runner:
         """Anneal forward at every T: the confirming simulations, more forward-only ones, and the real data."""
         confirm = [int(index) for index in self.result.indices("confirm")]
         if len(temperatures) < 2:
-            self.result.warnings.append(
-                "The consistency test compares curves over at least two numbers of temperatures; one was run."
-            )
-            return
+            if self._plan.n_temperatures is not None or temperatures[0] <= 2:
+                self.result.warnings.append(
+                    "The consistency test compares curves over at least two numbers of temperatures; one was run."
+                )
+                return
+            temperatures = [max(2, temperatures[0] // 4), temperatures[0]]
         extra = self._simulate(max(0, CONSISTENCY_SIMULATIONS - len(confirm)), "forward")
         for n_temperatures in temperatures:
             tasks = [
@@ -333,15 +466,28 @@ class Runner:
     def _count(self, phase: str, n_gradients: int) -> None:
         self.result.n_gradients[phase] = self.result.n_gradients.get(phase, 0) + n_gradients
 
-    @contextmanager
-    def _phase(self, name: str, phase: str, n_chains: int | None = None) -> Iterator[None]:
-        self._display.phase(name, n_chains)
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.result.seconds[phase] = self.result.seconds.get(phase, 0.0) + time.perf_counter() - began
-        self._display.done()
+    def _phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]:
+        return timed_phase(self.result, self._display, name, phase, n_chains)
+
+
+@contextmanager
+def timed_phase(
+    result: CheckResult, display: Display, name: str, phase: str, n_chains: int | None = None
+) -> Iterator[None]:
+    """Show a phase and add its wall time to the result."""
+    display.phase(name, n_chains)
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        result.seconds[phase] = result.seconds.get(phase, 0.0) + time.perf_counter() - began
+    display.done()
+
+
+def fit_real_data(model: Model, root: int, cores: int) -> Fit:
+    """Sample the posterior on the real data with the PPL's own sampler."""
+    seed = int(seed_sequence(root, Purpose.FIT).generate_state(1)[0])
+    return model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live
 
 
 def _joined(first: Simulations, second: Simulations) -> Simulations:

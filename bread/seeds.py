@@ -23,6 +23,8 @@ class Purpose(IntEnum):
     DRAW_START = 8
     DRAW = 9
     TAIL = 10
+    REFERENCE = 11
+    RACE = 12
 
 
 def root_entropy(random_seed: int | None) -> int:

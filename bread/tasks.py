@@ -10,13 +10,16 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
-from bread.paths import Path
-from bread.seeds import Purpose, seed_sequence
-from bread.tuning import Pilot, tune
+from bread.errors import DensityError
+from bread.paths import Path, ReferencePath
+from bread.reference_pilots import ReferenceFit, move_reference
+from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.tuning import PathRequest, Pilot, run_pilot
 
 
 @dataclass(frozen=True)
@@ -25,24 +28,47 @@ class PilotTask:
 
     simulation: int
     data: dict[str, NDArray[Any]]
-    path: Path
+    request: PathRequest
     root: int
     n_steps: int
     n_start_draws: int
     source: str
+    may_fail: bool = False
     n_chains: int = field(default=1, init=False)
 
-    def run(self, model: Model) -> Pilot:
-        """Return the frozen kernel and the pilot's draws."""
-        return tune(
-            model.condition(self.data),
-            self.path,
-            root=self.root,
-            simulation=self.simulation,
-            n_steps=self.n_steps,
-            n_start_draws=self.n_start_draws,
-            source=self.source,
-        )
+    def run(self, model: Model) -> Pilot | DensityError:
+        """Return the frozen kernel, the path and the pilot's draws; where it may fail, the error instead."""
+        try:
+            return run_pilot(
+                model.condition(self.data),
+                self.request,
+                root=self.root,
+                simulation=self.simulation,
+                n_steps=self.n_steps,
+                n_start_draws=self.n_start_draws,
+                source=self.source,
+            )
+        except DensityError as error:
+            if not self.may_fail:
+                raise
+            return error
+
+
+@dataclass(frozen=True)
+class MoveTask:
+    """Move a reference that was fitted to another data set to this one."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    shared: ReferenceFit
+    kernel: Kernel
+    root: int
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> ReferenceFit:
+        """Return the moved reference."""
+        posterior = model.condition(self.data)
+        return move_reference(posterior, self.shared, self.kernel, root=self.root, simulation=self.simulation)
 
 
 @dataclass(frozen=True)
@@ -113,4 +139,58 @@ class AnnealTask:
         )
 
 
-Task = PilotTask | ReverseStartTask | AnnealTask
+@dataclass(frozen=True)
+class RaceResult:
+    """The gap of one pair of chains, and what it cost."""
+
+    gap: float
+    n_gradients: int
+    n_other_gradients: int
+
+
+@dataclass(frozen=True)
+class RaceTask:
+    """Anneal one pair of chains along a path that may be chosen, on an extra simulated data set.
+
+    The reverse chain starts from the exact draw itself. The data set serves for the choice alone.
+    """
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    request: PathRequest
+    root: int
+    n_steps: int
+    shared: Pilot
+    tune_each: bool
+    betas: FloatArray
+    exact: FloatArray
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> RaceResult:
+        """Return reverse minus forward log weight."""
+        posterior = model.condition(self.data)
+        path, kernel, n_other = self.shared.path, self.shared.kernel, 0
+        if self.tune_each:
+            pilot = run_pilot(
+                posterior, self.request, root=self.root, simulation=self.simulation, n_steps=self.n_steps,
+                n_start_draws=250, source="",
+            )  # fmt: skip
+            path, kernel, n_other = pilot.path, pilot.kernel, pilot.n_gradients
+        elif self.shared.fit is not None:
+            moved = move_reference(posterior, self.shared.fit, kernel, root=self.root, simulation=self.simulation)
+            path, n_other = ReferencePath(moved.reference), moved.n_gradients
+        start = posterior.draw_start(path, chain_seeds(self.root, Purpose.RACE, self.simulation, 0, range(1)))
+        forward = posterior.anneal(
+            path, self.betas, kernel, direction="forward", start=start,
+            seeds=chain_seeds(self.root, Purpose.RACE, self.simulation, 1, range(1)),
+        )  # fmt: skip
+        reverse = posterior.anneal(
+            path, self.betas, kernel, direction="reverse", start=self.exact[None, :],
+            seeds=chain_seeds(self.root, Purpose.RACE, self.simulation, 2, range(1)),
+        )  # fmt: skip
+        gap = float(reverse.log_weight[0] - forward.log_weight[0])
+        spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
+        return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other)
+
+
+Task = RaceTask | PilotTask | MoveTask | ReverseStartTask | AnnealTask

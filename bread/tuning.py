@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
-from bread.paths import Path
+from bread.paths import Path, PriorPath, ReferencePath, bounded_path_from
+from bread.reference_pilots import FitRequest, ReferenceFit, fit_reference
+from bread.references import Reference
 from bread.schedules import next_knot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 
@@ -17,16 +20,97 @@ KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the nex
 MAX_KNOTS = 40
 
 
+@dataclass(frozen=True)
+class PathRequest:
+    """Which kind of path, before it is fitted to a data set.
+
+    Attributes
+    ----------
+    kind : {"prior", "bounded", "reference"}
+    reference : Reference or None
+        The user's own, which is then fitted to nothing.
+    fit : FitRequest or None
+        How a reference is fitted; None for the other kinds and for the user's own.
+    """
+
+    kind: str
+    reference: Reference | None = None
+    fit: FitRequest | None = None
+
+
 class Pilot(NamedTuple):
-    """A frozen kernel and the log ratios at draws from the path's start (for the tail diagnostic)."""
+    """What a pilot on one data set leaves: a frozen kernel, the path it follows, and log ratios at the path's ends.
+
+    The ends are for the tail diagnostic: ``start_log_ratio`` at draws from the path's start, ``end_log_ratio`` at
+    draws at beta = 1. ``cost`` counts the gradients of fit and adaptation together.
+    """
 
     kernel: Kernel
+    path: Path
     start_log_ratio: FloatArray
+    end_log_ratio: FloatArray
+    fit: ReferenceFit | None = None
+
+    @property
+    def n_gradients(self) -> int:
+        """Gradient evaluations of the fit and of the adaptation."""
+        return self.kernel.n_gradients + (self.fit.n_gradients if self.fit else 0)
+
+
+def run_pilot(
+    posterior: Posterior,
+    request: PathRequest,
+    *,
+    root: int,
+    simulation: int,
+    n_steps: int,
+    n_start_draws: int,
+    source: str,
+) -> Pilot:
+    """Fit the path that is asked for to one data set, adapt the kernel along it and freeze both.
+
+    Parameters are those of `tune`, with the kind of path in place of the path.
+    """
+
+    def along(path: Path, steps: int, number: int = 0) -> tuple[Kernel, FloatArray]:
+        return tune(
+            posterior, path, root=root, simulation=simulation, n_steps=steps, n_start_draws=n_start_draws,
+            source=source, number=number,
+        )  # fmt: skip
+
+    fit: ReferenceFit | None = None
+    path: Path
+    if request.kind == "reference":
+        if request.reference is not None:
+            path, steps = ReferencePath(request.reference), n_steps
+        else:
+            assert request.fit is not None
+            fit = fit_reference(posterior, request.fit, root=root, simulation=simulation)
+            path, steps = ReferencePath(fit.reference), request.fit.n_steps
+        kernel, start = along(path, steps)
+    elif request.kind == "bounded":
+        usual, _ = along(PriorPath(), max(n_steps // 2, 10), 1)
+        path = bounded_path_from(usual.log_ratio[-1])
+        kernel, start = along(path, n_steps)
+        kernel = replace(kernel, n_gradients=kernel.n_gradients + usual.n_gradients)
+    else:
+        path = PriorPath()
+        kernel, start = along(path, n_steps)
+    end = fit.end_log_ratio if fit is not None else kernel.log_ratio[-1]
+    return Pilot(kernel, path, start, end, fit)
 
 
 def tune(
-    posterior: Posterior, path: Path, *, root: int, simulation: int, n_steps: int, n_start_draws: int, source: str
-) -> Pilot:
+    posterior: Posterior,
+    path: Path,
+    *,
+    root: int,
+    simulation: int,
+    n_steps: int,
+    n_start_draws: int,
+    source: str,
+    number: int = 0,
+) -> tuple[Kernel, FloatArray]:
     """Adapt the kernel along the path and freeze it.
 
     Knots are placed where draws at the one before still overlap (`bread.schedules.next_knot`), so that they grow
@@ -48,33 +132,37 @@ def tune(
         Draws from the path's start that place the first knot (and show the tail of log_ratio).
     source : str
         Kept in the kernel, for the report.
+    number : int
+        0 for the walk that is measured with; another walk on the same data set has random numbers of its own.
 
     Returns
     -------
-    Pilot
+    Kernel
+    ndarray, shape (n_start_draws,)
+        log_ratio (nats) at draws from the path's start.
     """
-    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_start_draws)))
+    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, number, range(n_start_draws)))
     start_log_ratio = posterior.log_ratio(path, start)
     usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
     if not np.isfinite(usable).any():
         raise DensityError(
             f"None of {n_start_draws} draws from the start of the path has a finite {path.ratio_name}: the bound is "
             "infinite on this path at every number of temperatures. A path needs a start that can produce the data: "
-            "widen the prior, or give the likelihood a tail."
+            "widen the prior, give the likelihood a tail, or use path='reference'."
         )
-    generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation))
+    generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, number))
     betas = [0.0]
     first = posterior.adapt(
-        path, 0.0, start[0], seed_sequence(root, Purpose.TUNE, simulation, 0, 0), n_steps, previous=None
+        path, 0.0, start[0], seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
     )
     adaptations: list[Adaptation] = [first]
     draws = [usable]
     state = start[0]
     while betas[-1] < 1.0:
-        beta = _guarded_knot(betas, draws[-1])
+        beta = _guarded_knot(betas, draws[-1], path)
         if len(betas) == 1:
-            state = start[_resample(usable, beta, generator)]
-        seed = seed_sequence(root, Purpose.TUNE, simulation, 0, len(betas))
+            state = start[_resample(path.temper(beta, usable), generator)]
+        seed = seed_sequence(root, Purpose.TUNE, simulation, number, len(betas))
         adaptation = posterior.adapt(path, beta, state, seed, n_steps, previous=adaptations[-1].settings)
         state = adaptation.state
         betas.append(beta)
@@ -88,22 +176,22 @@ def tune(
         n_gradients=sum(item.n_gradients for item in adaptations),
         n_evaluations=sum(item.n_evaluations for item in adaptations) + len(start),
     )
-    return Pilot(kernel, start_log_ratio)
+    return kernel, start_log_ratio
 
 
-def _guarded_knot(betas: list[float], log_ratio: FloatArray) -> float:
+def _guarded_knot(betas: list[float], log_ratio: FloatArray, path: Path) -> float:
     """Return the next knot, at least so far that geometric steps of this size reach 1 within `MAX_KNOTS`."""
-    beta = next_knot(betas[-1], log_ratio, KNOT_OVERLAP)
+    beta = next_knot(betas[-1], log_ratio, KNOT_OVERLAP, path)
     left = MAX_KNOTS - len(betas)
     slowest = betas[-1] ** (1.0 - 1.0 / left) if left > 1 else 1.0
     return min(1.0, max(beta, slowest)) if betas[-1] > 0.0 else beta
 
 
-def _resample(log_ratio: FloatArray, beta: float, generator: np.random.Generator) -> int:
-    finite = np.flatnonzero(np.isfinite(log_ratio))
+def _resample(log_weight: FloatArray, generator: np.random.Generator) -> int:
+    finite = np.flatnonzero(np.isfinite(log_weight))
     if len(finite) == 0:
         return 0
-    weights = np.exp(beta * (log_ratio[finite] - log_ratio[finite].max()))
+    weights = np.exp(log_weight[finite] - log_weight[finite].max())
     return int(generator.choice(finite, p=weights / weights.sum()))
 
 

@@ -195,7 +195,10 @@ def test_ctrl_c_with_a_pool_of_workers_returns_a_report() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"simulate_from": "posterior"}, "simulate_from must be one of 'fitted', 'prior', got 'posterior'"),
+        (
+            {"simulate_from": "posterior"},
+            "simulate_from must be one of 'fitted', 'prior', 'localised', got 'posterior'",
+        ),
         ({"simulations": 0}, "simulations must be a whole number >= 1, got 0"),
         ({"chains": 2.5}, "chains must be a whole number >= 1, got 2.5"),
         ({"target": -1.0}, "target must be a positive number of nats, got -1.0"),

@@ -1,0 +1,117 @@
+"""Which path is the cheapest: predicted gradient evaluations to reach the target, from pilots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bread import bounds, schedules
+from bread.backends.base import FloatArray
+from bread.tuning import Pilot
+
+SMALLEST_TEMPERATURES = 4
+DECISIVE = 5.0  # ratio of predicted costs beyond which no race is run
+
+
+@dataclass(frozen=True)
+class PathCost:
+    """What a data set costs on one path, in gradient evaluations.
+
+    Attributes
+    ----------
+    kind : str
+    is_reliable : bool
+        Whether the bound has a finite mean on this path.
+    n_temperatures : float
+        Predicted T at which the bound reaches the target.
+    per_transition : float
+        Gradient evaluations of one transition, averaged over the path.
+    per_data_set : float
+        Gradient evaluations of what is fitted or tuned for every data set.
+    n_chains : int
+        Chains up and down together.
+    """
+
+    kind: str
+    is_reliable: bool
+    n_temperatures: float
+    per_transition: float
+    per_data_set: float
+    n_chains: int
+
+    @property
+    def total(self) -> float:
+        """Predicted gradient evaluations per data set."""
+        return self.per_data_set + self.n_chains * self.n_temperatures * self.per_transition
+
+
+def is_reliable(pilots: list[Pilot]) -> bool:
+    """Return whether the bound has a finite mean, from the log ratios at both ends of the pilots' paths."""
+    start = [pilot.path.tail(pilot.start_log_ratio) for pilot in pilots]
+    end = [pilot.end_log_ratio for pilot in pilots] if pilots[0].fit is not None else []
+    calm = np.zeros((1, 1))
+    return bounds.jeffreys_is_reliable(start, calm, end)
+
+
+def path_length(pilots: list[Pilot]) -> schedules.PathLength:
+    """Return the mean thermodynamic length of the pilots' paths."""
+    lengths = [
+        schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio, pilot.path) for pilot in pilots
+    ]
+    return schedules.mean_length(lengths)
+
+
+def predicted_cost(
+    kind: str, pilots: list[Pilot], *, target: float, n_chains: int, n_steps: int, per_data_set: float
+) -> PathCost:
+    """Predict the cost from the thermodynamic length: with ideal kernels the gap at T is its square over T.
+
+    Parameters
+    ----------
+    kind : str
+    pilots : list of Pilot
+    target : float
+        Nats.
+    n_chains : int
+        Chains per data set, both directions together.
+    n_steps : int
+        Transitions of the pilot at each knot.
+    per_data_set : float
+        Gradient evaluations spent on every data set before it is annealed.
+    """
+    n_transitions = sum(len(pilot.kernel.betas) * n_steps for pilot in pilots)
+    per_transition = sum(pilot.kernel.n_gradients for pilot in pilots) / max(n_transitions, 1)
+    wanted = max(path_length(pilots).total ** 2 / target, SMALLEST_TEMPERATURES)
+    return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
+
+
+def needs_race(costs: list[PathCost]) -> bool:
+    """Return whether the predictions are too near each other to decide."""
+    usable = [cost.total for cost in costs if cost.is_reliable]
+    return len(usable) > 1 and sorted(usable)[1] < DECISIVE * min(usable)
+
+
+def measured(cost: PathCost, n_temperatures: int, gaps: FloatArray, per_transition: float, target: float) -> PathCost:
+    """Return the cost with the T that a measured gap asks for, if the gap falls as 1 / T.
+
+    Parameters
+    ----------
+    cost : PathCost
+    n_temperatures : int
+        T of the race.
+    gaps : ndarray, shape (n,)
+        Gap of each data set (nats).
+    per_transition : float
+        Gradient evaluations of one transition.
+    target : float
+    """
+    gap = float(np.mean(gaps))
+    wanted = max(n_temperatures * max(gap, 0.1 * target) / target, SMALLEST_TEMPERATURES)
+    return PathCost(cost.kind, cost.is_reliable, wanted, per_transition, cost.per_data_set, cost.n_chains)
+
+
+def best(costs: list[PathCost]) -> PathCost:
+    """Return the cheapest path with a finite bound; the cheapest of all where none has one."""
+    usable = [cost for cost in costs if cost.is_reliable] or costs
+    return min(usable, key=lambda cost: cost.total)

@@ -1,0 +1,259 @@
+"""Pilots that fit a reference to one data set: what starts a reference path. They never see the exact draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Kernel, Posterior, Settings
+from bread.bounds import NORMAL_QUANTILE, START_LIMIT, tail_index
+from bread.errors import DensityError
+from bread.paths import PriorPath, ReferencePath
+from bread.reference_fits import FAMILIES, SMALLEST_SCALE, move_component
+from bread.references import MixtureReference, diagonal
+from bread.seeds import Purpose, chain_seeds, seed_sequence
+
+N_CHAINS = 4  # of a thorough fit
+START_CANDIDATES = 20  # prior draws, of which the chains of a fit start from the best
+SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
+MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a shared reference to another data set
+FEWEST_MOVE_DRAWS = 15
+
+
+@dataclass(frozen=True)
+class ReferenceFit:
+    """A reference fitted to one data set.
+
+    Attributes
+    ----------
+    reference : MixtureReference
+    family : str
+        A key of `bread.reference_fits.FAMILIES`.
+    criterion : dict of str to float
+        For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
+        bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
+    draws : ndarray, shape (n, dim)
+        The pilot's draws.
+    end_log_ratio : ndarray, shape (n,)
+        log p(theta, y) - log q(theta) at those draws.
+    settings : dict
+        Kernel settings that the pilot adapted at beta = 1.
+    n_chains : int
+        Pilot chains, each adapted for as many steps as it then ran.
+    """
+
+    reference: MixtureReference
+    family: str
+    criterion: dict[str, float]
+    draws: FloatArray
+    end_log_ratio: FloatArray
+    settings: Settings
+    n_chains: int
+    n_gradients: int = 0
+    n_evaluations: int = 0
+
+
+@dataclass
+class _Cost:
+    n_gradients: int = 0
+    n_evaluations: int = 0
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """How to fit a reference.
+
+    Attributes
+    ----------
+    dim, transformed
+        As of `bread.backends.base.ModelInfo`.
+    n_steps : int
+        Steps for which each pilot chain adapts, and for which it then runs.
+    family : str or None
+        A key of `bread.reference_fits.FAMILIES`; None: the best by the criterion.
+    n_chains : int
+    n_selection_draws : int
+        Draws from each candidate on which the criterion rests.
+    """
+
+    dim: int
+    transformed: NDArray[np.bool_]
+    n_steps: int
+    family: str | None = None
+    n_chains: int = N_CHAINS
+    n_selection_draws: int = SELECTION_DRAWS
+
+
+def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> ReferenceFit:
+    """Run pilot chains of the PPL's own sampler at beta = 1 from prior draws, and fit a reference to their draws.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Model and one data set.
+    request : FitRequest
+    root, simulation : int
+        For the seeds: a fit has random numbers of its own.
+
+    Returns
+    -------
+    ReferenceFit
+
+    Raises
+    ------
+    DensityError
+        No prior draw has a finite density, or every pilot chain failed.
+    """
+    plain = ReferencePath(diagonal(np.zeros(request.dim), np.ones(request.dim)))
+    cost = _Cost()
+    starts = _starts(posterior, plain, request.n_chains, root, simulation, cost)
+    chains, settings = [], []
+    failure: DensityError | None = None
+    for index, start in enumerate(starts):
+        seeds = [seed_sequence(root, Purpose.REFERENCE, simulation, part, index) for part in (0, 1)]
+        try:
+            adapted = posterior.adapt(plain, 1.0, start, seeds[0], request.n_steps, previous=None)
+            frozen = _frozen(adapted.settings)
+            kept = range(1, request.n_steps + 1)
+            evolved = posterior.evolve(plain, frozen, 1.0, adapted.state, kept, seeds[1])
+        except DensityError as error:
+            failure = error
+            continue
+        cost.n_gradients += adapted.n_gradients + evolved.n_gradients
+        cost.n_evaluations += adapted.n_evaluations + evolved.n_evaluations
+        chains.append(evolved.states)
+        settings.append(adapted.settings)
+    if not chains:
+        raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
+    chains = _without_lost_chains(posterior, plain, chains, cost)
+    family = request.family
+    criterion: dict[str, float] = {}
+    if family is None:
+        family, criterion = _select(posterior, request, chains, root, simulation, cost)
+    draws = np.concatenate(chains)
+    fitted = FAMILIES[family](draws, request.transformed)
+    if fitted is None:
+        family, fitted = "diagonal", FAMILIES["diagonal"](draws, request.transformed)
+        assert fitted is not None
+    end = posterior.log_ratio(ReferencePath(fitted), draws)
+    cost.n_evaluations += len(draws)
+    return ReferenceFit(
+        fitted, family, criterion, draws, end, settings[0], len(starts), cost.n_gradients, cost.n_evaluations
+    )
+
+
+def move_reference(
+    posterior: Posterior, shared: ReferenceFit, kernel: Kernel, *, root: int, simulation: int
+) -> ReferenceFit:
+    """Move a reference to another data set of the same model: a short chain from the mean of each component.
+
+    The chain runs at beta = 1 with the shared frozen kernel; its mean becomes the component's, its variances are
+    mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place.
+    """
+    path = ReferencePath(shared.reference)
+    cost = _Cost()
+    components = []
+    for index, component in enumerate(shared.reference.components):
+        keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + MOVE_DRAWS + 1)
+        seed = seed_sequence(root, Purpose.REFERENCE, simulation, 0, index)
+        try:
+            evolved = posterior.evolve(path, kernel, 1.0, component.mean, keep, seed)
+        except DensityError:
+            components.append(component)
+            continue
+        cost.n_gradients += evolved.n_gradients
+        cost.n_evaluations += evolved.n_evaluations
+        draws = _nearest(shared.reference, index, evolved.states)
+        components.append(move_component(component, draws) if len(draws) >= FEWEST_MOVE_DRAWS else component)
+    moved = replace(shared.reference, components=tuple(components))
+    return replace(shared, reference=moved, n_gradients=cost.n_gradients, n_evaluations=cost.n_evaluations)
+
+
+def _frozen(settings: Settings) -> Kernel:
+    return Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in settings.items()})
+
+
+def _starts(
+    posterior: Posterior, plain: ReferencePath, n_chains: int, root: int, simulation: int, cost: _Cost
+) -> FloatArray:
+    """Return prior draws of high posterior density that are far from each other: the chains should see every mode."""
+    seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 2, range(START_CANDIDATES))
+    candidates = posterior.draw_start(PriorPath(), seeds)
+    joint = posterior.log_ratio(plain, candidates) + plain.reference.log_density(candidates)
+    cost.n_evaluations += len(candidates)
+    finite = np.flatnonzero(np.isfinite(joint))
+    if not len(finite):
+        raise DensityError(
+            f"None of {START_CANDIDATES} draws from the prior has a finite posterior density, so that no pilot chain "
+            "can start. Widen the prior, or give the likelihood a tail."
+        )
+    good = candidates[finite[np.argsort(-joint[finite])][: max(n_chains, len(finite) // 2)]]
+    scale = np.maximum(candidates[finite].std(axis=0), SMALLEST_SCALE)
+    chosen = [0]
+    distance = np.full(len(good), np.inf)
+    while len(chosen) < min(n_chains, len(good)):
+        distance = np.minimum(distance, (((good - good[chosen[-1]]) / scale) ** 2).sum(axis=1))
+        chosen.append(int(np.argmax(distance)))
+    return np.asarray(good[np.resize(chosen, n_chains)])
+
+
+def _without_lost_chains(
+    posterior: Posterior, plain: ReferencePath, chains: list[FloatArray], cost: _Cost
+) -> list[FloatArray]:
+    """Leave out chains that got stuck far below the others: their typical density is lower by more than any mode's."""
+    if len(chains) < 2:
+        return chains
+    dim = chains[0].shape[1]
+    levels = []
+    for states in chains:
+        last = states[len(states) // 2 :]
+        levels.append(np.median(posterior.log_ratio(plain, last) + plain.reference.log_density(last)))
+        cost.n_evaluations += len(last)
+    allowed = 10.0 + 3.0 * np.sqrt(dim)
+    kept = [states for states, level in zip(chains, levels, strict=True) if level > max(levels) - allowed]
+    return kept if kept else chains
+
+
+def _select(
+    posterior: Posterior, request: FitRequest, chains: list[FloatArray], root: int, simulation: int, cost: _Cost
+) -> tuple[str, dict[str, float]]:
+    """Return the family of the smallest criterion, and the criterion of each."""
+    train = np.concatenate([states[: len(states) // 2] for states in chains])
+    test = np.concatenate([states[len(states) // 2 :] for states in chains])
+    criterion: dict[str, float] = {}
+    for number, (name, fit) in enumerate(FAMILIES.items()):
+        candidate = fit(train, request.transformed)
+        if candidate is None:
+            continue
+        rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 3, number))
+        path = ReferencePath(candidate)
+        start = posterior.log_ratio(path, candidate.sample(request.n_selection_draws, rng))
+        end = posterior.log_ratio(path, test)
+        cost.n_evaluations += len(start) + len(end)
+        criterion[name] = _divergence(start, end)
+    family = min(criterion, key=lambda name: criterion[name])
+    return family if np.isfinite(criterion[family]) else "diagonal", criterion
+
+
+def _divergence(start: FloatArray, end: FloatArray) -> float:
+    """Return the estimated Jeffreys divergence (nats); infinite where a mean does not exist or a ratio is zero."""
+    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+        return float("inf")
+    for values in (start, -end):
+        tail = tail_index(values)
+        if tail.shape - NORMAL_QUANTILE * tail.standard_error >= START_LIMIT:
+            return float("inf")
+    return float(end.mean() - start.mean())
+
+
+def _nearest(reference: MixtureReference, index: int, draws: FloatArray) -> FloatArray:
+    """Return the draws that belong to component ``index`` rather than to another."""
+    if len(reference.components) == 1:
+        return draws
+    terms = [
+        np.log(weight) + part.log_density(draws)
+        for weight, part in zip(reference.weights, reference.components, strict=True)
+    ]
+    return np.asarray(draws[np.argmax(terms, axis=0) == index])

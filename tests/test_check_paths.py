@@ -1,0 +1,152 @@
+"""`bread.check` along each path, on models of known evidence."""
+
+import numpy as np
+import pytest
+
+import bread
+from bread._compat import read_attributes, read_group
+from bread.backends.reference import AbsoluteMean, AutoregressiveKernel, HMCKernel, LinearRegression, NormalMean
+from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.references import diagonal, gaussian
+
+QUICK = {"cores": 1, "progressbar": False, "random_seed": 3, "draws": 20, "tune": 100}
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+REGRESSION = LinearRegression(
+    y=X @ np.array([1.0, -0.5, 2.0]) + RNG.normal(size=40), x=X, prior_sd=3.0, kernel=HMCKernel(5)
+)
+
+
+def gradients(report):
+    cost = read_group(report, "cost")
+    return int(cost["n_gradients"].sel(phase=["search", "confirm"]).sum())
+
+
+@pytest.mark.parametrize("simulate_from", ["prior", "fitted"])
+def test_every_path_sandwiches_the_evidence(simulate_from):
+    temperatures = {"prior": 128, "bounded": 128, "reference": 4}
+    for path, n_temperatures in temperatures.items():
+        report = bread.check(
+            REGRESSION, path=path, simulate_from=simulate_from, n_temperatures=n_temperatures, simulations=10, **QUICK
+        )
+        bounds = read_group(report, "bounds").sel(n_temperatures=n_temperatures)
+        data = read_group(report, "simulated_data")["y"].values
+        truth = np.array([REGRESSION.log_evidence({"y": y}) for y in data])
+        for name, sign in (("log_evidence_lower", 1.0), ("log_evidence_upper", -1.0)):
+            excess = sign * (bounds[name].values - truth)
+            excess = excess[np.isfinite(excess)]
+            assert excess.mean() < 3 * excess.std() / np.sqrt(len(excess)), f"{path}: {name} on the wrong side"
+        assert read_attributes(report)["path"] == path
+
+
+def test_the_reference_path_is_cheaper_where_data_say_much():
+    usual = bread.check(REGRESSION, path="prior", simulations=10, target=2.0, **QUICK)
+    report = bread.check(REGRESSION, path="reference", simulations=10, target=2.0, **QUICK)
+    assert bread.verdict(report).status == "converged"
+    assert 20 * gradients(report) < gradients(usual)
+    reference = read_group(report, "reference")
+    posterior = REGRESSION.draw_posterior(REGRESSION.observed_data, 4000, np.random.default_rng(1))
+    fitted = reference.sel(data_set="observed")
+    shift = (fitted["mean"].values - posterior.mean(axis=0)) / posterior.std(axis=0)
+    assert (np.abs(shift) < 1.0).all(), "the reference of the real data lies on their posterior"
+    assert {"full", "diagonal"} <= set(reference["family"].values)
+
+
+def test_auto_takes_the_cheaper_path_and_says_so():
+    rich = bread.check(REGRESSION, path="auto", simulations=5, **QUICK)
+    assert read_attributes(rich)["path"] == "reference"
+    costs = read_group(rich, "reference")["predicted_gradients"]
+    assert float(costs.sel(path="reference")) < float(costs.sel(path="prior"))
+    poor = NormalMean(np.array([0.3]), prior_sd=1.0, noise_sd=2.0, kernel=HMCKernel(5))
+    assert read_attributes(bread.check(poor, path="auto", simulations=5, **QUICK))["path"] == "prior"
+
+
+def test_results_do_not_depend_on_the_number_of_workers():
+    reports = [
+        bread.check(REGRESSION, path="auto", simulations=4, **(QUICK | {"cores": cores, "n_temperatures": [4, 8]}))
+        for cores in (1, 2)
+    ]
+    one, two = (read_group(report, "forward")["log_weight"].values for report in reports)
+    np.testing.assert_array_equal(one, two)
+
+
+class Wide:
+    """A user's reference without a gradient."""
+
+    def __init__(self):
+        posterior = REGRESSION.draw_posterior(REGRESSION.observed_data, 4000, np.random.default_rng(1))
+        self.law = gaussian(posterior.mean(axis=0), 25.0 * np.cov(posterior.T))
+
+    def sample(self, n, rng):
+        return self.law.sample(n, rng)
+
+    def log_density(self, states):
+        return self.law.log_density(states)
+
+
+def test_a_reference_of_the_users():
+    report = bread.check(REGRESSION, path=Wide(), n_temperatures=[8, 64], simulations=8, **QUICK)
+    attributes = read_attributes(report)
+    assert attributes["path"] == "reference"
+    jeffreys = read_group(report, "bounds")["jeffreys"].values
+    assert jeffreys[1] < jeffreys[0] < 20.0
+    draws = REGRESSION.fit(seed=1, cores=1, progressbar=False).draws
+    fitted = bread.check(REGRESSION, path=draws, n_temperatures=[8, 64], simulations=8, **QUICK)
+    assert "fitted to the draws" in read_group(fitted, "reference").attrs["label"]
+
+
+def test_a_reference_that_knows_the_exact_draw_is_found_out():
+    """Negative control: q centred at the draw that produced the data makes the reverse weights too small."""
+    model = NormalMean(np.array([0.5, 1.5]), kernel=HMCKernel(5))
+    from bread import runner
+
+    class Cheat(runner.Runner):
+        def _fit_paths(self, indices):
+            super()._fit_paths(indices)
+            for index in indices:
+                if index >= 0:
+                    exact = self.result.simulations.states[index]
+                    self.result.paths[index] = runner.ReferencePath(diagonal(exact, np.full(1, 0.6)))
+
+    honest = check_with(runner.Runner, model)
+    assert bread.verdict(honest).status == "converged"
+    assert bread.verdict(check_with(Cheat, model)).status == "bug"
+
+
+def check_with(runner_class, model):
+    from bread import _check
+
+    original = _check.Runner
+    _check.Runner = runner_class
+    try:
+        return bread.check(
+            model, path="reference", simulate_from="prior", tune_on="shared", n_temperatures=[2, 3], simulations=150,
+            **QUICK,
+        )  # fmt: skip
+    finally:
+        _check.Runner = original
+
+
+def test_refusals():
+    with pytest.raises(InvalidArgumentError, match="path must be one of"):
+        bread.check(REGRESSION, path="laplace", **QUICK)
+    with pytest.raises(InvalidArgumentError, match="no sample"):
+        bread.check(REGRESSION, path=type("Half", (), {"log_density": staticmethod(lambda x: x)})(), **QUICK)
+    exact = NormalMean(np.zeros(2), kernel=AutoregressiveKernel())
+    with pytest.raises(UnsupportedModelError, match="HMCKernel"):
+        bread.check(exact, path="reference", **QUICK)
+
+
+def test_plot_path_names_both_ends():
+    pytest.importorskip("matplotlib").use("Agg")
+    report = bread.check(REGRESSION, path="reference", n_temperatures=[4, 8], simulations=4, **QUICK)
+    ax = bread.plot_path(report)
+    labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert "0\nreference" in labels and "1\nposterior" in labels
+
+
+@pytest.mark.parametrize("path", ["bounded", "reference"])
+def test_two_modes(path):
+    model = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))
+    report = bread.check(model, path=path, simulations=10, **QUICK)
+    assert bread.verdict(report).status == "converged"
