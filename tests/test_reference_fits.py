@@ -65,7 +65,8 @@ def test_heavy_tails_spare_transformed_coordinates():
 def test_mixture_sees_two_modes_and_only_them():
     rng = np.random.default_rng(4)
     one = rng.standard_normal((600, 2))
-    two = np.concatenate([one[:300] + [5.0, 0.0], one[300:] - [5.0, 0.0]])
+    shift = np.array([5.0, 0.0])
+    two = np.concatenate([one[:300] + shift, one[300:] - shift])
     assert fit_mixture(one, np.zeros(2, dtype=bool)) is None
     fitted = fit_mixture(two, np.zeros(2, dtype=bool))
     assert len(fitted.components) == 2
