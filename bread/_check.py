@@ -17,14 +17,16 @@ import bread.report as report
 from bread import schedules
 from bread.backends import open_model
 from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
+from bread.choosing import AUTO, CANDIDATES
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 from bread.executors import available_cores, open_executor
 from bread.paths import BoundedPath, PriorPath, ReferencePath
+from bread.plan import Plan
 from bread.progress import Display
 from bread.reference_fits import fit_diagonal, fit_full, fit_low_rank, localisation
 from bread.references import Reference, as_reference
 from bread.results import CheckResult
-from bread.runner import AUTO, CANDIDATES, Plan, Runner, fit_real_data, timed_phase
+from bread.runner import Runner, fit_real_data, timed_phase
 from bread.seeds import root_entropy
 
 PATHS = (PriorPath.name, BoundedPath.name, ReferencePath.name, AUTO)

@@ -61,8 +61,8 @@ def _converged(findings: Findings) -> list[str]:
     estimated = _estimated(findings, "are")
     where = (
         f"On {findings.n_simulations} simulated data sets, draws of annealed {findings.kernel} "
-        f"({findings.n_temperatures} temperatures) {estimated} within {nats(findings.estimate)} nats of the posterior "
-        f"({_limit(findings)} {nats(findings.upper)}, target {nats(findings.target)})"
+        f"({findings.n_temperatures} temperatures) {estimated} within {nats(max(findings.estimate, 0.0))} nats of the "
+        f"posterior ({_limit(findings)} {nats(findings.upper)}, target {nats(findings.target)})"
     )
     if not findings.is_jeffreys:
         where += ", by the one-sided bound, which sees posterior mass that draws miss"

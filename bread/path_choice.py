@@ -62,10 +62,41 @@ def path_length(pilots: list[Pilot]) -> schedules.PathLength:
     return schedules.mean_length(lengths)
 
 
+def relaxation_time(values: FloatArray) -> float:
+    """Return 1 + 2 times the sum of the autocorrelations of a chain's values, up to the first that is not positive.
+
+    A slow kernel trails behind the tempered densities: with autocorrelations rho^k every step of the path loses
+    (1 + rho) / (1 - rho) times what independent draws would lose.
+    """
+    centred = values - values.mean()
+    variance = float(centred @ centred)
+    if variance == 0.0 or not np.isfinite(variance):
+        return 1.0
+    total = 1.0
+    for lag in range(1, len(values) // 2):
+        correlation = float(centred[lag:] @ centred[:-lag]) / variance
+        if correlation <= 0.0:
+            break
+        total += 2.0 * correlation
+    return total
+
+
+def gap_times_temperatures(pilot: Pilot) -> float:
+    """Return the product of gap (nats) and T that the pilot predicts: length times length, weighted by relaxation."""
+    kernel, path = pilot.kernel, pilot.path
+    length = schedules.thermodynamic_length(kernel.betas, kernel.log_ratio, path)
+    times = [
+        relaxation_time(path.rate(float(beta), values))
+        for beta, values in zip(kernel.betas[1:], kernel.log_ratio[1:], strict=True)
+    ]
+    at_knots = np.interp(kernel.betas, length.betas, length.length)
+    return float(length.total * (np.diff(at_knots) @ np.array(times)))
+
+
 def predicted_cost(
     kind: str, pilots: list[Pilot], *, target: float, n_chains: int, n_steps: int, per_data_set: float
 ) -> PathCost:
-    """Predict the cost from the thermodynamic length: with ideal kernels the gap at T is its square over T.
+    """Predict the cost from thermodynamic length and relaxation: with ideal kernels the gap at T is length^2 / T.
 
     Parameters
     ----------
@@ -82,7 +113,8 @@ def predicted_cost(
     """
     n_transitions = sum(len(pilot.kernel.betas) * n_steps for pilot in pilots)
     per_transition = sum(pilot.kernel.n_gradients for pilot in pilots) / max(n_transitions, 1)
-    wanted = max(path_length(pilots).total ** 2 / target, SMALLEST_TEMPERATURES)
+    product = float(np.mean([gap_times_temperatures(pilot) for pilot in pilots]))
+    wanted = max(product / target, SMALLEST_TEMPERATURES)
     return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
 
 

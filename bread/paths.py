@@ -181,7 +181,7 @@ class ReferencePath(_Path):
     reference: Reference
     name: ClassVar[str] = "reference"
     start_name: ClassVar[str] = "reference"
-    ratio_name: ClassVar[str] = "log joint density over reference"
+    ratio_name: ClassVar[str] = "log joint over reference"
 
 
 Path = PriorPath | BoundedPath | ReferencePath

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,60 +16,30 @@ from numpy.typing import NDArray
 
 from bread import bounds, path_choice, schedules
 from bread.backends.base import AnnealRun, Direction, Failure, Fit, FloatArray, Kernel, Model, Simulations
+from bread.choosing import PathChooser
 from bread.errors import DensityError
 from bread.executors import Executor
-from bread.paths import BoundedPath, PriorPath, ReferencePath
+from bread.paths import PriorPath, ReferencePath
+from bread.plan import FIRST_TEMPERATURES, Plan
 from bread.progress import Display
-from bread.reference_pilots import MOVE_BURN_IN, MOVE_DRAWS, FitRequest, ReferenceFit
-from bread.references import Reference
-from bread.results import OBSERVED, RACE, SHARED, CheckResult
+from bread.reference_pilots import ReferenceFit
+from bread.results import OBSERVED, SHARED, CheckResult
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.tasks import (
     AnnealTask,
     MoveTask,
     PilotTask,
-    RaceResult,
-    RaceTask,
     ReverseStarts,
     ReverseStartTask,
     Task,
 )
 from bread.tuning import PathRequest, Pilot
 
-FIRST_TEMPERATURES = 4  # the smallest T of a search
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
 DRAW_BATCH = 25  # chains per task for the draws on the real data
-START_DRAWS = 2000  # draws from the start in the pilots on extra data sets: they show the tail of log_ratio
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
-AUTO = "auto"
-CANDIDATES = (PriorPath.name, ReferencePath.name)  # under path="auto"; the bounded path where the prior's B is infinite
-REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a fit that is made for every data set
-RACE_SIMULATIONS = 4  # extra simulated data sets that choose between paths of like cost
-RACE_TEMPERATURES = 64  # most temperatures of that race
-RACE_MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to run, after defaults: see `bread.check` for the meaning of each field."""
-
-    simulate_from: str
-    hyperparameters: tuple[str, ...]
-    init_steps: int
-    simulations: int
-    chains: int
-    n_temperatures: tuple[int, ...] | None
-    max_temperatures: int
-    target: float
-    schedule: Any
-    path: str
-    reference: Reference | None
-    tune: int
-    tune_each: bool
-    draws: int
-    root: int
 
 
 class Runner:
@@ -108,7 +78,8 @@ class Runner:
 
     # -- simulate and tune ------------------------------------------------------------------------------------
 
-    def _draw_simulations(self, n: int, simulation: int) -> Simulations:
+    def draw_simulations(self, n: int, simulation: int) -> Simulations:
+        """Draw ``n`` parameters and data sets as the plan asks; ``simulation`` names their random numbers."""
         fixed = self.result.point_estimate or None
         return self._model.simulate(n, fixed=fixed, seed=seed_sequence(self._plan.root, Purpose.SIMULATE, simulation))
 
@@ -117,8 +88,8 @@ class Runner:
         first = len(self.result.roles)
         if n == 0:
             return []
-        with self._phase("simulating", "simulate"):
-            self.result.simulations = _joined(self.result.simulations, self._draw_simulations(n, first))
+        with self.phase("simulating", "simulate"):
+            self.result.simulations = _joined(self.result.simulations, self.draw_simulations(n, first))
             self.result.roles += [role] * n
         indices = list(range(first, first + n))
         self._fit_paths(indices)
@@ -134,119 +105,22 @@ class Runner:
     def _tune_pilots(self) -> None:
         """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
-        extra = self._draw_simulations(n, SHARED)
-        pilots = self._choose_path(extra)
+        chooser = PathChooser(self._model.info, self._plan, self)
+        pilots = chooser.choose(self.draw_simulations(n, SHARED))
         result = self.result
+        result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
         result.kernels[SHARED] = pilots[0].kernel
         result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
-        self._request = self._quick(self._request)
+        self._request = chooser.quick(chooser.request(pilots[0].path.name))
         self._path_length = path_choice.path_length(pilots)
-
-    def _request_of(self, kind: str) -> PathRequest:
-        info = self._model.info
-        if kind != ReferencePath.name or self._plan.reference is not None:
-            return PathRequest(kind, self._plan.reference if kind == ReferencePath.name else None)
-        transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
-        return PathRequest(kind, None, FitRequest(info.dim, transformed, self._plan.tune))
-
-    def _quick(self, request: PathRequest) -> PathRequest:
-        """Return the request with a fit short enough to be made for every data set."""
-        if request.fit is None:
-            return request
-        steps = max(10, self._plan.tune // 2)
-        fit = replace(request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS)
-        return replace(request, fit=fit)
-
-    def _choose_path(self, extra: Simulations) -> list[Pilot]:
-        """Run pilots on the extra data sets along the path asked for, or along the candidates, and choose."""
-        auto = self._plan.path == AUTO
-        kinds = [self._plan.path] if not auto else [name for name in CANDIDATES if name in self._model.info.paths]
-        pilots: dict[str, list[Pilot]] = {}
-        errors: list[DensityError] = []
-
-        def attempt(kind: str) -> None:
-            tasks = [
-                replace(
-                    self._pilot_task(
-                        SHARED - i, extra.data_of(i), self._request_of(kind), START_DRAWS, "an extra simulated data set"
-                    ),
-                    may_fail=True,
-                )
-                for i in range(len(extra))
-            ]
-            found = self._run_pilots(tasks)
-            failed = [item for item in found if isinstance(item, DensityError)]
-            errors.extend(failed)
-            if not failed:
-                pilots[kind] = [item for item in found if isinstance(item, Pilot)]
-
-        for kind in kinds:
-            attempt(kind)
-        usual = pilots.get(PriorPath.name)
-        if auto and usual and not path_choice.is_reliable(usual) and BoundedPath.name in self._model.info.paths:
-            attempt(BoundedPath.name)
-        if not pilots:
-            raise errors[0]
-        costs = [self._predicted_cost(kind, found) for kind, found in pilots.items()]
-        if path_choice.needs_race(costs):
-            costs = self._race(costs, pilots)
-        self.result.path_costs = {cost.kind: cost.total for cost in costs}
-        chosen = path_choice.best(costs).kind
-        self._request = self._request_of(chosen)
-        return pilots[chosen]
-
-    def _predicted_cost(self, kind: str, pilots: list[Pilot]) -> path_choice.PathCost:
-        plan, fit = self._plan, pilots[0].fit
-        if fit is None:
-            per_data_set = float(np.mean([pilot.n_gradients for pilot in pilots])) if plan.tune_each else 0.0
-        else:
-            quick = self._quick(self._request_of(kind)).fit
-            assert quick is not None
-            n_transitions = (MOVE_BURN_IN + MOVE_DRAWS) * len(fit.reference.components)
-            if plan.tune_each:
-                n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps
-            per_data_set = fit.n_gradients / (2 * fit.n_chains * plan.tune) * n_transitions
-        return path_choice.predicted_cost(
-            kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=plan.tune, per_data_set=per_data_set
-        )
-
-    def _race(self, costs: list[path_choice.PathCost], pilots: dict[str, list[Pilot]]) -> list[path_choice.PathCost]:
-        """Anneal a few more simulated data sets along each path that may win, and correct the predictions."""
-        plan = self._plan
-        extra = self._draw_simulations(RACE_SIMULATIONS, RACE)
-        limit = RACE_MARGIN * min(cost.total for cost in costs if cost.is_reliable)
-        corrected = []
-        for cost in costs:
-            if not cost.is_reliable or cost.total > limit:
-                corrected.append(cost)
-                continue
-            n_temperatures = int(np.clip(round(cost.n_temperatures), FIRST_TEMPERATURES, RACE_TEMPERATURES))
-            betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(pilots[cost.kind]))
-            tasks = []
-            for index in range(RACE_SIMULATIONS):
-                pilot = pilots[cost.kind][index % len(pilots[cost.kind])]
-                request = self._quick(self._request_of(cost.kind))
-                tasks.append(
-                    RaceTask(
-                        RACE - index, extra.data_of(index), request, plan.root, plan.tune, pilot, plan.tune_each, betas,
-                        extra.states[index],
-                    )
-                )  # fmt: skip
-            with self._phase(f"choosing a path: {cost.kind}", "race", sum(task.n_chains for task in tasks)):
-                runs: list[RaceResult] = [run for _, run in sorted(self._run(tasks), key=lambda item: item[0])]
-            self._count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
-            gaps = np.array([run.gap for run in runs])
-            per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
-            corrected.append(path_choice.measured(cost, n_temperatures, gaps, per_transition, plan.target))
-        return corrected
 
     def _tune(self, indices: Sequence[int]) -> None:
         """Tune one kernel, along its own path, for each of these data sets, on that data set."""
         source = "the data set itself"
         tasks = [self._pilot_task(index, self._data(index), self._request, KNOT_DRAWS, source) for index in indices]
-        for index, pilot in zip(indices, self._run_pilots(tasks), strict=True):
+        for index, pilot in zip(indices, self.run_pilots(tasks), strict=True):
             assert isinstance(pilot, Pilot)
             self.result.kernels[index] = pilot.kernel
             self.result.paths[index] = pilot.path
@@ -259,20 +133,20 @@ class Runner:
             shared, plan = self.result.reference_fit, self._plan
             kernel = self.result.kernels[SHARED]
             tasks = [MoveTask(index, self._data(index), shared, kernel, plan.root) for index in indices]
-            with self._phase("moving the reference", "tune", len(tasks)):
+            with self.phase("moving the reference", "tune", len(tasks)):
                 fit: ReferenceFit
-                for position, fit in self._run(tasks):
+                for position, fit in self.run_tasks(tasks):
                     self.result.paths[indices[position]] = ReferencePath(fit.reference)
-                    self._count("tune", fit.n_gradients)
+                    self.count("tune", fit.n_gradients)
 
-    def _run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]:
+    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]:
         """Run pilots and record them in the order of the tasks, whichever finished first."""
-        with self._phase("tuning", "tune", len(tasks)):
-            finished: dict[int, Pilot | DensityError] = dict(self._run(tasks))
+        with self.phase("tuning", "tune", len(tasks)):
+            finished: dict[int, Pilot | DensityError] = dict(self.run_tasks(tasks))
         pilots = [finished[position] for position in range(len(tasks))]
         for pilot in pilots:
             if isinstance(pilot, Pilot):
-                self._count("tune", pilot.n_gradients)
+                self.count("tune", pilot.n_gradients)
         return pilots
 
     def _find_reverse_starts(self, indices: Sequence[int]) -> None:
@@ -286,11 +160,11 @@ class Runner:
             )
             for index in indices
         ]  # fmt: skip
-        with self._phase("reverse starts", "start", len(tasks)):
+        with self.phase("reverse starts", "start", len(tasks)):
             starts: ReverseStarts
-            for position, starts in self._run(tasks):
+            for position, starts in self.run_tasks(tasks):
                 self._reverse_starts[indices[position]] = starts.states
-                self._count("start", starts.n_gradients)
+                self.count("start", starts.n_gradients)
 
     def _data(self, simulation: int) -> dict[str, NDArray[Any]]:
         if simulation == OBSERVED:
@@ -327,7 +201,7 @@ class Runner:
     def _anneal(self, tasks: Sequence[AnnealTask], n_temperatures: int) -> Iterator[AnnealTask]:
         """Run tasks, record each run under its (simulation, direction, T), and yield the finished task."""
         broken: list[tuple[AnnealTask, AnnealRun]] = []
-        for position, run in self._run(tasks):
+        for position, run in self.run_tasks(tasks):
             task = tasks[position]
             self.result.runs[task.simulation, task.direction, n_temperatures] = run
             if np.any(run.failure > Failure.ZERO_RATIO):
@@ -344,9 +218,9 @@ class Runner:
                 self._fit_paths([OBSERVED])
             pairs.append((OBSERVED, "forward"))
         tasks = [self._anneal_task(index, direction, n_temperatures) for index, direction in pairs]
-        with self._phase(name, phase, sum(task.n_chains for task in tasks)):
+        with self.phase(name, phase, sum(task.n_chains for task in tasks)):
             for task in self._anneal(tasks, n_temperatures):
-                self._count(
+                self.count(
                     phase, int(self.result.runs[task.simulation, task.direction, n_temperatures].n_gradients.sum())
                 )
                 self._show_bound(indices, n_temperatures)
@@ -428,10 +302,10 @@ class Runner:
                 if (index, "forward", n_temperatures) not in self.result.runs
             ]
             name = f"consistency, T = {n_temperatures}"
-            with self._phase(name, "consistency", sum(task.n_chains for task in tasks)):
+            with self.phase(name, "consistency", sum(task.n_chains for task in tasks)):
                 for task in self._anneal(tasks, n_temperatures):
                     run = self.result.runs[task.simulation, task.direction, n_temperatures]
-                    self._count("consistency", int(run.n_gradients.sum()))
+                    self.count("consistency", int(run.n_gradients.sum()))
 
     def _draw_on_real_data(self, n_temperatures: int) -> None:
         plan = self._plan
@@ -449,24 +323,27 @@ class Runner:
             for batch in batches
         ]
         states: dict[int, FloatArray] = {}
-        with self._phase("draws, real data", "draws", n_draws):
-            for position, run in self._run(tasks):
+        with self.phase("draws, real data", "draws", n_draws):
+            for position, run in self.run_tasks(tasks):
                 states[position] = run.state_at_end[np.isfinite(run.log_weight)]
-                self._count("draws", int(run.n_gradients.sum()))
+                self.count("draws", int(run.n_gradients.sum()))
         self.result.observed_draws = np.concatenate([states[position] for position in sorted(states)])
 
     # -- book-keeping -----------------------------------------------------------------------------------------
 
-    def _run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        """Run tasks, show their progress and yield (position, result) as they finish."""
         for position, result in self._executor.run(tasks):
             failed = int(np.count_nonzero(result.failure)) if isinstance(result, AnnealRun) else 0
             self._display.advance(tasks[position].n_chains, failed)
             yield position, result
 
-    def _count(self, phase: str, n_gradients: int) -> None:
+    def count(self, phase: str, n_gradients: int) -> None:
+        """Add gradient evaluations to a phase."""
         self.result.n_gradients[phase] = self.result.n_gradients.get(phase, 0) + n_gradients
 
-    def _phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]:
+    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]:
+        """Show a phase and add its wall time to the result."""
         return timed_phase(self.result, self._display, name, phase, n_chains)
 
 

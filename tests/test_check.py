@@ -139,14 +139,14 @@ def test_failing_density_is_an_error_that_keeps_what_was_finished(fault: str) ->
 
 @pytest.mark.parametrize("stage", ["simulate", "confirm", "consistency"])
 def test_interrupt_returns_what_is_finished(monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    original = runner_module.Runner._phase
+    original = runner_module.Runner.phase
 
     def interrupt(self, name, phase, n_chains=None):
         if phase == stage:
             raise KeyboardInterrupt
         return original(self, name, phase, n_chains)
 
-    monkeypatch.setattr(runner_module.Runner, "_phase", interrupt)
+    monkeypatch.setattr(runner_module.Runner, "phase", interrupt)
     with pytest.warns(UserWarning, match="Interrupted"):
         report = bread.check(AR, **QUICK, target=0.5)
     attributes = read_attributes(report)

@@ -1,0 +1,187 @@
+"""Choose the path: pilots along the candidates on extra simulated data sets, and a race between those of like cost.
+
+The data sets serve for the choice (and for what pilots freeze) alone; the measured simulations are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from bread import path_choice, schedules
+from bread.backends.base import ModelInfo, Simulations
+from bread.errors import DensityError
+from bread.path_choice import PathCost
+from bread.paths import BoundedPath, PriorPath, ReferencePath
+from bread.plan import FIRST_TEMPERATURES, Plan
+from bread.reference_pilots import MOVE_BURN_IN, MOVE_DRAWS, N_CHAINS, FitRequest
+from bread.results import RACE, SHARED
+from bread.tasks import PilotTask, RaceResult, RaceTask, Task
+from bread.tuning import PathRequest, Pilot
+
+AUTO = "auto"
+CANDIDATES = (PriorPath.name, ReferencePath.name)  # under "auto"; the bounded path where the prior's B is infinite
+START_DRAWS = 2000  # draws from the start in a pilot on an extra data set: they show the tail of log_ratio
+REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
+SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
+CHEAP = 2.0  # a check that costs less than this many fits of a reference looks for no other path
+RACE_SIMULATIONS = 4
+RACE_TEMPERATURES = 64  # most temperatures of the race
+RACE_MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
+
+
+class Stage(Protocol):
+    """What the runner offers: simulated data, and tasks run and counted."""
+
+    def draw_simulations(self, n: int, simulation: int) -> Simulations: ...  # noqa: D102
+
+    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]: ...  # noqa: D102
+
+    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]: ...  # noqa: D102
+
+    def count(self, phase: str, n_gradients: int) -> None: ...  # noqa: D102
+
+    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]: ...  # noqa: D102
+
+
+class PathChooser:
+    """Chooses a path and returns its pilots; ``costs`` are the predicted gradient evaluations per data set."""
+
+    def __init__(self, info: ModelInfo, plan: Plan, stage: Stage) -> None:
+        self.costs: dict[str, float] = {}
+        self._info = info
+        self._plan = plan
+        self._stage = stage
+        self._errors: list[DensityError] = []
+
+    def request(self, kind: str) -> PathRequest:
+        """Return what a pilot is asked to fit for this kind of path."""
+        if kind != ReferencePath.name:
+            return PathRequest(kind)
+        if self._plan.reference is not None:
+            return PathRequest(kind, self._plan.reference)
+        info = self._info
+        transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
+        return PathRequest(kind, None, FitRequest(info.dim, transformed, self._plan.tune))
+
+    def quick(self, request: PathRequest) -> PathRequest:
+        """Return the request with a fit short enough to be made for every data set."""
+        if request.fit is None:
+            return request
+        steps = max(10, self._plan.tune // 2)
+        fit = replace(request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS)
+        return replace(request, fit=fit)
+
+    def choose(self, extra: Simulations) -> list[Pilot]:
+        """Return the pilots, one a data set of ``extra``, along the path asked for or the cheapest one.
+
+        Raises
+        ------
+        DensityError
+            No pilot could run along any path.
+        """
+        plan, tune = self._plan, self._plan.tune
+        if plan.path != AUTO:
+            return self._required(plan.path, extra)
+        kinds = [name for name in CANDIDATES if name in self._info.paths]
+        if kinds == [PriorPath.name]:
+            kinds = []  # nothing to compare with but the bounded path
+        short = max(10, tune // SCREENING)
+        usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
+        start = PriorPath.name
+        if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
+            start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
+        screened = None if usual is None else self._predict(start, usual, short)
+        if screened is not None and (not kinds or self._is_cheap(screened)):
+            return self._required(start, extra)
+        fitted = self._pilots(ReferencePath.name, extra, tune) if ReferencePath.name in self._info.paths else None
+        if fitted is None:
+            return self._required(start, extra)
+        costs = [self._predict(ReferencePath.name, fitted, tune)]
+        pilots = {ReferencePath.name: fitted}
+        if screened is not None:
+            costs.append(screened)
+            if path_choice.needs_race(costs):
+                pilots[start] = self._required(start, extra)
+                costs = self._race([costs[0], self._predict(start, pilots[start], tune)], pilots)
+        self.costs = {cost.kind: cost.total for cost in costs}
+        chosen = path_choice.best(costs).kind
+        return pilots[chosen] if chosen in pilots else self._required(chosen, extra)
+
+    def _required(self, kind: str, extra: Simulations) -> list[Pilot]:
+        """Return pilots that must succeed."""
+        pilots = self._pilots(kind, extra, self._plan.tune)
+        if pilots is None:
+            raise self._errors[-1]
+        self.costs.setdefault(kind, self._predict(kind, pilots, self._plan.tune).total)
+        return pilots
+
+    def _pilots(self, kind: str, extra: Simulations, n_steps: int) -> list[Pilot] | None:
+        """Run a pilot on each extra data set; None where one of them fails."""
+        request, source = self.request(kind), "an extra simulated data set"
+        tasks = [
+            PilotTask(
+                SHARED - i, extra.data_of(i), request, self._plan.root, n_steps, START_DRAWS, source, may_fail=True
+            )
+            for i in range(len(extra))
+        ]
+        found = self._stage.run_pilots(tasks)
+        self._errors += [item for item in found if isinstance(item, DensityError)]
+        pilots = [item for item in found if isinstance(item, Pilot)]
+        return pilots if len(pilots) == len(found) else None
+
+    def _is_cheap(self, cost: PathCost) -> bool:
+        """Return whether the whole check along a path costs less than looking for a better one."""
+        fit = CHEAP * 2 * N_CHAINS * self._plan.tune * cost.per_transition
+        return cost.is_reliable and 1.5 * self._plan.simulations * cost.total < fit
+
+    def _predict(self, kind: str, pilots: list[Pilot], n_steps: int) -> PathCost:
+        plan, fit = self._plan, pilots[0].fit
+        if fit is None:
+            share = plan.tune / n_steps
+            per_data_set = float(np.mean([pilot.n_gradients for pilot in pilots])) * share if plan.tune_each else 0.0
+        else:
+            quick = self.quick(self.request(kind)).fit
+            assert quick is not None
+            n_transitions = (MOVE_BURN_IN + MOVE_DRAWS) * len(fit.reference.components)
+            if plan.tune_each:
+                n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps
+            per_data_set = fit.n_gradients / (2 * fit.n_chains * plan.tune) * n_transitions
+        return path_choice.predicted_cost(
+            kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=n_steps, per_data_set=per_data_set
+        )
+
+    def _race(self, costs: list[PathCost], pilots: dict[str, list[Pilot]]) -> list[PathCost]:
+        """Anneal a few more simulated data sets along each path that may win, and correct the predictions."""
+        plan = self._plan
+        extra = self._stage.draw_simulations(RACE_SIMULATIONS, RACE)
+        limit = RACE_MARGIN * min((cost.total for cost in costs if cost.is_reliable), default=float("inf"))
+        corrected = []
+        for cost in costs:
+            if not cost.is_reliable or cost.total > limit:
+                corrected.append(cost)
+                continue
+            own = pilots[cost.kind]
+            n_temperatures = int(np.clip(round(cost.n_temperatures), FIRST_TEMPERATURES, RACE_TEMPERATURES))
+            betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(own))
+            request = self.quick(self.request(cost.kind))
+            tasks = [
+                RaceTask(
+                    RACE - index, extra.data_of(index), request, plan.root, plan.tune, own[index % len(own)],
+                    plan.tune_each, betas, extra.states[index],
+                )
+                for index in range(len(extra))
+            ]  # fmt: skip
+            with self._stage.phase(f"choosing a path: {cost.kind}", "race", len(tasks)):
+                runs: list[RaceResult] = [
+                    run for _, run in sorted(self._stage.run_tasks(tasks), key=lambda item: item[0])
+                ]
+            self._stage.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
+            gaps = np.array([run.gap for run in runs])
+            per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
+            corrected.append(path_choice.measured(cost, n_temperatures, gaps, per_transition, plan.target))
+        return corrected
