@@ -18,9 +18,11 @@ from bread.backends.reference.kernels import (
     GibbsLabelKernel,
     ReferenceKernel,
 )
+from bread.backends.reference.localised import LocalisedModel
 from bread.backends.reference.mixtures import LabelMixture, MarginalMixture
 from bread.backends.reference.model import ReferenceModel
 from bread.backends.reference.posterior import ReferencePosterior
+from bread.backends.reference.scale import NormalScale
 from bread.backends.reference.truncated import AbsoluteMean, UniformLocation
 
 __all__ = [
@@ -36,8 +38,10 @@ __all__ = [
     "LabelMixture",
     "LinearGaussianModel",
     "LinearRegression",
+    "LocalisedModel",
     "MarginalMixture",
     "NormalMean",
+    "NormalScale",
     "ReferenceKernel",
     "ReferenceModel",
     "ReferencePosterior",

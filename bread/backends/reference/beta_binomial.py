@@ -54,6 +54,11 @@ class BetaBinomial(ReferenceModel):
         return {"probability": ()}
 
     @property
+    def transformed(self) -> NDArray[np.bool_]:
+        """The coordinate is a transform of the probability."""
+        return np.ones(1, dtype=bool)
+
+    @property
     def observed_data(self) -> dict[str, NDArray[Any]]:
         """The real data."""
         return {"successes": np.asarray(self.successes)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray
-from bread.backends.reference.gaussian import LinearGaussianModel
+from bread.backends.base import FloatArray, Model
+from bread.backends.reference.gaussian import LOG_2PI, LinearGaussianModel
 from bread.backends.reference.kernels import AutoregressiveKernel, ReferenceKernel
+from bread.references import MixtureReference, Reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,3 +246,29 @@ class HierarchicalNormal(LinearGaussianModel):
         """Return mu and the group means side by side."""
         mu = np.asarray(parameters["mu"], dtype=float)[:, None]
         return np.concatenate([mu, np.asarray(parameters["group_mean"], dtype=float)], axis=1)
+
+    def has_own_prior(self, names: Sequence[str]) -> bool:
+        """Whether the prior of the named parameters is a factor: that of mu is, that of the group means is not."""
+        return set(names) == {"mu"} or super().has_own_prior(names)
+
+    def log_prior_of(self, names: Sequence[str], states: FloatArray) -> FloatArray:
+        """Return log N(mu; prior_mean, prior_sd^2), or the whole log prior."""
+        if set(names) != {"mu"}:
+            return super().log_prior_of(names, states)
+        standardised = (states[..., 0] - self.prior_mean) / self.prior_sd
+        return np.asarray(-0.5 * standardised**2 - np.log(self.prior_sd) - 0.5 * LOG_2PI)
+
+    def gradient_log_prior_of(self, names: Sequence[str], states: FloatArray) -> FloatArray:
+        """Return its gradient, zero at the group means."""
+        result = np.zeros(states.shape)
+        result[..., 0] = (self.prior_mean - states[..., 0]) / self.prior_sd**2
+        return result
+
+    def localise(self, names: Sequence[str], reference: Reference) -> Model:
+        """Return the model with another law of mu; under a normal one it is of the same kind, with closed forms."""
+        if set(names) == {"mu"} and isinstance(reference, MixtureReference) and len(reference.components) == 1:
+            law = reference.components[0]
+            if law.degrees is None:
+                unit = abs(float(law.standardise(law.mean + law.scale)[0]))  # standard deviations in one scale
+                return replace(self, prior_mean=float(law.mean[0]), prior_sd=float(law.scale[0]) / unit)
+        return super().localise(names, reference)

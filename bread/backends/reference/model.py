@@ -15,7 +15,7 @@ from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInf
 from bread.backends.reference.density import Statistics
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
-from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.errors import InvalidArgumentError, UnsupportedKernelError
 from bread.references import Reference
 
 FIT_CHAINS = 4
@@ -303,18 +303,33 @@ class ReferenceModel(ABC):
         """
         return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=1)))
 
+    def has_own_prior(self, names: Sequence[str]) -> bool:
+        """Whether the prior of the named parameters is a factor of the prior; that of all of them always is."""
+        return set(names) == set(self.parameters)
+
+    def log_prior_of(self, names: Sequence[str], states: FloatArray) -> FloatArray:
+        """Return that factor in the log, Jacobian included; shape ``states.shape[:-1]``."""
+        return self.log_prior(states)
+
+    def gradient_log_prior_of(self, names: Sequence[str], states: FloatArray) -> FloatArray:
+        """Return its gradient, shape ``states.shape``; models with a `has_own_prior` of their own only."""
+        raise NotImplementedError(f"{type(self).__name__} must supply gradient_log_prior_of with its has_own_prior.")
+
     def localise(self, names: Sequence[str], reference: Reference) -> Model:
         """Return this model with ``reference`` as the law of the named parameters.
 
         Raises
         ------
+        InvalidArgumentError
+            An unknown name.
         UnsupportedModelError
             The model does not say which part of its prior is theirs.
+        UnsupportedKernelError
+            The kernel needs closed forms that the new model has not.
         """
-        raise UnsupportedModelError(
-            f"{type(self).__name__} does not say which part of its prior is the law of {', '.join(names)}. "
-            "Use simulate_from='prior'."
-        )
+        from bread.backends.reference.localised import LocalisedModel  # it is a ReferenceModel itself
+
+        return LocalisedModel(self, tuple(names), reference)
 
     # ---- exact answers ----------------------------------------------------------------------------------------
 
