@@ -221,14 +221,3 @@ class ReferencePath(_Path):
 
 
 Path = PriorPath | BoundedPath | ReferencePath
-
-
-def bounded_path_from(log_likelihood: FloatArray) -> BoundedPath:
-    """Return a bounded path for a data set, from log likelihoods (nats) at draws from about the posterior.
-
-    The offset is the largest of them. The power is twice their mean distance below it, so that the path leaves the
-    usual one only where the likelihood is far below what posterior draws reach.
-    """
-    values = log_likelihood[np.isfinite(log_likelihood)]
-    offset = float(values.max())
-    return BoundedPath(offset, max(SMALLEST_POWER, 2.0 * float(offset - values.mean())))

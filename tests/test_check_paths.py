@@ -5,11 +5,22 @@ import pytest
 
 import bread
 from bread._compat import read_attributes, read_group
-from bread.backends.reference import AbsoluteMean, AutoregressiveKernel, HMCKernel, LinearRegression, NormalMean
+from bread.backends.reference import (
+    AbsoluteMean,
+    AutoregressiveKernel,
+    CompoundKernel,
+    GibbsLabelKernel,
+    HierarchicalNormal,
+    HMCKernel,
+    LabelMixture,
+    LinearRegression,
+    NormalMean,
+)
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.references import diagonal, gaussian
 
 QUICK = {"cores": 1, "progressbar": False, "random_seed": 3, "draws": 20, "tune": 100}
+KERNEL = CompoundKernel((GibbsLabelKernel(), HMCKernel(5)))
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 REGRESSION = LinearRegression(
@@ -150,3 +161,33 @@ def test_two_modes(path):
     model = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))
     report = bread.check(model, path=path, simulations=10, **QUICK)
     assert bread.verdict(report).status == "converged"
+
+
+def localised_report(**settings):
+    # The real data have mu far out in its prior N(0, 1): the posterior mean is about 6.
+    model = HierarchicalNormal(
+        np.array([8.1, 7.4, 8.9]), np.array([0.5, 0.5, 0.5]), prior_mean=0.0, prior_sd=1.0, group_sd=0.7,
+        kernel=HMCKernel(5),
+    )  # fmt: skip
+    return model, bread.check(model, simulate_from="localised", simulations=20, **(QUICK | settings))
+
+
+def test_localised_is_exact_and_near_the_real_data():
+    model, report = localised_report(n_temperatures=[16, 64])
+    law = read_group(report, "reference")
+    mean, deviation = float(law["localisation_mean"][0]), float(law["localisation_standard_deviation"][0])
+    posterior = model.draw_posterior(model.observed_data, 4000, np.random.default_rng(0))[:, 0]
+    assert abs(mean - posterior.mean()) < 0.1 and abs(deviation / posterior.std() - 1.5) < 0.1
+    drawn = read_group(report, "truth")["mu"].values
+    assert abs(drawn.mean() - mean) < 4 * deviation / np.sqrt(len(drawn)), "simulated from the localised law"
+    verdict = bread.verdict(report)
+    assert verdict.status == "converged" and "localised model" in str(verdict)
+    assert "estimated" not in str(verdict), "exact: no estimate"
+    assert read_group(report, "agreement") is None
+
+
+def test_localised_refuses_what_it_cannot_separate():
+    with pytest.raises(UnsupportedModelError):
+        bread.check(
+            LabelMixture(np.array([1.2]), kernel=KERNEL), simulate_from="localised", hyperparameters="label", **QUICK
+        )
