@@ -18,6 +18,8 @@ parameters {
 model {
   vector[K] log_weight = log(weight);
   real sigma = sqrt(sigma_sq);
+  vector[K] slope1 = mu1 / sigma_sq;
+  vector[K] level = log_weight - 0.5 * mu1 .* slope1;
   scale_sq ~ inv_gamma(1, 1);
   sigma_sq ~ inv_gamma(1, 1);
   mu1 ~ normal(0, sqrt(scale_sq));
@@ -31,7 +33,7 @@ model {
     target += log_sum_exp(lp);
   }
   for (n in 1:N) {
-    vector[K] lp = log_softmax(log_weight - 0.5 * square(y1[n] - mu1) / sigma_sq);
+    vector[K] lp = log_softmax(level + slope1 * y1[n]);
     for (k in 1:K) {
       lp[k] += normal_lpdf(y2[n] | mu2[k], sigma);
     }
