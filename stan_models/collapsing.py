@@ -105,7 +105,9 @@ def cost_at(frame: pd.DataFrame, level: float) -> tuple[float, float]:
 def main() -> None:
     """Print a table for each kernel and form, then T and seconds at equal bounds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernels", choices=["nuts", "hmc"], nargs="+", default=["nuts", "hmc"], help="Stan's samplers")
+    parser.add_argument(
+        "--kernels", choices=["nuts", "hmc"], nargs="+", default=["nuts", "hmc"], help="Stan's samplers"
+    )
     parser.add_argument("--temperatures", "-T", type=int, nargs="+", default=[10, 30, 100, 300, 1000])
     parser.add_argument("--simulations", type=int, default=10, help="simulated data sets, one chain each way")
     parser.add_argument("--schedule", choices=["adaptive", "linear", "sigmoid", "geometric"], default="adaptive")

@@ -164,7 +164,7 @@ def simulated_factors(rng: np.random.Generator) -> tuple[NDArray[np.float64], ND
 
 
 def matrix_factorisation(_: Table) -> dict[str, Any]:
-    """A matrix from the model itself; under "prior" its values do not enter the bound."""
+    """Simulate a matrix from the model itself; under "prior" its values do not enter the bound."""
     rng = np.random.default_rng(2016)
     u, v = simulated_factors(rng)
     return {**FACTORISATION, "y": u @ v + rng.standard_normal((FACTORISATION["N"], FACTORISATION["D"]))}
