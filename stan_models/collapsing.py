@@ -23,8 +23,7 @@ from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.tuning import Pilot, tune
 
 FORMS = {"uncollapsed": "matrix_factorisation", "collapsed": "collapsed_matrix_factorisation"}
-NAMES = ("10 nats", "3.3 nats", "1 nat")
-LEVELS = (10.0, 3.3, 1.0)  # at which the two are compared
+LEVELS = (100.0, 30.0, 10.0, 3.3)  # nats at which the two are compared
 EXTRA = -2  # number of the data set of the pilot, as `bread.check` has it
 
 
@@ -46,7 +45,7 @@ def measure(form: str, kernel: str, options: argparse.Namespace) -> pd.DataFrame
     simulations = model.simulate(options.simulations, fixed=None, seed=seed_sequence(options.seed, Purpose.SIMULATE))
     directions: tuple[Direction, ...] = ("forward", "reverse")
     rows = []
-    for n_temperatures in options.temperatures:
+    for n_temperatures in options.temperatures if form == "uncollapsed" else options.collapsed_temperatures:
         betas = schedules.schedule(options.schedule, n_temperatures, length)
         runs: dict[str, list[Any]] = {direction: [] for direction in directions}
         for i in range(options.simulations):
@@ -108,7 +107,8 @@ def main() -> None:
     parser.add_argument(
         "--kernels", choices=["nuts", "hmc"], nargs="+", default=["nuts", "hmc"], help="Stan's samplers"
     )
-    parser.add_argument("--temperatures", "-T", type=int, nargs="+", default=[10, 30, 100, 300, 1000])
+    parser.add_argument("--temperatures", "-T", type=int, nargs="+", default=[10, 30, 100, 300, 1000, 3000])
+    parser.add_argument("--collapsed-temperatures", type=int, nargs="+", default=[3, 10, 30, 100, 300, 1000])
     parser.add_argument("--simulations", type=int, default=10, help="simulated data sets, one chain each way")
     parser.add_argument("--schedule", choices=["adaptive", "linear", "sigmoid", "geometric"], default="adaptive")
     parser.add_argument("--tune", type=int, default=200, help="adaptation steps at every knot")
@@ -116,10 +116,10 @@ def main() -> None:
     options = parser.parse_args()
     for kernel in options.kernels:
         frames = {form: measure(form, kernel, options) for form in FORMS}
-        for name, level in zip(NAMES, LEVELS, strict=True):
+        for level in LEVELS:
             costs = {form: cost_at(frame, level) for form, frame in frames.items()}
             texts = [f"{form} T = {steps:.0f}, {seconds:.2f} s" for form, (steps, seconds) in costs.items()]
-            print(f"B = {name}: {'; '.join(texts)}", flush=True)
+            print(f"B = {level:g} nats: {'; '.join(texts)}", flush=True)
 
 
 if __name__ == "__main__":
