@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument(
         "--kernels", choices=["nuts", "hmc"], nargs="+", default=["nuts", "hmc"], help="Stan's samplers"
     )
+    parser.add_argument("--forms", choices=list(FORMS), nargs="+", default=list(FORMS))
     parser.add_argument("--temperatures", "-T", type=int, nargs="+", default=[10, 30, 100, 300, 1000, 3000])
     parser.add_argument("--collapsed-temperatures", type=int, nargs="+", default=[3, 10, 30, 100, 300, 1000])
     parser.add_argument("--simulations", type=int, default=10, help="simulated data sets, one chain each way")
@@ -115,7 +116,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="random seed")
     options = parser.parse_args()
     for kernel in options.kernels:
-        frames = {form: measure(form, kernel, options) for form in FORMS}
+        frames = {form: measure(form, kernel, options) for form in options.forms}
         for level in LEVELS:
             costs = {form: cost_at(frame, level) for form, frame in frames.items()}
             texts = [f"{form} T = {steps:.0f}, {seconds:.2f} s" for form, (steps, seconds) in costs.items()]
