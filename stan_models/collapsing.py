@@ -119,8 +119,13 @@ def main() -> None:
         frames = {form: measure(form, kernel, options) for form in options.forms}
         for level in LEVELS:
             costs = {form: cost_at(frame, level) for form, frame in frames.items()}
-            texts = [f"{form} T = {steps:.0f}, {seconds:.2f} s" for form, (steps, seconds) in costs.items()]
-            print(f"B = {level:g} nats: {'; '.join(texts)}", flush=True)
+            texts = [
+                f"{form} T = {steps:.0f}, {seconds:.2f} s"
+                for form, (steps, seconds) in costs.items()
+                if np.isfinite(steps)
+            ]
+            if texts:
+                print(f"B = {level:g} nats: {'; '.join(texts)}", flush=True)
 
 
 if __name__ == "__main__":
