@@ -44,6 +44,10 @@ class JointDraws:
     acceptance: float = 1.0
 
 
+class DerivedDrawError(DensityError):
+    """The generated quantities that bread derived from a program fail; so will the program, in its own words."""
+
+
 class JointSimulator(Protocol):
     """Draws parameters and data jointly."""
 
@@ -82,11 +86,14 @@ class DerivedSimulator:
 
         Raises
         ------
-        DensityError
+        DerivedDrawError
             The program's random number generators fail; the message is Stan's.
         """
         instance = self.library.instance({**self.data, **self._held(fixed or {})})
-        values = _generate(instance, seeds)
+        try:
+            values = _generate(instance, seeds)
+        except (DensityError, UnsupportedModelError) as error:
+            raise DerivedDrawError(str(error)) from error
         data = {name: values[_SIMULATED + name].astype(dtype) for name, dtype in self.observed.items()}
         return JointDraws(
             {name: values[_SIMULATED + name] for name in self.parameters},
