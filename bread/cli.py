@@ -119,34 +119,48 @@ def check(
         list[int] | None,
         typer.Option(metavar="LINE", help="Line of the program that is likelihood; repeat it.", show_default=False),
     ] = None,
-    simulations: Annotated[int, typer.Option(min=1, help="Simulated data sets that give the bound.")] = 20,
-    chains: Annotated[int, typer.Option(min=1, help="Chains per data set and direction.")] = 4,
+    simulations: Annotated[int, typer.Option(min=1, metavar="N", help="Simulated data sets that give the bound.")] = 20,
+    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Chains per data set and direction.")] = 4,
     temperatures: Annotated[
         list[int] | None,
         typer.Option(
             "--temperatures",
             "-T",
             min=2,
+            metavar="T",
             help="Run exactly this number of inverse temperatures; repeat it. "
             "By default it grows until the bound is below the target.",
             show_default=False,
         ),
     ] = None,
-    max_temperatures: Annotated[int, typer.Option(min=2, help="Where growing ends.")] = 1024,
-    target: Annotated[float, typer.Option(help="Bound to reach, in nats.")] = 1.0,
-    schedule: Annotated[ScheduleName, typer.Option(help="Where the inverse temperatures lie.")] = ScheduleName.adaptive,
+    max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,
+    target: Annotated[float, typer.Option(metavar="NATS", help="Bound to reach, in nats.")] = 1.0,
+    schedule: Annotated[
+        ScheduleName,
+        typer.Option(
+            metavar="NAME", help="Where the inverse temperatures lie: adaptive, linear, sigmoid or geometric."
+        ),
+    ] = ScheduleName.adaptive,
     kernel: Annotated[KernelName, typer.Option(help="Stan's sampler.")] = KernelName.nuts,
-    init_steps: Annotated[int, typer.Option(min=0, help="Steps before reverse chains, under 'fitted'.")] = 100,
-    tune: Annotated[int, typer.Option(min=10, help="Adaptation steps at every knot.")] = 200,
-    draws: Annotated[int, typer.Option(min=0, help="Annealed draws on your data, for the report.")] = 100,
-    cores: Annotated[int | None, typer.Option(min=1, help="Processes; by default all.", show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random.", show_default=False)] = None,
+    init_steps: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Steps before reverse chains, under 'fitted'.")
+    ] = 100,
+    tune: Annotated[int, typer.Option(min=10, metavar="N", help="Adaptation steps at every knot.")] = 200,
+    draws: Annotated[int, typer.Option(min=0, metavar="N", help="Annealed draws on your data, for the report.")] = 100,
+    cores: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; by default all.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of everything random.", show_default=False)
+    ] = None,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
     """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
 
+    For example: bread check model.stan data.json --observed y --output report.nc
+
     The program is not changed. It is compiled at first use (half a minute or so), then taken from a cache.
-    """  # fmt: skip
+    """
     options: dict[str, Any] = {
         "data": data, "observed": observed or None, "simulator": simulator, "likelihood": likelihood or None,
         "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,

@@ -12,7 +12,13 @@ import pytest
 from stan_conjugate import opened, toolchain
 
 import bread
-from bread.errors import BreadError, InvalidArgumentError, MissingDependencyError, UnsupportedModelError
+from bread.errors import (
+    BreadError,
+    InvalidArgumentError,
+    MissingDependencyError,
+    UnsupportedKernelError,
+    UnsupportedModelError,
+)
 
 pytestmark = pytest.mark.stan
 
@@ -77,7 +83,7 @@ PRIOR = "mu ~ normal(0, 5);"
 REFUSED = {"kind": UnsupportedModelError}
 
 PROGRAMS = {
-    "semicolon": Bad('Syntax error.*.;. (expected )?after variable declaration', line(8), edited("real mu;", "real mu")),
+    "semicolon": Bad("Syntax error.*;. (expected )?after variable", line(8), edited("real mu;", "real mu")),
     "end of file": Bad("Syntax error.*[Ee]xpected", line(14), PROGRAM.rstrip().removesuffix("}")),
     "character": Bad("Syntax error.*[Ii]nvalid character found", line(7), edited("real mu;", "real \N{MICRO SIGN};")),
     "old arrays": Bad("Syntax error.*array", line(3), edited("vector[N] y;", "real y[N];")),
@@ -106,6 +112,7 @@ PROGRAMS = {
     "no outcome": Bad("cannot tell which data are outcomes.*'y'", "'user.stan'", edited(LIKELIHOOD, ""), **REFUSED),
     "flat prior": Bad("'mu' has no prior.*`mu ~ normal", line(7), edited(PRIOR, ""), **REFUSED),
     "half flat prior": Bad("'tau' has no prior.*`tau ~ ", line(8), edited("tau ~ normal(0, 5);", ""), **REFUSED),
+    "a name of the report": Bad("'chain', which is a dimension", "", PROGRAM.replace("mu", "chain"), **REFUSED),
     "unknown file": Bad("There is no Stan program at .*none.stan", "", Path("none.stan")),
     "a folder": Bad("cannot be read: Is a directory", "", Path(".")),
     "no text": Bad("cannot be read: it is not UTF-8 text", "", b"data {\xff\xfe }"),
@@ -129,6 +136,7 @@ DATA_CASES = {
     "text": Bad("data 'N' must be numbers", data=changed(N="three")),
     "None": Bad("data 'y' must be numbers", data=changed(y=[1.0, None, 2.0])),
     "ragged": Bad("data 'y' must be a rectangular array", data=changed(y=[[1.0], [1.0, 2.0]])),
+    "a name that is no text": Bad("the name 3", data={**DATA, 3: 4}),
     "a list": Bad("data must be a dict, or the path of a JSON file", data=[1, 2]),
     "no file": Bad("There is no data file at '.*none.json'", data=Path("none.json")),
     "malformed JSON": Bad(
@@ -170,6 +178,7 @@ OPTIONS = {
     "likelihood is a prior": Bad(
         r"Or likelihood=\[11\] does not name the likelihood", options={"likelihood": [11]}, **REFUSED
     ),
+    "kernel": Bad("'nuts' or 'hmc'", options={"kernel": "gibbs"}, kind=UnsupportedKernelError),
     "hyperparameters": Bad("'theta', which is no parameter.*mu, tau", options={"hyperparameters": ("theta",)}),
 }  # fmt: skip
 
