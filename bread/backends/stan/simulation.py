@@ -196,6 +196,11 @@ class CallableSimulator:
                         f"simulator= returned the {what} {name!r} of shape {np.shape(values[name])}; the program "
                         f"declares {shape}."
                     )
+                if np.asarray(values[name]).dtype.kind not in "biuf":
+                    raise InvalidArgumentError(
+                        f"simulator= returned the {what} {name!r} as {type(values[name]).__name__} "
+                        f"{str(values[name])[:60]!r}; it must be numbers."
+                    )
         return parameters, observed
 
 
