@@ -13,6 +13,7 @@ import xarray as xr
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import bread
 from bread.errors import BreadError
@@ -23,6 +24,11 @@ ERROR_STATUS = 1
 _STATUSES = (
     "Exit status: 0 the bound is below the target; 1 error; 2 wrong usage; 3 not converged, or inconclusive; "
     "4 your data anneal unlike simulated data; 5 a bug in model, simulator or sampler."
+)
+
+_CAPTION = (
+    "T: number of temperatures. B: bound on KL(q||p) + KL(p||q), q the law of a draw, p the posterior, with its "
+    "interval. KL(p||q): bound on this part, with its upper limit. off by: largest error of a probability."
 )
 
 app = typer.Typer(
@@ -178,7 +184,7 @@ def check(
         _save(error.report, output)
         _fail(str(error))
     _save(report, output)
-    _show(report)
+    _show(report, output)
 
 
 @app.command(epilog=_STATUSES)
@@ -194,11 +200,14 @@ def show(
         _show(opened)
 
 
-def _show(report: Any) -> None:
+def _show(report: Any, output: Path | None = None) -> None:
     """Print table and verdict, and leave with the verdict's status."""
     console = Console()
     frame = bread.summary(report)
-    table = Table(title="Bounds in nats", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title="Bounds in nats", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )  # fmt: skip
     for name in ("T", "B", "interval", "KL(p||q)", "off by", "data sets", "divergences"):
         table.add_column(name, no_wrap=True, justify="right")
     for n_temperatures, row in frame.iterrows():
@@ -212,9 +221,12 @@ def _show(report: Any) -> None:
         )  # fmt: skip
     if len(frame):
         console.print(table)
+        console.print()
     verdict = bread.verdict(report)
-    console.print(f"{verdict.status}:", style="bold", end=" ")
-    console.print(str(verdict), highlight=False)
+    words = str(verdict).replace(" posterior= ", " --posterior ")
+    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
+    if output is not None:
+        console.print(Text(f"Report: {output}"), soft_wrap=True)
     raise typer.Exit(EXIT_STATUS[verdict.status])
 
 
