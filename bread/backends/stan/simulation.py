@@ -287,6 +287,8 @@ def require_fixable(names: Sequence[str], simulator: JointSimulator) -> None:
 def _cannot_hold(name: str, simulator: JointSimulator) -> str:
     if isinstance(simulator, DerivedSimulator):
         way_out = f"The simulator derived from the program can hold {', '.join(simulator.fixable) or 'none'}."
+    elif isinstance(simulator, ProgramSimulator):
+        way_out = "A Stan program cannot; write a Python function simulator(rng, data, fixed)."
     else:
         way_out = "Write it as simulator(rng, data, fixed), where fixed is a dict of values to hold."
     return (
