@@ -259,17 +259,24 @@ def law(rng: Any, data: Any) -> Any:
     return {"mu": mu, "tau": abs(rng.normal(0, 5))}, {"y": rng.normal(mu + 10, 1, 3)}
 
 
-def simulated(words: str, simulator: Any, place: str = "", kind: type[BreadError] = InvalidArgumentError) -> Bad:
+def simulated(
+    words: str, simulator: Any, place: str = "", kind: type[BreadError] = InvalidArgumentError, data: Any = DATA
+) -> Bad:
     options = {"observed": "y", "simulator": simulator, "simulate_from": "prior"}
-    return Bad(words, place, options=options, kind=kind)
+    return Bad(words, place, data=data, options=options, kind=kind)
 
 
 def generated(body: str) -> str:
-    return f"data {{\n  int N;\n}}\ngenerated quantities {{\n  {body}\n}}\n"
+    return f"data {{\n  int N;\n  int M;\n}}\ngenerated quantities {{\n  {body}\n}}\n"
 
 
-DRAWS = "real mu = normal_rng(0, 5); real tau = abs(normal_rng(0, 5));"
-OUTCOME = "vector[N] y = to_vector(normal_rng(rep_vector(0, N), 1));"
+OUTCOME = "vector[N + M] y = to_vector(normal_rng(rep_vector(0, N + M), 1));"
+DRAWS = generated(
+    f"""real mu = normal_rng(0, 5);
+  real tau = abs(normal_rng(0, 5));
+  {OUTCOME}
+  if (M == 9) reject("the simulator refuses M = ", M);"""
+)
 SIMULATORS = {
     "no function": simulated("simulator= must be a function", 3),
     "raises": simulated("simulator= failed: ZeroDivisionError: division by zero", lambda rng, data: 1 / 0),
@@ -296,22 +303,18 @@ SIMULATORS = {
     ),
     "another law": simulated("The simulator and the program disagree", law, "", UnsupportedModelError),
     "a program with an error": simulated(
-        "simulator=.*Syntax error", generated("real mu = normal_rng(0, 5)"), line(6, "simulator.stan")
+        "simulator=.*Syntax error", generated("real mu = normal_rng(0, 5)"), line(7, "simulator.stan")
     ),
     "a program that lacks a parameter": simulated(
-        "does not declare 'tau'", generated("real mu = normal_rng(0, 5); " + OUTCOME)
+        "does not declare 'tau'", generated(f"real mu = normal_rng(0, 5); {OUTCOME}"), data=changed(M=0)
     ),
+    "a program with other data": simulated("variable name=M", DRAWS, line(3, "simulator.stan")),
     "a program that rejects": simulated(
-        "the simulator refuses", generated(DRAWS + OUTCOME + '\n  reject("the simulator refuses");'),
-        line(6, "simulator.stan"), UnsupportedModelError,
-    ),
-    "a program with other data": simulated(
-        "variable name=M", generated(DRAWS + OUTCOME).replace("int N;", "int N; int M;"), line(2, "simulator.stan")
+        "the simulator refuses M = 9", DRAWS, line(9, "simulator.stan"), UnsupportedModelError, changed(M=9)
     ),
     "a program with another shape": simulated(
-        r"refuses a draw of the simulator: .*variable name=y.*dims found=\(4\)",
-        generated(DRAWS + OUTCOME.replace("[N]", "[N + 1]").replace(", N)", ", N + 1)")),
-        line(3), UnsupportedModelError,
+        r"refuses a draw of the simulator: .*variable name=y.*dims found=\(4\)", DRAWS, line(3),
+        UnsupportedModelError, changed(M=1),
     ),
     "a program that is not there": simulated("There is no Stan program at 'none.stan'", "none.stan"),
 }  # fmt: skip
