@@ -78,6 +78,6 @@ def case(name: str) -> Case:
         y = rng.normal(size=(50, 5)) @ rng.normal(size=(5, 25)) + rng.normal(size=(50, 25))
         return Case(FACTORISATION, {"N": 50, "K": 5, "D": 25, "y": y}, "y")
     # Correlated predictors, so that trajectories are about as long as on real data.
-    x = rng.normal(size=(768, 8)) + rng.normal(size=(768, 1))
+    x = rng.normal(size=(768, 8)) + 0.5 * rng.normal(size=(768, 1))
     outcome = rng.random(768) < 1 / (1 + np.exp(0.5 - x @ np.linspace(-1, 1, 8)))
     return Case(LOGISTIC, {"N": 768, "K": 8, "x": x, "y": outcome.astype(int)}, "y")
