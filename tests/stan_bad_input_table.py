@@ -64,8 +64,8 @@ def line(number: int, file: str = "user.stan") -> str:
     return rf"'{re.escape(file)}', line {number}\b"
 
 
-def at(number: int, column: int, to: int) -> str:
-    return rf"{line(number)}, column {column} to column {to}\b"
+def at(number: int, column: int, to: int, file: str = "user.stan") -> str:
+    return rf"{line(number, file)}, column {column} to column {to}\b"
 
 
 PRIOR = "mu ~ normal(0, 5);"
@@ -222,15 +222,17 @@ model {
     reject("the model refuses s = ", s);
   }
   y ~ normal(checked(shifted, mode), mode == 10 ? -s : s);
-  if (mode == 12 && mu > 0) {
-    reject("the model refuses positive mu = ", mu);
-  }
+#include positive.stan
 }
 generated quantities {
   real twice = 2 * mu;
   if (mode == 13) {
     reject("generated quantities refuse mode = ", mode);
   }
+}
+"""
+INCLUDED = """if (mode == 12 && mu > 0) {
+  reject("the included file refuses positive mu = ", mu);
 }
 """
 RANGE = "accessing element out of range. index {} out of range; expecting index to be between 1 and {}"
@@ -246,7 +248,7 @@ THROWN = {
     9: (r"the model refuses s = \d", at(48, 4, 40), UnsupportedModelError),
     10: ("normal_lpdf: Scale parameter is -[0-9.]+, but must be positive", at(50, 2, 58), UnsupportedModelError),
     11: (RANGE.format(11, 2), at(8, 6, 24), UnsupportedModelError),
-    12: (r"the model refuses positive mu = \d", at(52, 4, 51), UnsupportedModelError),
+    12: (r"the included file refuses positive mu = \d", at(2, 2, 57, "positive.stan"), UnsupportedModelError),
 }
 
 

@@ -11,6 +11,7 @@ from stan_bad_input_table import (
     BLOCKS,
     DATA,
     DATA_CASES,
+    INCLUDED,
     OPTIONS,
     POSTERIORS,
     PROGRAM,
@@ -75,13 +76,16 @@ def test_each_block_throws(mode: int, tmp_path: Path) -> None:
     """The words come out with the place of the statement that failed."""
     words, place, kind = THROWN[mode]
     data = {"mode": mode, "N": 3, "y": [1.0, 0.2, -1.0]}
-    check(Bad(words, place, BLOCKS, data, options={"observed": "y"}, kind=kind), tmp_path)
+    files: dict[str, str | bytes] = {"positive.stan": INCLUDED}
+    check(Bad(words, place, BLOCKS, data, files, {"observed": "y"}, kind), tmp_path)
 
 
 @pytest.mark.parametrize("mode", [0, 13])
-def test_a_program_that_does_not_throw(mode: int) -> None:
+def test_a_program_that_does_not_throw(mode: int, tmp_path: Path) -> None:
     """Control: the same program opens. Its generated quantities, which throw in mode 13, are not run."""
-    model = opened(BLOCKS, {"mode": mode, "N": 3, "y": [1.0, 0.2, -1.0]}, observed="y")
+    (tmp_path / "positive.stan").write_text(INCLUDED)
+    (tmp_path / "user.stan").write_text(BLOCKS)
+    model = opened(tmp_path / "user.stan", {"mode": mode, "N": 3, "y": [1.0, 0.2, -1.0]}, observed="y")
     assert "The program's generated quantities are not computed." in model.info.notes
 
 
