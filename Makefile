@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 OUTPUT ?= output
+CMDSTAN ?=
 BIN = $(VENV)/bin
 
-.PHONY: example test test-slow test-stan-slow lint benchmark clean
+.PHONY: example test test-slow test-stan-slow test-cmdstan lint benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -13,10 +14,14 @@ test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(VENV)/.test  ## the long statistical runs
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal --ignore-glob="tests/test_stan_*"
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal \
+	  --ignore=tests/test_stan_corpus_proof.py --ignore=tests/test_stan_cmdstan.py
 
 test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan corpus: half an hour of compiling
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/test_stan_*.py
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/test_stan_corpus_proof.py
+
+test-cmdstan: $(VENV)/.test  ## the road of cmdstanpy, on the CmdStan in CMDSTAN; skipped where there is none
+	CMDSTAN="$(CMDSTAN)" $(BIN)/python -m pytest tests/test_stan_cmdstan.py
 
 lint: $(VENV)/.test  ## style, types, import directions
 	$(BIN)/ruff check .
@@ -24,7 +29,7 @@ lint: $(VENV)/.test  ## style, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-benchmark: $(VENV)/.examples  ## cost of the engine, as ratios in one run
+benchmark: $(VENV)/.test  ## cost of the engine, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 
 $(VENV)/bin/python:

@@ -37,7 +37,7 @@ def build_model(name: str) -> Any:
 
 def machine() -> str:
     """Return one line on what the figures were measured with."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("pymc", "pytensor", "arviz", "numpy"))
+    packages = ", ".join(f"{name} {version(name)}" for name in ("pymc", "pytensor", "arviz", "httpstan", "numpy"))
     return f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores, {load()}"
 
 

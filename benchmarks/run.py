@@ -4,6 +4,8 @@ start-up    seconds from the call of `bread.check` to the first finished chain, 
 engine      the engine's own overhead over a bare loop of the same step method
 schedules   gradient evaluations to B <= 1 nat, adaptive against fixed schedules
 cores       two cores against one, with equal results
+stan        Stan: time per leapfrog of annealed chains over one gradient
+stan-start  Stan: seconds to the first finished chain, build included, and from the build cache
 """
 
 from __future__ import annotations
@@ -14,10 +16,19 @@ import time
 import cores
 import engine
 import schedule_cost
+import stan_engine
+import stan_start_up
 import start_up
 from measuring import load, machine
 
-BENCHMARKS = {"engine": engine.run, "cores": cores.run, "schedules": schedule_cost.run, "start-up": start_up.run}
+BENCHMARKS = {
+    "engine": engine.run,
+    "cores": cores.run,
+    "schedules": schedule_cost.run,
+    "start-up": start_up.run,
+    "stan": stan_engine.run,
+    "stan-start": stan_start_up.run,
+}
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import xarray as xr
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import bread
 from bread.errors import BreadError
@@ -23,6 +24,11 @@ ERROR_STATUS = 1
 _STATUSES = (
     "Exit status: 0 the bound is below the target; 1 error; 2 wrong usage; 3 not converged, or inconclusive; "
     "4 your data anneal unlike simulated data; 5 a bug in model, simulator or sampler."
+)
+
+_CAPTION = (
+    "T: number of temperatures. B: bound on KL(q||p) + KL(p||q), q the law of a draw, p the posterior, with its "
+    "interval. KL(p||q): bound on this part, with its upper limit. off by: largest error of a probability."
 )
 
 app = typer.Typer(
@@ -119,34 +125,48 @@ def check(
         list[int] | None,
         typer.Option(metavar="LINE", help="Line of the program that is likelihood; repeat it.", show_default=False),
     ] = None,
-    simulations: Annotated[int, typer.Option(min=1, help="Simulated data sets that give the bound.")] = 20,
-    chains: Annotated[int, typer.Option(min=1, help="Chains per data set and direction.")] = 4,
+    simulations: Annotated[int, typer.Option(min=1, metavar="N", help="Simulated data sets that give the bound.")] = 20,
+    chains: Annotated[int, typer.Option(min=1, metavar="N", help="Chains per data set and direction.")] = 4,
     temperatures: Annotated[
         list[int] | None,
         typer.Option(
             "--temperatures",
             "-T",
             min=2,
+            metavar="T",
             help="Run exactly this number of inverse temperatures; repeat it. "
             "By default it grows until the bound is below the target.",
             show_default=False,
         ),
     ] = None,
-    max_temperatures: Annotated[int, typer.Option(min=2, help="Where growing ends.")] = 1024,
-    target: Annotated[float, typer.Option(help="Bound to reach, in nats.")] = 1.0,
-    schedule: Annotated[ScheduleName, typer.Option(help="Where the inverse temperatures lie.")] = ScheduleName.adaptive,
+    max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,
+    target: Annotated[float, typer.Option(metavar="NATS", help="Bound to reach, in nats.")] = 1.0,
+    schedule: Annotated[
+        ScheduleName,
+        typer.Option(
+            metavar="NAME", help="Where the inverse temperatures lie: adaptive, linear, sigmoid or geometric."
+        ),
+    ] = ScheduleName.adaptive,
     kernel: Annotated[KernelName, typer.Option(help="Stan's sampler.")] = KernelName.nuts,
-    init_steps: Annotated[int, typer.Option(min=0, help="Steps before reverse chains, under 'fitted'.")] = 100,
-    tune: Annotated[int, typer.Option(min=10, help="Adaptation steps at every knot.")] = 200,
-    draws: Annotated[int, typer.Option(min=0, help="Annealed draws on your data, for the report.")] = 100,
-    cores: Annotated[int | None, typer.Option(min=1, help="Processes; by default all.", show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random.", show_default=False)] = None,
+    init_steps: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Steps before reverse chains, under 'fitted'.")
+    ] = 100,
+    tune: Annotated[int, typer.Option(min=10, metavar="N", help="Adaptation steps at every knot.")] = 200,
+    draws: Annotated[int, typer.Option(min=0, metavar="N", help="Annealed draws on your data, for the report.")] = 100,
+    cores: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; by default all.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of everything random.", show_default=False)
+    ] = None,
     progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
 ) -> None:
     """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
 
+    For example: bread check model.stan data.json --observed y --output report.nc
+
     The program is not changed. It is compiled at first use (half a minute or so), then taken from a cache.
-    """  # fmt: skip
+    """
     options: dict[str, Any] = {
         "data": data, "observed": observed or None, "simulator": simulator, "likelihood": likelihood or None,
         "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,
@@ -164,7 +184,7 @@ def check(
         _save(error.report, output)
         _fail(str(error))
     _save(report, output)
-    _show(report)
+    _show(report, output)
 
 
 @app.command(epilog=_STATUSES)
@@ -180,11 +200,14 @@ def show(
         _show(opened)
 
 
-def _show(report: Any) -> None:
+def _show(report: Any, output: Path | None = None) -> None:
     """Print table and verdict, and leave with the verdict's status."""
     console = Console()
     frame = bread.summary(report)
-    table = Table(title="Bounds in nats", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title="Bounds in nats", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )  # fmt: skip
     for name in ("T", "B", "interval", "KL(p||q)", "off by", "data sets", "divergences"):
         table.add_column(name, no_wrap=True, justify="right")
     for n_temperatures, row in frame.iterrows():
@@ -198,9 +221,12 @@ def _show(report: Any) -> None:
         )  # fmt: skip
     if len(frame):
         console.print(table)
+        console.print()
     verdict = bread.verdict(report)
-    console.print(f"{verdict.status}:", style="bold", end=" ")
-    console.print(str(verdict), highlight=False)
+    words = str(verdict).replace(" posterior= ", " --posterior ")
+    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
+    if output is not None:
+        console.print(Text(f"Report: {output}"), soft_wrap=True)
     raise typer.Exit(EXIT_STATUS[verdict.status])
 
 

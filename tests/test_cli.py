@@ -70,7 +70,7 @@ def test_exit_status(
     assert done.exit_code == status, done.output
     assert f"{name}:" in plain(done) and "Bounds in nats" in plain(done)
     shown = run("show", output)
-    assert shown.exit_code == status and plain(shown) == plain(done)
+    assert shown.exit_code == status and plain(done) == f"{plain(shown)} Report: {''.join(str(output).split())}"
 
 
 def test_arguments_reach_check(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,17 @@ def test_its_draws_are_read(cmdstan_model: Any) -> None:
         np.testing.assert_array_equal(draws["theta"][:, :, 1], by_chain[:, :, column].T)
 
 
+def test_its_include_paths_count(cmdstan_model: Any, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "prior.stan").write_text("mu ~ normal(0.3, 1);\n")
+    program = tmp_path / "parted.stan"
+    program.write_text(HIERARCHICAL.replace("mu ~ normal(0.3, 1);", "#include prior.stan"))
+    model = cmdstanpy.CmdStanModel(stan_file=program, stanc_options={"include-paths": [str(parts)]})
+    notes = opened(model, DATA).info.notes
+    assert any("prior: 1, 11; likelihood: 10" in note for note in notes), notes  # line 1 is that of prior.stan
+
+
 def test_check_with_its_draws(cmdstan_model: Any) -> None:
     sampled = cmdstan_model.sample(data=DATA, seed=2, show_progress=False)
     report = bread.check(

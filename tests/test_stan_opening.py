@@ -19,8 +19,7 @@ from bread.backends.base import OpenOptions
 from bread.backends.stan import proof
 from bread.backends.stan.build import ORIGINAL, build_library
 from bread.backends.stan.library import StanLibrary
-from bread.backends.stan.messages import StanDataError
-from bread.errors import BreadError, InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 
 pytestmark = pytest.mark.stan
 
@@ -151,7 +150,7 @@ def test_gradient_test_has_level_and_power() -> None:
     assert (proof._p_values(np.zeros((20, 2))) == 1).all()
 
 
-# ---- input ---------------------------------------------------------------------------------------------------
+# ---- input; what is wrong with it: test_stan_bad_input.py ----------------------------------------------------------
 
 
 def test_program_by_object_path_and_text(tmp_path: Path) -> None:
@@ -166,121 +165,10 @@ def test_program_by_object_path_and_text(tmp_path: Path) -> None:
         opened(program, case.data)
 
 
-def replaced(**changes: Any) -> dict[str, Any]:
-    data = {**SCHOOLS, **changes}
-    return {name: value for name, value in data.items() if value is not ...}
-
-
-@pytest.mark.parametrize(
-    ("data", "match"),
-    [
-        (replaced(J=...), "The data lack 'J', which 'program.stan', line 3 declares"),
-        (None, "The data lack 'J'"),
-        (replaced(J=8.5), r"int variable contained non-int values.*'program.stan', line 3"),
-        (replaced(J=-1), r"J is -1, but must be greater than or equal to 0.*line 3"),
-        (replaced(y=[1.0, 2.0]), r"mismatch in dimension.*line 4"),
-        (replaced(y=3.0), r"mismatch in number dimensions.*line 4"),
-        (replaced(sigma=[15, 10, 16, 11, 9, 11, 10, -18]), r"sigma\[8\] is -18.*line 5"),
-        (replaced(y=[28, 8, -3, 7, -1, 1, 18, float("nan")]), r"'y' is NaN at y\[8\] \(1 in all\)"),
-        (replaced(y="many"), "data 'y' must be numbers"),
-        (replaced(y=[[1, 2], [3]]), "data 'y' must be"),
-        (replaced(y=None), "data 'y' must be numbers"),
-        ({**SCHOOLS, 3: 4}, "the name 3"),
-        ([1, 2], "data must be a dict"),
-        ("no/such.json", "There is no data file at 'no/such.json'"),
-    ],
-)
-def test_bad_data(data: Any, match: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=match) as raised:
-        opened(EIGHT_SCHOOLS, data, observed="y")
-    assert "\n" not in str(raised.value) and "bread_m_" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [
-        ("{", "cannot be read as JSON"),
-        ("[1]", "must hold one JSON object"),
-        ('{"J": null}', "'J' hold null"),
-        ('{"J": "8"}', "'J' hold \"8\""),
-    ],
-)
-def test_bad_data_files(tmp_path: Path, content: str, match: str) -> None:
-    path = tmp_path / "data.json"
-    path.write_text(content)
-    with pytest.raises(InvalidArgumentError, match=match):
-        opened(EIGHT_SCHOOLS, path, observed="y")
-
-
 def test_numbers_that_json_writes_as_text(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
     path.write_text(json.dumps({**SCHOOLS, "unused": ["Inf", "-Inf"]}))
     assert opened(EIGHT_SCHOOLS, path, observed="y").info.observed_data["y"].tolist() == SCHOOLS["y"]
-
-
-@pytest.mark.parametrize(
-    ("options", "kind", "match"),
-    [
-        ({"observed": "mu"}, InvalidArgumentError, r"observed='mu' is a parameter \('program.stan', line 8\)"),
-        ({"observed": "Y"}, InvalidArgumentError, "observed='Y' is not declared"),
-        ({"observed": []}, InvalidArgumentError, "observed= is empty"),
-        ({"observed": [1]}, InvalidArgumentError, "observed must be a name"),
-        ({"likelihood": "19"}, InvalidArgumentError, "likelihood must be line numbers"),
-        ({"kernel": "gibbs"}, UnsupportedKernelError, "'nuts' or 'hmc'"),
-        ({"hyperparameters": ("theta",)}, InvalidArgumentError, "'theta', which is no parameter"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], kind: type[Exception], match: str) -> None:
-    with pytest.raises(kind, match=match):
-        opened(EIGHT_SCHOOLS, SCHOOLS, **options)
-
-
-SYNTAX = r"^stanc rejects the program: Syntax error in 'program.stan', line (9|10), column"
-SCOPE = r"in 'program.stan', line 16, column 2.*[Ii]dentifier .nu. not in scope"
-
-
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        (EIGHT_SCHOOLS.replace("real mu;", "real mu"), SYNTAX),
-        (EIGHT_SCHOOLS.replace("mu ~ normal(0, 5);", "nu ~ normal(0, 5);"), SCOPE),
-        (EIGHT_SCHOOLS.replace("mu ~ normal(0, 5);", ""), r"'program.stan', line 8: .*'mu' has no prior"),
-        (EIGHT_SCHOOLS.replace("mu", "chain"), "variable 'chain', which is a dimension of the report"),
-        ("model.stan", "There is no Stan program at 'model.stan'"),
-    ],
-)
-def test_bad_programs(text: str, match: str) -> None:
-    with pytest.raises(BreadError, match=match):
-        opened(text, SCHOOLS, observed="y")
-
-
-def test_errors_of_stanc_name_the_included_file(tmp_path: Path) -> None:
-    (tmp_path / "priors.stan").write_text("mu ~ normal(0, 5);\nnu ~ normal(0, 5);\n")
-    program = tmp_path / "schools.stan"
-    program.write_text(EIGHT_SCHOOLS.replace("mu ~ normal(0, 5);", "#include priors.stan"))
-    with pytest.raises(InvalidArgumentError, match=r"in 'priors.stan', line 2, column 0.*nu") as raised:
-        opened(program, SCHOOLS, observed="y")
-    assert "\n" not in str(raised.value)
-
-
-def test_exceptions_of_each_block_name_the_users_line() -> None:
-    text = """data {
-  real y;
-}
-transformed data {
-  if (y > 100) reject("transformed data refuse");
-}
-parameters {
-  real mu;
-}
-model {
-  mu ~ normal(0, 1);
-  if (y > 10) reject("the model refuses y = ", y);
-  y ~ normal(mu, 1);
-}
-"""
-    with pytest.raises(StanDataError, match=r"transformed data refuse \(in 'program.stan', line 5, column 15 to"):
-        opened(text, {"y": 1000.0}, observed="y")
 
 
 def test_options_of_another_backend_and_other_objects() -> None:

@@ -16,7 +16,7 @@ from bread.backends.stan.build import ORIGINAL, build_library
 from bread.backends.stan.dataflow import analyse_dataflow
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.messages import StanDataError
+from bread.backends.stan.messages import StanDataError, StanProgramError
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.opening import Declared
 from bread.backends.stan.places import in_users_files
@@ -25,6 +25,7 @@ from bread.backends.stan.refusals import RefusedError
 from bread.backends.stan.scopes import resolve
 from bread.backends.stan.simulation import (
     CallableSimulator,
+    DerivedDrawError,
     DerivedSimulator,
     JointSimulator,
     ProgramSimulator,
@@ -74,9 +75,9 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     data = opening.read_data(extra.get("data"))
     program = analyse(
         source,
-        observed=_names(extra.get("observed")),
+        observed=opening.read_names(extra.get("observed")),
         data_names=tuple(data),
-        likelihood_lines=_lines(extra.get("likelihood")),
+        likelihood_lines=opening.read_lines(extra.get("likelihood")),
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
@@ -112,6 +113,7 @@ class _Opening:
         )
         switches = {f"bread_use_fixed_{one}": 0 for one in program.fixable}
         data = {**self._data, **switches}
+        original = self._original(library)  # first, because its messages have the right places
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance)
         if self._extra.get("simulate_from") == "fitted":
@@ -128,7 +130,7 @@ class _Opening:
             transformed,
             self._sampler(),
         )
-        self._prove(model, self._instance(library, {**self._data, ORIGINAL: 1}))
+        self._prove(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self) -> None:
@@ -169,6 +171,9 @@ class _Opening:
         except StanDataError as error:
             raise StanDataError(in_users_files(str(error), self._program)) from error
 
+    def _original(self, library: StanLibrary, observed: Mapping[str, Any] | None = None) -> StanInstance:
+        return self._instance(library, {**self._data, **(observed or {}), ORIGINAL: 1})
+
     def _sampler(self) -> Any:
         is_cmdstan = self._toolchain.source == "CmdStan" and hasattr(self._model, "sample")
         return self._model if is_cmdstan else None
@@ -182,8 +187,11 @@ class _Opening:
         if wanted is None:
             return DerivedSimulator(library, data, parameters, observed, self._program.fixable)
         if opening.is_stan_model(wanted):
-            source, _ = opening.read_program(wanted)
-            built = build_library(source.text, self._toolchain, filename=source.name)
+            source, _ = opening.read_program(wanted, "simulator.stan")
+            try:
+                built = build_library(source.text, self._toolchain, filename=source.name)
+            except StanProgramError as error:
+                raise StanProgramError(f"stanc rejects the program in simulator=: {error}") from error
             return ProgramSimulator(StanLibrary(built), self._data, parameters, observed)
         if not callable(wanted):
             raise InvalidArgumentError(
@@ -195,18 +203,23 @@ class _Opening:
         return CallableSimulator(wanted, self._data, shapes, observed, observed_shapes)
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
-        def describe(message: str) -> str:
-            return in_users_files(message, self._program)
-
         try:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
-            raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
+            has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
+            reason = (proof.reason_of(original) if has_own_words else "") or str(error)
+            message = in_users_files(f"The prior cannot be simulated: {reason}", self._program)
+            raise UnsupportedModelError(message) from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
-            self._notes += proof.prove_simulator(model.draws, model.condition_instance, describe)
+            self._notes += proof.prove_simulator(
+                model.draws, model.condition_instance, lambda observed: self._original(model.library, observed)
+            )
         except BreadError as error:
-            raise type(error)(describe(str(error))) from error
+            named = self._extra.get("likelihood")
+            is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
+            doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
+            raise type(error)(in_users_files(str(error), self._program) + doubt) from error
 
     # -- describe ---------------------------------------------------------------------------------------------
 
@@ -234,8 +247,10 @@ class _Opening:
         self, instance: StanInstance, hyperparameters: tuple[str, ...], transformed: tuple[str, ...], kernel: str
     ) -> ModelInfo:
         observed = {name: self._array(name) for name in self._program.observed}
+        scopes = resolve(parse(self._program.source))
         for name, values in observed.items():
-            opening.require_numbers(name, values)
+            declared = scopes.named(name, "data")
+            opening.require_numbers(name, values, self._program.source.origin(declared.line if declared else 1))
         shown = (*instance.names("parameters"), *transformed)
         return ModelInfo(
             name=self._name,
@@ -294,24 +309,6 @@ def _notes(program: Program, data: Mapping[str, Any]) -> list[str]:
         if name in data and data[name] != value:
             notes.append(f"The flag {name!r} was set to {value}, so that the likelihood counts.")
     return [*notes, *program.notes]
-
-
-def _names(observed: Any) -> tuple[str, ...] | None:
-    if observed is None:
-        return None
-    names = (observed,) if isinstance(observed, str) else tuple(observed)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"observed must be a name or a sequence of names, got {observed!r}.")
-    return names
-
-
-def _lines(likelihood: Any) -> tuple[int, ...] | None:
-    if likelihood is None:
-        return None
-    lines = (likelihood,) if isinstance(likelihood, int) else tuple(likelihood)
-    if not all(hasattr(line, "__index__") for line in lines):
-        raise InvalidArgumentError(f"likelihood must be line numbers of the program, got {likelihood!r}.")
-    return tuple(int(line) for line in lines)
 
 
 __all__ = ["open_model"]

@@ -138,14 +138,15 @@ def _is_csv(posterior: Any) -> bool:
 def _read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Any:
     import cmdstanpy
 
-    wanted = paths if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
+    wanted = os.fspath(paths) if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
+    named = ", ".join(map(repr, [wanted] if isinstance(wanted, str) else wanted))
     try:
         found = cmdstanpy.from_csv(wanted)
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
-        raise InvalidArgumentError(f"posterior= {paths!r} cannot be read as CSV files of CmdStan: {reason}") from error
+        raise InvalidArgumentError(f"posterior= {named} cannot be read as CSV files of CmdStan: {reason}") from error
     if not hasattr(found, "stan_variable") or not hasattr(found, "chains"):
-        raise InvalidArgumentError(f"posterior= {paths!r} are not CSV files of CmdStan's sampler.")
+        raise InvalidArgumentError(f"posterior= {named}: these are not CSV files of CmdStan's sampler.")
     return found
 
 

@@ -9,7 +9,8 @@ from bread.errors import BreadError, InvalidArgumentError
 PROGRAM_NAME = "bread_m_"  # of the generated class; a short name would clash with identifiers of the program
 
 _PLACE = re.compile(r"\(in '[^']*', line [^()]*\)")
-_GENERATED_NAME = re.compile(rf"(?:{PROGRAM_NAME}_namespace::)?{PROGRAM_NAME}_namespace::\w+:? ?")
+ORIGINAL_NAME = "bread_o_"  # of the class of the user's own program
+_GENERATED_NAME = re.compile(rf"(?:(?:{PROGRAM_NAME}|{ORIGINAL_NAME})_namespace::)+\w+:? ?")
 
 
 class StanProgramError(InvalidArgumentError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.stan.source import Source, Stanc
+from bread.backends.stan.source import Place, Source, Stanc
 from bread.errors import InvalidArgumentError
 
 _NUMBERS = {"NaN": math.nan, "Inf": math.inf, "Infinity": math.inf, "-Inf": -math.inf, "-Infinity": -math.inf}
+_NO_MISSING = "Stan has no missing values: leave such rows out, or declare them as parameters."
 _DTYPES = {"int": np.int64, "real": np.float64, "complex": np.complex128}
 
 
@@ -41,7 +42,7 @@ def is_stan_model(model: Any) -> bool:
     return isinstance(model, (str, os.PathLike)) or hasattr(model, "stan_file")
 
 
-def read_program(model: Any) -> tuple[Source, str]:
+def read_program(model: Any, name: str = "program.stan") -> tuple[Source, str]:
     """Return the program and its name.
 
     Parameters
@@ -49,6 +50,8 @@ def read_program(model: Any) -> tuple[Source, str]:
     model : CmdStanModel, path or str
         An object with ``stan_file`` (its include paths count), the path of a ``.stan`` file, or the program itself: a
         text with a brace.
+    name : str
+        Of a program by its text, in messages.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def read_program(model: Any) -> tuple[Source, str]:
     if isinstance(model, (str, os.PathLike)):
         text = os.fspath(model)
         if "{" in text:
-            return Source.from_text(text), "program"
+            return Source.from_text(text, name), "program"
         return Source.from_file(Path(text)), Path(text).stem
     if model.stan_file is None:
         raise InvalidArgumentError(
@@ -122,17 +125,39 @@ def read_data(data: Any) -> dict[str, Any]:
 
 def _numbers(value: Any, name: str) -> Any:
     if isinstance(value, list):
-        return [_numbers(item, name) for item in value]
+        return [_numbers(item, f"{name}[{i}]") for i, item in enumerate(value, start=1)]
     if isinstance(value, dict):
-        return {key: _numbers(item, name) for key, item in value.items()}
+        return {key: _numbers(item, f"{name}.{key}") for key, item in value.items()}
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
-    if value is None or isinstance(value, str):
+    if value is None:
+        raise InvalidArgumentError(f"The data {name!r} hold null, which is no number. {_NO_MISSING}")
+    if isinstance(value, str):
         raise InvalidArgumentError(
-            f"The data {name!r} hold {json.dumps(value)}, which is no number. Stan has no missing values: leave such "
-            "rows out, or declare them as parameters."
+            f"The data {name!r} hold {json.dumps(value)}, which is no number. Write numbers without quotes, and "
+            "categories as whole numbers from 1."
         )
     return value
+
+
+def read_names(observed: Any) -> tuple[str, ...] | None:
+    """Return ``observed=`` as names; None where it is not given."""
+    if observed is None:
+        return None
+    names = (observed,) if isinstance(observed, str) or not isinstance(observed, Iterable) else tuple(observed)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArgumentError(f"observed must be a name or a sequence of names, got {observed!r}.")
+    return names
+
+
+def read_lines(likelihood: Any) -> tuple[int, ...] | None:
+    """Return ``likelihood=`` as line numbers; None where it is not given."""
+    if likelihood is None:
+        return None
+    lines = tuple(likelihood) if isinstance(likelihood, Iterable) else (likelihood,)
+    if not lines or not all(hasattr(line, "__index__") and not isinstance(line, bool) for line in lines):
+        raise InvalidArgumentError(f"likelihood must be line numbers of the program, got {likelihood!r}.")
+    return tuple(int(line) for line in lines)
 
 
 def declared_variables(source: Source, stanc: Stanc) -> tuple[dict[str, Declared], dict[str, Declared]]:
@@ -156,12 +181,11 @@ def as_array(value: Any, declared: Declared) -> NDArray[Any]:
     return array if array.ndim == declared.rank else array.reshape(array.shape + (0,) * (declared.rank - array.ndim))
 
 
-def require_numbers(name: str, values: NDArray[Any]) -> None:
-    """Raise InvalidArgumentError if observed values are missing (NaN)."""
+def require_numbers(name: str, values: NDArray[Any], place: Place) -> None:
+    """Raise InvalidArgumentError if observed values, declared at ``place``, are missing (NaN)."""
     missing = np.argwhere(np.isnan(values))
     if len(missing):
         index = "".join(f"[{i + 1}]" for i in missing[0])
         raise InvalidArgumentError(
-            f"The observed variable {name!r} is NaN at {name}{index} ({len(missing)} in all). Stan has no missing "
-            "values: leave them out of the data, or declare them as parameters."
+            f"The observed variable {name!r} ({place}) is NaN at {name}{index} ({len(missing)} in all). {_NO_MISSING}"
         )

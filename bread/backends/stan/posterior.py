@@ -181,7 +181,7 @@ class StanPosterior:
 
 
 def _schedule(betas: FloatArray, kernel: Kernel) -> Schedule:
-    settings = [kernel.at(float(beta)) for beta in betas]
+    settings = kernel.along(betas)
     return Schedule(
         betas,
         np.array([float(one["step_size"]) for one in settings]),

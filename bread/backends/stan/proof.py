@@ -69,16 +69,14 @@ def prove_rewrite(tempered: StanInstance, original: StanInstance, prior_states: 
         )
     if (np.isfinite(rewritten) != finite).any():
         raise UnsupportedModelError(_rewrite_failed("one density is zero where the other is not"))
-    difference = np.abs(rewritten - whole)[finite] / scale[finite]
-    if difference.max() > REWRITE_TOLERANCE:
-        raise UnsupportedModelError(
-            _rewrite_failed(f"the log densities differ by {np.abs(rewritten - whole)[finite].max():.3g} nats")
-        )
+    difference = np.abs(rewritten[finite] - whole[finite])
+    if (difference > REWRITE_TOLERANCE * scale[finite]).any():
+        raise UnsupportedModelError(_rewrite_failed(f"the log densities differ by {difference.max():.3g} nats"))
     for row in np.flatnonzero(finite)[:2]:
         _compare_gradients(tempered, original, states[row], float(log_prior[row]), float(scale[row]))
     return (
         f"The tempered program has the density of the original one at {finite.sum()} random points "
-        f"(largest difference {np.abs(rewritten - whole)[finite].max():.1e} nats)."
+        f"(largest difference {difference.max():.1e} nats)."
     )
 
 
@@ -125,23 +123,30 @@ class Scores:
     excess: FloatArray
 
 
-def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[[str], str] = str) -> tuple[str, ...]:
+def reason_of(original: StanInstance) -> str:
+    """Return why the program rejects states between -2 and 2, as Stan starts from, in Stan's words; "" if it does not.
+
+    The words of the program itself are worth more than those of a simulator derived from it: they name a line.
+    """
+    states = default_rng(_ROOT).uniform(-2.0, 2.0, (REWRITE_POINTS, original.dim))
+    return original.terms(states)[2]
+
+
+def prove_simulator(draws: StateDraws, condition: Condition, original: Condition) -> tuple[str, ...]:
     """Check the simulator against the tempered density; return notes for the report.
 
     Parameters
     ----------
     draws : StateDraws
-    condition : callable
-        Returns the program with other observed data.
-    describe : callable
-        Puts the user's places into a message of Stan's.
+    condition, original : callable
+        Return the tempered and the original program with other observed data.
 
     Raises
     ------
     UnsupportedModelError
         They disagree; the message names the coordinate.
     """
-    scores = _scores(draws, condition, SeedSequence(_ROOT), GRADIENT_DRAWS, describe)
+    scores = _scores(draws, condition, original, SeedSequence(_ROOT), GRADIENT_DRAWS)
     known = np.isfinite(scores.excess)
     if known.any():
         spread = float(np.ptp(scores.excess[known]))
@@ -159,7 +164,7 @@ def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[
         )
     p_values = _p_values(scores.gradients)
     if p_values.min() < LEVEL:
-        again = _scores(draws, condition, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, describe)
+        again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS)
         suspect = (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
@@ -171,32 +176,38 @@ def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[
     )
 
 
-def _scores(
-    draws: StateDraws, condition: Condition, seed: SeedSequence, n: int, describe: Callable[[str], str]
-) -> Scores:
+def _scores(draws: StateDraws, condition: Condition, original: Condition, seed: SeedSequence, n: int) -> Scores:
     """Return gradients at ``n`` joint draws, or at as many as there is time for (20 at least)."""
     try:
         states, joint = draws.simulate(n, None, seed)
     except DensityError as error:
-        raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
+        raise UnsupportedModelError(f"The prior cannot be simulated: {error}") from error
     gradients, log_likelihood = [], []
     began = time.perf_counter()
     for row, state in enumerate(states):
         if row >= 20 and time.perf_counter() - began > GRADIENT_SECONDS * n / GRADIENT_DRAWS:
             break
+        data = {name: values[row] for name, values in joint.data.items()}
         try:
-            instance = condition({name: values[row] for name, values in joint.data.items()})
+            instance = condition(data)
             prior = instance.gradient(state, 0.0)[2]
             whole = instance.gradient(state, 1.0)[2]
             log_likelihood.append(float(instance.terms(state[None, :])[1][0]))
         except BreadError as error:
-            raise UnsupportedModelError(
-                f"The program refuses a draw of its own simulator: {describe(str(error))}"
-            ) from error
+            reason = _own_words(original, data, state) or str(error)
+            raise UnsupportedModelError(f"The program refuses a draw of the simulator: {reason}") from error
         gradients.append(np.concatenate([prior, whole - prior]))
     values = np.array(log_likelihood)
     own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
     return Scores(np.array(gradients), values, values - own)
+
+
+def _own_words(original: Condition, data: Mapping[str, NDArray[Any]], state: FloatArray) -> str:
+    """Return why the program itself refuses data or state; "" if it does not."""
+    try:
+        return original(data).terms(state[None, :])[2]
+    except BreadError as error:
+        return str(error)
 
 
 def _p_values(gradients: FloatArray) -> FloatArray:

@@ -44,6 +44,10 @@ class JointDraws:
     acceptance: float = 1.0
 
 
+class DerivedDrawError(DensityError):
+    """The generated quantities that bread derived from a program fail; so will the program, in its own words."""
+
+
 class JointSimulator(Protocol):
     """Draws parameters and data jointly."""
 
@@ -82,11 +86,14 @@ class DerivedSimulator:
 
         Raises
         ------
-        DensityError
+        DerivedDrawError
             The program's random number generators fail; the message is Stan's.
         """
         instance = self.library.instance({**self.data, **self._held(fixed or {})})
-        values = _generate(instance, seeds)
+        try:
+            values = _generate(instance, seeds)
+        except (DensityError, UnsupportedModelError) as error:
+            raise DerivedDrawError(str(error)) from error
         data = {name: values[_SIMULATED + name].astype(dtype) for name, dtype in self.observed.items()}
         return JointDraws(
             {name: values[_SIMULATED + name] for name in self.parameters},
@@ -189,6 +196,11 @@ class CallableSimulator:
                         f"simulator= returned the {what} {name!r} of shape {np.shape(values[name])}; the program "
                         f"declares {shape}."
                     )
+                if np.asarray(values[name]).dtype.kind not in "biuf":
+                    raise InvalidArgumentError(
+                        f"simulator= returned the {what} {name!r} as {type(values[name]).__name__} "
+                        f"{str(values[name])[:60]!r}; it must be numbers."
+                    )
         return parameters, observed
 
 
@@ -275,6 +287,8 @@ def require_fixable(names: Sequence[str], simulator: JointSimulator) -> None:
 def _cannot_hold(name: str, simulator: JointSimulator) -> str:
     if isinstance(simulator, DerivedSimulator):
         way_out = f"The simulator derived from the program can hold {', '.join(simulator.fixable) or 'none'}."
+    elif isinstance(simulator, ProgramSimulator):
+        way_out = "A Stan program cannot; write a Python function simulator(rng, data, fixed)."
     else:
         way_out = "Write it as simulator(rng, data, fixed), where fixed is a dict of values to hold."
     return (

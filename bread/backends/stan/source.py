@@ -68,10 +68,10 @@ class Source:
     def from_file(cls, path: Path, include_paths: Sequence[Path] = ()) -> Source:
         """Read a program from a ``.stan`` file; its own folder is searched last for included files."""
         try:
-            text = path.read_text(encoding="utf-8")
+            text = _read(path)
         except FileNotFoundError:
             raise InvalidArgumentError(
-                f"There is no Stan program at {str(path)!r}. Pass the path of a .stan file."
+                f"There is no Stan program at {str(path)!r}. Pass the path of a .stan file, or the text of a program."
             ) from None
         return cls.from_text(text, path.name, (*include_paths, path.parent))
 
@@ -95,6 +95,18 @@ def blank_comments(text: str) -> str:
     return re.sub(r"\s", " ", _STRING_OR_COMMENT.sub(blank, text))
 
 
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise InvalidArgumentError(
+            f"The Stan program {str(path)!r} cannot be read: {reason}. Pass the path of a .stan file."
+        ) from None
+
+
 def _expand(text: str, name: str, paths: tuple[Path, ...], stack: tuple[str, ...]) -> tuple[list[str], list[Place]]:
     lines: list[str] = []
     origins: list[Place] = []
@@ -114,7 +126,7 @@ def _expand(text: str, name: str, paths: tuple[Path, ...], stack: tuple[str, ...
                 f"{name!r}, line {number}: #include {wanted} was not found (searched: {searched}). "
                 "Pass the folder in include_paths, as to stanc."
             )
-        inner = path.read_text(encoding="utf-8").removesuffix("\n")
+        inner = _read(path).removesuffix("\n")
         inner_lines, inner_origins = _expand(inner, wanted, paths, (*stack, wanted))
         lines += inner_lines
         origins += inner_origins
