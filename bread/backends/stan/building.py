@@ -24,14 +24,15 @@ from bread.backends.stan.program import Program, analyse
 from bread.backends.stan.refusals import RefusedError
 from bread.backends.stan.scopes import resolve
 from bread.backends.stan.simulation import (
+    USE_FIXED,
     CallableSimulator,
     DerivedSimulator,
     JointSimulator,
     ProgramSimulator,
-    StateDraws,
     require_fixable,
 )
 from bread.backends.stan.split import Splitter
+from bread.backends.stan.state_draws import StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
@@ -110,8 +111,7 @@ class _Opening:
         library = StanLibrary(
             build_library(program.tempered, self._toolchain, original=source.text, filename=source.name)
         )
-        switches = {f"bread_use_fixed_{one}": 0 for one in program.fixable}
-        data = {**self._data, **switches}
+        data = {**self._data, **program.switches}
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance)
         if self._extra.get("simulate_from") == "fitted":
@@ -184,7 +184,11 @@ class _Opening:
         if opening.is_stan_model(wanted):
             source, _ = opening.read_program(wanted)
             built = build_library(source.text, self._toolchain, filename=source.name)
-            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed)
+            inputs, _ = opening.declared_variables(source, self._toolchain.run_stanc)
+            middle = instance.constrain(np.zeros((1, instance.dim)))
+            holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]
+            unused = {name: middle[name][0] for name in holds}
+            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed, unused)
         if not callable(wanted):
             raise InvalidArgumentError(
                 "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "
@@ -204,9 +208,17 @@ class _Opening:
             raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
-            self._notes += proof.prove_simulator(model.draws, model.condition_instance, describe)
+            self._notes += proof.prove_simulator(model.draws, model.condition_instance, self._untested(model), describe)
         except BreadError as error:
             raise type(error)(describe(str(error))) from error
+
+    def _untested(self, model: StanModel) -> FloatArray:
+        """Return which scores (of prior, then likelihood) need not have mean zero: 1 and 0, shape (2 * dim,)."""
+        names = [label.split(".")[0] for label in model.instance.coordinates]
+        program = self._program
+        if program.simulator_refusal is not None:
+            return np.zeros(2 * len(names))
+        return np.array([name in edged for edged in (program.edged_prior, program.edged_likelihood) for name in names])
 
     # -- describe ---------------------------------------------------------------------------------------------
 

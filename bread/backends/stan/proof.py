@@ -22,7 +22,7 @@ from scipy import stats
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance
-from bread.backends.stan.simulation import StateDraws
+from bread.backends.stan.state_draws import StateDraws
 from bread.errors import BreadError, DensityError, UnsupportedModelError
 
 REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan starts from
@@ -69,16 +69,14 @@ def prove_rewrite(tempered: StanInstance, original: StanInstance, prior_states: 
         )
     if (np.isfinite(rewritten) != finite).any():
         raise UnsupportedModelError(_rewrite_failed("one density is zero where the other is not"))
-    difference = np.abs(rewritten - whole)[finite] / scale[finite]
-    if difference.max() > REWRITE_TOLERANCE:
-        raise UnsupportedModelError(
-            _rewrite_failed(f"the log densities differ by {np.abs(rewritten - whole)[finite].max():.3g} nats")
-        )
+    difference = np.abs(rewritten[finite] - whole[finite])
+    if (difference / scale[finite]).max() > REWRITE_TOLERANCE:
+        raise UnsupportedModelError(_rewrite_failed(f"the log densities differ by {difference.max():.3g} nats"))
     for row in np.flatnonzero(finite)[:2]:
         _compare_gradients(tempered, original, states[row], float(log_prior[row]), float(scale[row]))
     return (
         f"The tempered program has the density of the original one at {finite.sum()} random points "
-        f"(largest difference {np.abs(rewritten - whole)[finite].max():.1e} nats)."
+        f"(largest difference {difference.max():.1e} nats)."
     )
 
 
@@ -118,14 +116,19 @@ class Scores:
         By the tempered program.
     excess : ndarray, shape (n,)
         The same, less the simulator's own; NaN where that is unknown.
+    redrawn : str
+        How many joint draws were made again and why; "" for none.
     """
 
     gradients: FloatArray
     log_likelihood: FloatArray
     excess: FloatArray
+    redrawn: str = ""
 
 
-def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[[str], str] = str) -> tuple[str, ...]:
+def prove_simulator(
+    draws: StateDraws, condition: Condition, untested: NDArray[Any], describe: Callable[[str], str] = str
+) -> tuple[str, ...]:
     """Check the simulator against the tempered density; return notes for the report.
 
     Parameters
@@ -133,6 +136,8 @@ def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[
     draws : StateDraws
     condition : callable
         Returns the program with other observed data.
+    untested : ndarray, shape (2 * dim,)
+        Non-zero for gradients (of the log prior, then of the log likelihood) that need not have mean zero.
     describe : callable
         Puts the user's places into a message of Stan's.
 
@@ -154,20 +159,31 @@ def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[
     if not np.isfinite(scores.gradients).all():
         n = int((~np.isfinite(scores.gradients).all(axis=1)).sum())
         return (
+            *([scores.redrawn] if scores.redrawn else []),
             f"Simulator and density were not compared by gradients: they overflow at {n} of {len(scores.gradients)} "
             "prior draws. The alarm compares them.",
         )
-    p_values = _p_values(scores.gradients)
+    is_tested = np.asarray(untested) == 0
+    p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
         again = _scores(draws, condition, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, describe)
-        suspect = (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
+        suspect = is_tested & (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
             raise UnsupportedModelError(_disagreement(int(np.flatnonzero(suspect)[0]), again.gradients, draws.instance))
-        scores, p_values = again, _p_values(again.gradients)
+        scores, p_values = again, np.where(is_tested, _p_values(again.gradients), 1.0)
     return (
+        *([scores.redrawn] if scores.redrawn else []),
         f"Simulator and density agree on {len(scores.gradients)} joint draws: mean gradients of log prior and log "
         f"likelihood are zero (smallest p-value {p_values.min():.2g}, corrected for {p_values.size} tests).",
+        *(
+            [
+                f"Of these means, {n_edges} may differ from zero, because a density ends abruptly there, and are not "
+                "tested."
+            ]
+            if (n_edges := int((~is_tested).sum()))
+            else []
+        ),
     )
 
 
@@ -196,7 +212,7 @@ def _scores(
         gradients.append(np.concatenate([prior, whole - prior]))
     values = np.array(log_likelihood)
     own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
-    return Scores(np.array(gradients), values, values - own)
+    return Scores(np.array(gradients), values, values - own, joint.redrawn_note(n))
 
 
 def _p_values(gradients: FloatArray) -> FloatArray:
