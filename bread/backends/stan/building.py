@@ -54,6 +54,8 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     Returns
     -------
     StanModel
+        It fits real data by the ``sample`` of a CmdStanModel that is compiled or can be; a program given by its path
+        or text is fitted by Stan's NUTS in the embedded engine, whatever is installed.
 
     Raises
     ------
@@ -170,8 +172,9 @@ class _Opening:
             raise StanDataError(in_users_files(str(error), self._program)) from error
 
     def _sampler(self) -> Any:
-        is_cmdstan = self._toolchain.source == "CmdStan" and hasattr(self._model, "sample")
-        return self._model if is_cmdstan else None
+        """Return the user's model if it samples by CmdStan: it is compiled, or CmdStan is there to compile it."""
+        is_ready = self._toolchain.source == "CmdStan" or getattr(self._model, "exe_file", None) is not None
+        return self._model if is_ready and hasattr(self._model, "sample") else None
 
     # -- simulate ---------------------------------------------------------------------------------------------
 
@@ -232,7 +235,7 @@ class _Opening:
         scopes = resolve(blocks)
         outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
         splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
-        kept = []
+        kept, left_out = [], []
         for variable in scopes.of_kind("transformed parameter"):
             try:
                 is_free = not splitter.is_observed([variable])
@@ -240,6 +243,12 @@ class _Opening:
                 is_free = False
             if is_free and variable.name in instance.names("transformed") and variable.name not in RESERVED_NAMES:
                 kept.append(variable.name)
+            elif not is_free:
+                left_out.append(variable.name)
+        if left_out:
+            self._notes.append(
+                f"Transformed parameters left out of the report, because outcomes enter them: {', '.join(left_out)}."
+            )
         return tuple(kept)
 
     def _info(
