@@ -8,6 +8,7 @@ from bread.backends.stan.dataflow import Dataflow, Definition
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
 from bread.backends.stan.inflated import Inflated, InflatedReader
 from bread.backends.stan.refusals import refuse
+from bread.backends.stan.residuals import Residual, read_residuals
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.split import Classified, Splitter
@@ -51,6 +52,8 @@ class Draw:
         For a mixture whose log densities are gathered in a local vector first.
     inflated : Inflated or None
         For a mixture of the one component and zero.
+    residual : Residual or None
+        For an outcome whose error has the density: how the program computes the error.
     """
 
     statement: Node
@@ -64,6 +67,7 @@ class Draw:
     components: tuple[Draw, ...] = ()
     gathered: Gathered | None = None
     inflated: Inflated | None = None
+    residual: Residual | None = None
 
     @property
     def variable(self) -> Variable:
@@ -78,6 +82,8 @@ class Draw:
         found += [node for _, node in self.variate.wrappers if node is not None]
         for component in self.components:
             found += component.expressions()
+        if self.residual is not None:
+            found += self.residual.expressions()
         return found + (self.gathered.expressions() if self.gathered is not None else [])
 
 
@@ -144,6 +150,9 @@ class Reader:
             variate, *arguments = nodes(node)
             truncation = next((child for child in arguments if child.data == "truncation"), None)
             low = high = None
+            residuals = read_residuals(self._flow, contribution, lambda v: v in self._observed)
+            if residuals is not None:
+                return residuals
             if truncation is not None:
                 arguments.remove(truncation)
                 low = next((nodes(c)[0] for c in nodes(truncation) if c.data == "lower_limit"), None)

@@ -254,14 +254,14 @@ class Derivation:
         return " " + code
 
     def _outcome(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
-        if variable not in needs:
+        if variable not in needs and not any(draw.residual for draw in draws):
             return f"{{ {slicer.code(draws, 'draw')} }}"
         check = (
             f"real bread_again = 0; {{ {slicer.code(draws, 'check')} }} "
             "if (abs(bread_again - (bread_sim_log_likelihood - bread_before)) > 1e-8 * (1 + abs(bread_again))) "
             f'reject("bread: the outcome {variable.name} depends on its own later elements");'
         )
-        if slicer.draws_in_order(draws, variable):
+        if any(draw.residual for draw in draws) or slicer.draws_in_order(draws, variable):
             body = f"{{ {slicer.code(draws, 'sequence')} }}"
         else:
             self._notes.append(f"{variable.name!r} is simulated element by element, its law computed anew each time.")
