@@ -25,7 +25,6 @@ from bread.backends.stan.model import StanModel
 from bread.backends.stan.program import Parameter, Program
 from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator
 from bread.backends.stan.simulator import ONLY_PARAMETERS
-from bread.backends.stan.state_draws import StateDraws
 
 pytestmark = [pytest.mark.slow, pytest.mark.stan, pytest.mark.statistical]
 N_DRAWS = 12
@@ -136,7 +135,7 @@ def truncation_by_element(parameters, data, rng):
 )
 def test_ranks_reject_a_wrong_simulator(name: str, mistake: Any) -> None:
     model = opened(name)
-    wrong = replace(model, draws=StateDraws(Changed(model.draws.simulator, mistake), model.instance))
+    wrong = replace(model, draws=replace(model.draws, simulator=Changed(model.draws.simulator, mistake)))
     assert calibration(wrong).ranks < LEVEL
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
@@ -115,7 +116,7 @@ class _Opening:
         )
         data = {**self._data, **program.switches}
         instance = self._instance(library, data)
-        draws = StateDraws(self._simulator(library, data, instance), instance)
+        draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
         if self._extra.get("simulate_from") == "fitted":
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
@@ -211,17 +212,15 @@ class _Opening:
             raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
-            self._notes += proof.prove_simulator(model.draws, model.condition_instance, self._untested(model), describe)
+            self._notes += proof.prove_simulator(model.draws, model.condition_instance, describe)
         except BreadError as error:
             raise type(error)(describe(str(error))) from error
 
-    def _untested(self, model: StanModel) -> FloatArray:
-        """Return which scores (of prior, then likelihood) need not have mean zero: 1 and 0, shape (2 * dim,)."""
-        names = [label.split(".")[0] for label in model.instance.coordinates]
-        program = self._program
-        if program.simulator_refusal is not None:
-            return np.zeros(2 * len(names))
-        return np.array([name in edged for edged in (program.edged_prior, program.edged_likelihood) for name in names])
+    def _edged(self, instance: StanInstance) -> NDArray[np.bool_]:
+        """Return which scores, of prior and of likelihood, need not have mean zero; shape (2, dim)."""
+        names = [label.split(".")[0] for label in instance.coordinates]
+        edged = (self._program.edged_prior, self._program.edged_likelihood)
+        return np.array([[name in one for name in names] for one in edged], dtype=bool)
 
     # -- describe ---------------------------------------------------------------------------------------------
 

@@ -126,9 +126,7 @@ class Scores:
     redrawn: str = ""
 
 
-def prove_simulator(
-    draws: StateDraws, condition: Condition, untested: NDArray[Any], describe: Callable[[str], str] = str
-) -> tuple[str, ...]:
+def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[[str], str] = str) -> tuple[str, ...]:
     """Check the simulator against the tempered density; return notes for the report.
 
     Parameters
@@ -136,8 +134,6 @@ def prove_simulator(
     draws : StateDraws
     condition : callable
         Returns the program with other observed data.
-    untested : ndarray, shape (2 * dim,)
-        Non-zero for gradients (of the log prior, then of the log likelihood) that need not have mean zero.
     describe : callable
         Puts the user's places into a message of Stan's.
 
@@ -163,7 +159,7 @@ def prove_simulator(
             f"Simulator and density were not compared by gradients: they overflow at {n} of {len(scores.gradients)} "
             "prior draws. The alarm compares them.",
         )
-    is_tested = np.asarray(untested) == 0
+    is_tested = ~draws.edged.ravel()
     p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
         again = _scores(draws, condition, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, describe)

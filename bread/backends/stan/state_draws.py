@@ -34,10 +34,13 @@ class StateDraws:
     simulator : JointSimulator
     instance : StanInstance
         The program with the real data: it maps values to states and back, which no outcome changes.
+    edged : ndarray of bool, shape (2, dim)
+        Coordinates in which the mean score of the prior (first row), of the likelihood (second), need not be zero.
     """
 
     simulator: JointSimulator
     instance: StanInstance
+    edged: NDArray[np.bool_]
 
     def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Return one exact prior draw per seed, shape (len(seeds), dim)."""
