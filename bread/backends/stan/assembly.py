@@ -152,6 +152,8 @@ def _read(flow: Dataflow, variable: Variable) -> Assembly | None:
     inside: list[Region] = []
     held: dict[Variable, list[Region]] = {}
     copies, closing = [], []
+    if len(definitions) == 1 and definitions[0].whole and not definitions[0].controls:
+        return None  # another name of one expression
     for definition in definitions:
         if definition.increment or definition.node.data != "assignment" or definition.value is None:
             return None

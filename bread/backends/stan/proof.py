@@ -31,6 +31,8 @@ LIKELIHOOD_TOLERANCE = 1e-4  # nats, and 1e-8 of the log likelihood: solvers of 
 GRADIENT_DRAWS = 200
 MORE_DRAWS = 4  # a suspicion is tested on this many times as many fresh draws
 GRADIENT_SECONDS = 3.0
+LEFT_OUT, OUTCOME_DRAWS = 20, 5  # parameters at which generators fail, outcomes that are tried there
+NEXT_TO_IMPOSSIBLE = 30.0  # nats
 LEVEL = 1e-4  # of both tests: a false refusal needs two such chances
 _ROOT = 20160816
 
@@ -192,6 +194,7 @@ def _scores(
     except DensityError as error:
         raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
     gradients, log_likelihood = [], []
+    left_out = draws.left_out(joint, LEFT_OUT)
     began = time.perf_counter()
     for row, state in enumerate(states):
         if row >= 20 and time.perf_counter() - began > GRADIENT_SECONDS * n / GRADIENT_DRAWS:
@@ -206,9 +209,25 @@ def _scores(
                 f"The program refuses a draw of its own simulator: {describe(str(error))}"
             ) from error
         gradients.append(np.concatenate([prior, whole - prior]))
+        if row < OUTCOME_DRAWS and len(left_out):
+            _check_left_out(instance.terms(left_out)[1], log_likelihood[-1], joint.reason)
     values = np.array(log_likelihood)
     own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
     return Scores(np.array(gradients), values, values - own, joint.redrawn_note(n))
+
+
+def _check_left_out(log_likelihood: FloatArray, own: float, reason: str) -> None:
+    """Refuse a program whose outcomes may come from parameters at which its generators fail.
+
+    Such draws are left out: given the outcomes that are kept, the parameters are then exact posterior draws only if
+    these outcomes are next to impossible there.
+    """
+    if (log_likelihood > own - NEXT_TO_IMPOSSIBLE).any():
+        raise UnsupportedModelError(
+            f"The outcomes cannot be drawn at some parameters ({reason}), and outcomes drawn at others are likely "
+            f"there (log likelihood {np.max(log_likelihood):.4g}, at their own parameters {own:.4g}). Use a prior with "
+            "less mass at such parameters, or pass simulator=."
+        )
 
 
 def _p_values(gradients: FloatArray) -> FloatArray:

@@ -41,6 +41,8 @@ class JointDraws:
         Draws that were made again because the program rejects them or a number overflows.
     reason : str
         Stan's message for the first of them.
+    failed : tuple of SeedSequence
+        Seeds of those for which the generators raised.
     """
 
     parameters: dict[str, NDArray[Any]]
@@ -49,6 +51,7 @@ class JointDraws:
     acceptance: float = 1.0
     n_redrawn: int = 0
     reason: str = ""
+    failed: tuple[SeedSequence, ...] = ()
 
     def rows(self, rows: NDArray[np.int64]) -> JointDraws:
         """Return some of the draws."""

@@ -9,6 +9,7 @@ the parameters alone, which no outcome decides upon.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,17 +63,28 @@ class StateDraws:
         fresh = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
         return self._draw(fresh.spawn(n), fixed, only_parameters=False)
 
+    def left_out(self, draws: JointDraws, n: int) -> FloatArray:
+        """Return up to ``n`` states whose outcomes could not be drawn, of the draws that ``draws`` left out."""
+        states = []
+        for seed in draws.failed[:n]:
+            with contextlib.suppress(DensityError):
+                joint = self.simulator.draw([seed], None, only_parameters=True)
+                states.append(self.instance.unconstrain(joint.parameters)[0])
+        return np.array([state for state in states if np.isfinite(state).all()]).reshape((-1, self.instance.dim))
+
     def _draw(
         self, seeds: list[SeedSequence], fixed: Fixed | None, *, only_parameters: bool
     ) -> tuple[FloatArray, JointDraws]:
         """Draw until every seed has given a draw that the program accepts."""
         kept: list[_Kept] = []
+        failed: list[SeedSequence] = []
         remaining, reason, n_made, n_redrawn = np.arange(len(seeds)), "", 0.0, 0
         for attempt in range(MOST_ROUNDS):
             tried = [_of_attempt(seeds[row], attempt) for row in remaining]
             for joint, rows in self._made(tried, fixed, only_parameters):
                 if isinstance(joint, str):
                     reason, n_made = reason or joint, n_made + len(rows)
+                    failed += [tried[row] for row in rows]
                     continue
                 states, accepted, message = self._judge(joint)
                 reason, n_made = reason or message, n_made + len(rows) / joint.acceptance
@@ -87,7 +99,7 @@ class StateDraws:
         order = np.argsort(done)
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
-        joint = replace(joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=reason)
+        joint = replace(joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=reason, failed=tuple(failed))
         return np.concatenate([one.states for one in kept])[order], joint
 
     def _made(
@@ -98,7 +110,8 @@ class StateDraws:
         try:
             yield self.simulator.draw(seeds, fixed, only_parameters=only_parameters), rows
         except DensityError as error:
-            if not self.simulator.can_redraw:
+            # what bread's own code finds wrong is no property of the program's law
+            if not self.simulator.can_redraw or "bread:" in str(error):
                 raise
             if len(seeds) == 1:
                 yield str(error), rows
