@@ -23,6 +23,7 @@ from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator, ca
 from bread.errors import DensityError, InvalidArgumentError
 
 MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
+_OUTCOME_TRIES = 5
 _REDRAW = 20160816  # in the keys of redraws
 
 
@@ -64,13 +65,25 @@ class StateDraws:
         return self._draw(fresh.spawn(n), fixed, only_parameters=False)
 
     def left_out(self, draws: JointDraws, n: int) -> FloatArray:
-        """Return up to ``n`` states whose outcomes could not be drawn, of the draws that ``draws`` left out."""
+        """Return up to ``n`` states at which no outcome can be drawn, of the draws that ``draws`` left out."""
         states = []
         for seed in draws.failed[:n]:
             with contextlib.suppress(DensityError):
                 joint = self.simulator.draw([seed], None, only_parameters=True)
-                states.append(self.instance.unconstrain(joint.parameters)[0])
+                if not self._has_outcomes(joint, seed):
+                    states.append(self.instance.unconstrain(joint.parameters)[0])
         return np.array([state for state in states if np.isfinite(state).all()]).reshape((-1, self.instance.dim))
+
+    def _has_outcomes(self, joint: JointDraws, seed: SeedSequence) -> bool:
+        """Return whether outcomes can be drawn at these parameters after all: one was too large by chance."""
+        if set(joint.parameters) != set(self.simulator.fixable):
+            return False
+        held = {name: values[0] for name, values in joint.parameters.items()}
+        for attempt in range(1, _OUTCOME_TRIES + 1):
+            with contextlib.suppress(DensityError):
+                self.simulator.draw([_of_attempt(seed, -attempt % 2**32)], held)
+                return True
+        return False
 
     def _draw(
         self, seeds: list[SeedSequence], fixed: Fixed | None, *, only_parameters: bool
