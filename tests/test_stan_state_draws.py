@@ -86,6 +86,23 @@ model {
         opened(text, {"y": 1.0}, observed="y")
 
 
+def test_generators_that_fail_where_outcomes_are_likely_are_refused() -> None:
+    """Negative control: rates on both sides of 2^30, where Stan's generator ends, have nearly the same outcomes."""
+    text = """data {
+  int<lower=0> y;
+}
+parameters {
+  real<lower=0> rate;
+}
+model {
+  rate ~ lognormal(log(2) * 30, 0.0001);
+  y ~ poisson(rate);
+}
+"""
+    with pytest.raises(UnsupportedModelError, match="outcomes cannot be drawn at some parameters"):
+        opened(text, {"y": 2**30}, observed="y")
+
+
 # ---- hyperparameters held by a program of the user's ----------------------------------------------------------
 
 PROGRAM = """data {
