@@ -44,6 +44,8 @@ class Case:
     refused_line : int or None
     hyperparameters : set of str or None
         None where the table does not say.
+    drawn_together : tuple of str
+        Parameters that are drawn as parts of another variable, so that they cannot be held at values.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Case:
     both_lines: list[int]
     refused_line: int | None
     hyperparameters: set[str] | None
+    drawn_together: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -86,6 +89,7 @@ def load_corpus() -> list[Case]:
             both_lines=row["both_lines"],
             refused_line=row["refused_line"],
             hyperparameters=None if row["hyperparameters"] is None else set(row["hyperparameters"]),
+            drawn_together=tuple(row.get("drawn_together", ())),
         )
         for name, row in table.items()
     ]

@@ -1,28 +1,43 @@
-"""Derived simulators against the densities of their programs, exactly: every supported program of the corpus, compiled.
+"""Every supported program of the Stan corpus, compiled and opened: the density, the simulator and the ranks.
 
-The simulator gives the log density of each draw, q(theta, y). If it differs from the program's own log density by one
-constant at every draw, then q is the law that the program states, on the support of q: no tolerance of a statistical
-kind is involved. The Jacobian of the program's density is taken off numerically.
+For each program: opening proves the rewrite (density equality) and tests gradients; the log density that the simulator
+states for its own draws equals the program's but for a constant (exact: no tolerance of a statistical kind is
+involved; the Jacobian is taken off numerically); the theory alarm is quiet; ranks of exact draws are uniform.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
+from scipy.special import ndtr, ndtri
 from stan_corpus_table import SUPPORTED, Case
+from stan_ranks import calibration
 
-from bread.backends.stan.build import build_library
-from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.program import Parameter, Program, analyse
-from bread.backends.stan.source import Source
-from bread.backends.stan.toolchain import find_toolchain
+from bread.backends.base import OpenOptions
+from bread.backends.stan.building import open_model
+from bread.backends.stan.library import StanInstance
+from bread.backends.stan.model import StanModel
+from bread.backends.stan.program import Parameter, Program
+from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator
+from bread.backends.stan.simulator import ONLY_PARAMETERS
 
+pytestmark = [pytest.mark.slow, pytest.mark.stan, pytest.mark.statistical]
 N_DRAWS = 12
 # Central differences with a step of 1e-5 leave errors of about 1e-10 in each derivative.
 PRIOR_TOLERANCE, LIKELIHOOD_TOLERANCE = 1e-3, 1e-6
+LEVEL = 1e-4  # of each of two tests a program: a false alarm on the whole corpus has a probability below 2 %
+
+
+@cache
+def opened(name: str) -> StanModel:
+    """Return a program of the corpus, proven by opening it."""
+    case = next(case for case in SUPPORTED if case.name == name)
+    return open_model(case.path, OpenOptions(extra={"data": case.data, "observed": case.observed_argument}))
 
 
 def free(parameter: Parameter, value: np.ndarray) -> np.ndarray:
@@ -44,56 +59,94 @@ def log_jacobian(instance: StanInstance, program: Program, state: np.ndarray, st
     return float(np.linalg.slogdet((np.array(rows[:n]) - np.array(rows[n:])) / (2 * step))[1])
 
 
-def as_declared(program: Program, name: str, value: np.ndarray) -> list:
-    """Return an outcome with integers where the program declares integers."""
-    declaration = re.search(rf"[^;{{}}]*\b{name}\b\s*[;,]", program.source.code)
-    is_integer = declaration is not None and re.search(r"\bint\b", declaration.group()) is not None
-    return np.rint(value).astype(int).tolist() if is_integer else value.tolist()
-
-
-def excess(program: Program, data: dict) -> np.ndarray:
+def excess(model: StanModel) -> np.ndarray:
     """Return log density of the program minus that of the simulator, prior and likelihood, shape (draw, 2)."""
-    library = StanLibrary(build_library(program.tempered, find_toolchain()))
-    data = {**data, **{f"bread_use_fixed_{name}": 0 for name in program.fixable}}
-    instance = library.instance(data)
-    seeds = [SeedSequence(7, spawn_key=(i,)) for i in range(N_DRAWS)]
-    draws = instance.constrain(np.zeros((N_DRAWS, instance.dim)), "generated", seeds)
-    rows = []
-    for i in range(N_DRAWS):
-        simulated = {name: as_declared(program, name, draws[f"bread_sim_{name}"][i]) for name in program.observed}
-        posterior = library.instance({**data, **simulated})
-        parameters = {p.name: draws[f"bread_sim_{p.name}"][i : i + 1] for p in program.parameters}
-        state = posterior.unconstrain(parameters)
-        log_prior, log_likelihood, _ = posterior.terms(state)
-        rows.append(
-            (
-                log_prior[0] - log_jacobian(posterior, program, state[0]) - draws["bread_sim_log_prior"][i],
-                log_likelihood[0] - draws["bread_sim_log_likelihood"][i],
-            )
-        )
+    program, observed = model.program, model.info.observed_data
+    states = model.draws.draw_states(SeedSequence(7).spawn(1))
+    rows: list[tuple[float, float]] = []
+    for seed in SeedSequence(8).spawn(4 * N_DRAWS):
+        draws = model.instance.constrain(states, "generated", [seed])
+        parameters = {p.name: draws[f"bread_sim_{p.name}"] for p in program.parameters}
+        state = model.instance.unconstrain(parameters)[0]
+        if len(rows) == N_DRAWS or not np.isfinite(state).all():
+            continue
+        data = {name: draws[f"bread_sim_{name}"][0].astype(values.dtype) for name, values in observed.items()}
+        posterior = model.condition_instance(data)
+        log_prior, log_likelihood, _ = posterior.terms(state[None, :])
+        prior = log_prior[0] - log_jacobian(posterior, program, state) - draws["bread_sim_log_prior"][0]
+        rows.append((prior, log_likelihood[0] - draws["bread_sim_log_likelihood"][0]))
+    assert len(rows) == N_DRAWS
     return np.array(rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", SUPPORTED, ids=lambda case: case.name)
-def test_simulator_draws_from_the_programs_law(case: Case) -> None:
-    program = analyse(case.source, observed=case.observed_argument, stanc=find_toolchain().run_stanc)
-    assert program.is_automatic
-    spread = np.std(excess(program, case.data), axis=0)
+def test_program_is_opened_and_simulated_by_its_law(case: Case) -> None:
+    model = opened(case.name)
+    assert model.program.is_automatic and model.info.observed_data.keys() == set(case.observed)
+    notes = "\n".join(model.info.notes)
+    assert "The tempered program has the density of the original one" in notes
+    assert "mean gradients of log prior and log likelihood are zero" in notes
+    spread = np.std(excess(model), axis=0)
     assert spread[0] < PRIOR_TOLERANCE and spread[1] < LIKELIHOOD_TOLERANCE
 
 
-@pytest.mark.slow
-def test_simulator_of_another_program_is_rejected() -> None:
-    """Negative control: truncation element by element where its constant depends on a parameter, tau."""
-    case = next(case for case in SUPPORTED if case.name == "truncated_joint")
-    stanc = find_toolchain().run_stanc
-    own = analyse(case.source, observed=None, stanc=stanc)
-    normalised = case.source.text.replace(
-        "theta ~ normal(mu, tau);", "for (j in 1 : J) theta[j] ~ normal(mu, tau) T[0, ];"
-    )
-    other = analyse(Source.from_text(normalised), observed=None, stanc=stanc)
-    cut = own.tempered.index("generated quantities {")
-    mixed = own.tempered[:cut] + other.tempered[other.tempered.index("generated quantities {") :]
-    broken = Program(**{**own.__dict__, "tempered": mixed})
-    assert np.std(excess(broken, case.data), axis=0)[0] > 10 * PRIOR_TOLERANCE
+@pytest.mark.parametrize("case", SUPPORTED, ids=lambda case: case.name)
+def test_ranks_are_uniform_and_the_alarm_is_quiet(case: Case) -> None:
+    verdict = calibration(opened(case.name))
+    assert verdict.ranks > LEVEL and verdict.alarm > LEVEL, verdict
+
+
+# ---- negative controls: what the same checks say of a wrong simulator -----------------------------------------
+
+
+class Changed:
+    """A simulator with a mistake, made of a right one."""
+
+    can_redraw = True
+
+    def __init__(self, right: JointSimulator, mistake: Any) -> None:
+        self._right, self._mistake, self.fixable = right, mistake, right.fixable
+
+    def draw(self, seeds, fixed: Fixed | None = None, *, only_parameters: bool = False) -> JointDraws:
+        joint = self._right.draw(seeds, fixed, only_parameters=only_parameters)
+        rng = np.random.default_rng(seeds[0])
+        parameters, data = self._mistake(dict(joint.parameters), dict(joint.data), rng)
+        return replace(joint, parameters=parameters, data=data)
+
+
+def variance_for_deviation(parameters, data, rng):
+    """Draw the outcomes of eight schools with the variance where the deviation belongs."""
+    theta, sigma = parameters["theta"], np.array([15, 10, 16, 11, 9, 11, 10, 18])
+    return parameters, {"y": theta + sigma * (data["y"] - theta)}
+
+
+def truncation_by_element(parameters, data, rng):
+    """Draw theta[j] ~ normal(mu, tau) above 0 element by element, though the constant depends on mu and tau."""
+    n, n_groups = parameters["theta"].shape
+    mu, tau = rng.normal(1, 1, n), rng.lognormal(0, 0.5, n)
+    below = ndtr(-mu / tau)[:, None]
+    theta = mu[:, None] + tau[:, None] * ndtri(below + (1 - below) * rng.uniform(size=(n, n_groups)))
+    return {"mu": mu, "tau": tau, "theta": np.maximum(theta, 1e-12)}, {"y": theta + rng.normal(size=theta.shape)}
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake"),
+    [("eight_schools_centered", variance_for_deviation), ("truncated_joint", truncation_by_element)],
+)
+def test_ranks_reject_a_wrong_simulator(name: str, mistake: Any) -> None:
+    model = opened(name)
+    wrong = replace(model, draws=replace(model.draws, simulator=Changed(model.draws.simulator, mistake)))
+    assert calibration(wrong).ranks < LEVEL
+
+
+def test_densities_reject_the_simulator_of_another_law() -> None:
+    """The same mistake in the truncation, by the density that the simulator states for its draws."""
+    model = opened("truncated_joint")
+    states = model.draws.draw_states(SeedSequence(7).spawn(1))
+    draws = [model.instance.constrain(states, "generated", [seed]) for seed in SeedSequence(8).spawn(N_DRAWS)]
+    inside = [
+        len(draw["bread_sim_theta"][0]) * np.log1p(-ndtr(-draw["bread_sim_mu"][0] / draw["bread_sim_tau"][0]))
+        for draw in draws
+    ]
+    assert np.std(excess(model)[:, 0] + np.array(inside)) > 10 * PRIOR_TOLERANCE
+    assert model.data[ONLY_PARAMETERS] == 0

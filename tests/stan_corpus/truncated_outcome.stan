@@ -9,7 +9,7 @@ parameters {
 }
 model {
   mu ~ normal(1, 1);
-  sigma ~ exponential(1);
+  sigma ~ lognormal(0, 0.3);
   for (n in 1 : N) {
     y[n] ~ normal(mu, sigma) T[0, U]; // [likelihood]
   }

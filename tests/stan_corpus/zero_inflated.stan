@@ -10,7 +10,7 @@ model {
   lambda ~ exponential(1);
   for (n in 1 : N) {
     if (y[n] == 0) {
-      target += log_sum_exp(bernoulli_lpmf(1 | theta), // [likelihood] [refused]
+      target += log_sum_exp(bernoulli_lpmf(1 | theta), // [likelihood]
                             bernoulli_lpmf(0 | theta) + poisson_lpmf(y[n] | lambda));
     } else {
       target += bernoulli_lpmf(0 | theta) + poisson_lpmf(y[n] | lambda); // [likelihood]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
@@ -24,15 +25,16 @@ from bread.backends.stan.program import Program, analyse
 from bread.backends.stan.refusals import RefusedError
 from bread.backends.stan.scopes import resolve
 from bread.backends.stan.simulation import (
+    USE_FIXED,
     CallableSimulator,
     DerivedDrawError,
     DerivedSimulator,
     JointSimulator,
     ProgramSimulator,
-    StateDraws,
     require_fixable,
 )
 from bread.backends.stan.split import Splitter
+from bread.backends.stan.state_draws import StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
@@ -54,6 +56,8 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     Returns
     -------
     StanModel
+        It fits real data by the ``sample`` of a CmdStanModel that is compiled or can be; a program given by its path
+        or text is fitted by Stan's NUTS in the embedded engine, whatever is installed.
 
     Raises
     ------
@@ -111,11 +115,10 @@ class _Opening:
         library = StanLibrary(
             build_library(program.tempered, self._toolchain, original=source.text, filename=source.name)
         )
-        switches = {f"bread_use_fixed_{one}": 0 for one in program.fixable}
-        data = {**self._data, **switches}
+        data = {**self._data, **program.switches}
         original = self._original(library)  # first, because its messages have the right places
         instance = self._instance(library, data)
-        draws = StateDraws(self._simulator(library, data, instance), instance)
+        draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
         if self._extra.get("simulate_from") == "fitted":
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
@@ -175,8 +178,9 @@ class _Opening:
         return self._instance(library, {**self._data, **(observed or {}), ORIGINAL: 1})
 
     def _sampler(self) -> Any:
-        is_cmdstan = self._toolchain.source == "CmdStan" and hasattr(self._model, "sample")
-        return self._model if is_cmdstan else None
+        """Return the user's model if it samples by CmdStan: it is compiled, or CmdStan is there to compile it."""
+        is_ready = self._toolchain.source == "CmdStan" or getattr(self._model, "exe_file", None) is not None
+        return self._model if is_ready and hasattr(self._model, "sample") else None
 
     # -- simulate ---------------------------------------------------------------------------------------------
 
@@ -192,7 +196,11 @@ class _Opening:
                 built = build_library(source.text, self._toolchain, filename=source.name)
             except StanProgramError as error:
                 raise StanProgramError(f"stanc rejects the program in simulator=: {error}") from error
-            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed)
+            inputs, _ = opening.declared_variables(source, self._toolchain.run_stanc)
+            middle = instance.constrain(np.zeros((1, instance.dim)))
+            holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]
+            unused = {name: middle[name][0] for name in holds}
+            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed, unused)
         if not callable(wanted):
             raise InvalidArgumentError(
                 "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "
@@ -221,6 +229,12 @@ class _Opening:
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
             raise type(error)(in_users_files(str(error), self._program) + doubt) from error
 
+    def _edged(self, instance: StanInstance) -> NDArray[np.bool_]:
+        """Return which scores, of prior and of likelihood, need not have mean zero; shape (2, dim)."""
+        names = [label.split(".")[0] for label in instance.coordinates]
+        edged = (self._program.edged_prior, self._program.edged_likelihood)
+        return np.array([[name in one for name in names] for one in edged], dtype=bool)
+
     # -- describe ---------------------------------------------------------------------------------------------
 
     def _array(self, name: str) -> Any:
@@ -233,7 +247,7 @@ class _Opening:
         scopes = resolve(blocks)
         outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
         splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
-        kept = []
+        kept, left_out = [], []
         for variable in scopes.of_kind("transformed parameter"):
             try:
                 is_free = not splitter.is_observed([variable])
@@ -241,6 +255,12 @@ class _Opening:
                 is_free = False
             if is_free and variable.name in instance.names("transformed") and variable.name not in RESERVED_NAMES:
                 kept.append(variable.name)
+            elif not is_free:
+                left_out.append(variable.name)
+        if left_out:
+            self._notes.append(
+                f"Transformed parameters left out of the report, because outcomes enter them: {', '.join(left_out)}."
+            )
         return tuple(kept)
 
     def _info(

@@ -14,6 +14,7 @@ from bread.backends.stan.rewriting import truncated_probability
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.syntax import Node, strip
+from bread.backends.stan.truncated import TRIES, inverse_code
 from bread.backends.stan.variates import Index, rank
 
 # all at once; one element after the other; only element number bread_step; nothing, but the density of what is held
@@ -163,12 +164,17 @@ class Drawer:
         generator = distribution.generator.format(*arguments, variate=element)
         value = variate.invert("bread_x", render)
         outside, whole = self._outside(draw, distribution, value, counter, render)
-        redraw = " || ".join([*self._truncation("bread_x", draw, render), *outside])
+        truncation = self._truncation("bread_x", draw, render)
+        redraw = " || ".join([*truncation, *outside])
         code = f"{value_type} bread_x = {generator};"
         if redraw:
+            tries = f'if (bread_tries > {MOST_TRIES}) reject("bread: no draw of {draw.variable.name} within bounds");'
+            if truncation and not outside:
+                low, high = (render(node) if node is not None else None for node in (draw.low, draw.high))
+                inverse = inverse_code(draw.distribution, distribution, low, high, arguments, "bread_x")
+                tries = f"if (bread_tries > {TRIES}) {{ {inverse} break; }}"
             code += (
-                f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; "
-                f'if (bread_tries > {MOST_TRIES}) reject("bread: no draw of {draw.variable.name} within bounds"); }} }}'
+                f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; {tries} }} }}"
             )
         code += f" {element} = {value}; {self._total(draw)} += {density};"
         if whole:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from bread.backends.stan.dataflow import Dataflow, Definition
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
+from bread.backends.stan.inflated import Inflated, InflatedReader
 from bread.backends.stan.refusals import refuse
+from bread.backends.stan.residuals import Residual, read_residuals
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.split import Classified, Splitter
@@ -48,6 +50,10 @@ class Draw:
         For a mixture: log weights (expressions) and the draws that they weigh; then ``distribution`` is "mixture".
     gathered : Gathered or None
         For a mixture whose log densities are gathered in a local vector first.
+    inflated : Inflated or None
+        For a mixture of the one component and zero.
+    residual : Residual or None
+        For an outcome whose error has the density: how the program computes the error.
     """
 
     statement: Node
@@ -60,6 +66,8 @@ class Draw:
     weights: tuple[Argument, ...] = ()
     components: tuple[Draw, ...] = ()
     gathered: Gathered | None = None
+    inflated: Inflated | None = None
+    residual: Residual | None = None
 
     @property
     def variable(self) -> Variable:
@@ -74,6 +82,8 @@ class Draw:
         found += [node for _, node in self.variate.wrappers if node is not None]
         for component in self.components:
             found += component.expressions()
+        if self.residual is not None:
+            found += self.residual.expressions()
         return found + (self.gathered.expressions() if self.gathered is not None else [])
 
 
@@ -111,6 +121,7 @@ class Reader:
         self._source = source
         self._splitter = splitter
         self._observed = observed
+        self._inflated = InflatedReader(flow, source)
 
     def read(self, classified: Classified) -> list[Draw]:
         """Read one contribution.
@@ -139,12 +150,18 @@ class Reader:
             variate, *arguments = nodes(node)
             truncation = next((child for child in arguments if child.data == "truncation"), None)
             low = high = None
+            residuals = read_residuals(self._flow, contribution, lambda v: v in self._observed)
+            if residuals is not None:
+                return residuals
             if truncation is not None:
                 arguments.remove(truncation)
                 low = next((nodes(c)[0] for c in nodes(truncation) if c.data == "lower_limit"), None)
                 high = next((nodes(c)[0] for c in nodes(truncation) if c.data == "upper_limit"), None)
             draw = self._draw(node, contribution.controls, distribution_of(node), variate, arguments, low, high)
             return [draw] if draw is not None else []
+        inflated = self._inflated.read(self, node, contribution.controls)
+        if inflated is not None:
+            return inflated
         return self._read_sum(node, contribution.controls, terms(nodes(node)[1]))
 
     def _draw(
@@ -273,9 +290,8 @@ class Reader:
         return self._read_sum(definition.node, definition.controls, kept)
 
     def _read_density(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw:
-        if is_density(term) and nodes(term):
-            variate, *arguments = nodes(term)
-            draw = self._draw(node, controls, distribution_of(term), variate, arguments)
+        if self.is_density(term) and nodes(term):
+            draw = self.component(node, controls, term)
             if draw is not None:
                 return draw
         if term.data == "call" and name_of(term) in ("log_mix", "log_sum_exp"):
@@ -286,8 +302,36 @@ class Reader:
                 return mixture
         raise self._no_density(node, term)
 
+    def is_density(self, term: Node) -> bool:
+        """Return whether a term is a density, or looks up the log probability of an outcome in a simplex."""
+        return is_density(term) or self._lookup(term) is not None
+
+    def _lookup(self, term: Node) -> tuple[Node, Argument] | None:
+        """Read ``log(phi[k, w[n]])``, of an array of simplexes and an outcome: the outcome, and the simplex."""
+        if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1:
+            return None
+        indexed = strip(nodes(term)[0])
+        if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
+            return None
+        base, *indices = nodes(indexed)
+        variable = self._flow.scopes.variable(base)
+        single = all(index.data == "index_one" for index in indices)
+        if variable is None or variable.type != "simplex" or len(indices) != variable.rank or not single:
+            return None
+        *places, outcome = (nodes(index)[0] for index in indices)
+        variate = read_variate(outcome, self._flow.scopes, lambda v: v in self._observed)
+        if variate is None or variate.open or variate.wrappers:
+            return None
+        chosen = ", ".join(f"{{{i}}}" for i in range(1, len(places) + 1))
+        return outcome, Argument((base, *places), f"{{0}}[{chosen}]" if places else "{0}")
+
     def component(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw | None:
         """Read the density of a mixture's component."""
+        lookup = self._lookup(term)
+        if lookup is not None:
+            outcome, simplex = lookup
+            found = read_variate(outcome, self._flow.scopes, self._is_drawn)
+            return None if found is None else Draw(node, controls, found, "categorical", (simplex,))
         variate, *arguments = nodes(term)
         return self._draw(node, controls, distribution_of(term), variate, arguments)
 

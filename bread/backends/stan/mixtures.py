@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bread.backends.stan.coverage import Coverage, Region
 from bread.backends.stan.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS
+from bread.backends.stan.inflated import inflated_code
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.syntax import Node, is_density, name_of, nodes, start, strip, terms, walk
@@ -106,8 +107,8 @@ def _read_gathered(
     densities: dict[int, Draw] = {}
     for definition in definitions:
         assert definition.value is not None
-        found = [(sign, term) for sign, term in terms(definition.value) if is_density(term)]
-        inner = [n for n in walk(definition.value) if is_density(n)]
+        found = [(sign, term) for sign, term in terms(definition.value) if reader.is_density(term)]
+        inner = [n for n in walk(definition.value) if reader.is_density(n)]
         if len(inner) != len(found) or len(found) > 1:
             return None
         if not found:
@@ -178,6 +179,8 @@ def mixture_code(draw: Draw, flow: Dataflow, source: Source, render: Renderer, d
     if mode in ("step", "check"):
         raise refuse(source, draw.statement, "an outcome that depends on itself is a mixture.", "Pass simulator=.")
     total = "bread_sim_log_prior" if draw.variable.kind == "parameter" else "bread_sim_log_likelihood"
+    if draw.inflated is not None:
+        return inflated_code(draw, render, drawer, total)
     if draw.gathered is not None:
         return _gathered_code(draw, flow, render, drawer, total)
     texts = [weight.text(render) for weight in draw.weights]

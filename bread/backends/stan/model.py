@@ -18,7 +18,7 @@ from bread.backends.stan.messages import StanDataError
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.program import Program
-from bread.backends.stan.simulation import StateDraws
+from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, InvalidArgumentError
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from bread.backends.stan import rewriting
+from bread.backends.stan.assembly import View, simulation_view
 from bread.backends.stan.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.messages import StanProgramError, stanc_reason
 from bread.backends.stan.observed import check_observed, infer_observed
 from bread.backends.stan.refusals import Refusal, RefusedError, quote
 from bread.backends.stan.rewriting import Edit
 from bread.backends.stan.scopes import Scopes, Variable, resolve
-from bread.backends.stan.simulator import Derivation, Simulator
+from bread.backends.stan.simulator import ONLY_PARAMETERS, Derivation, Simulator
 from bread.backends.stan.source import Source, Stanc
 from bread.backends.stan.split import Classified, Splitter
 from bread.backends.stan.syntax import Node, parse
@@ -68,6 +70,12 @@ class Program:
         draws made until one lay within the bounds; the acceptance is its inverse mean), and
         ``bread_sim_log_prior``, ``bread_sim_log_likelihood``: the log density of the draw by the simulator, which
         differ from the program's own (without Jacobian, normalised) only by constants, if the simulator is right.
+    switches : dict of str to int
+        Data that the tempered program needs beside the user's, with the values that leave its simulator free to draw
+        every parameter (``bread_use_fixed_<name>`` = 0) and the outcomes (``bread_only_parameters`` = 0).
+    edged_prior, edged_likelihood : tuple of str
+        Parameters in whose coordinates the mean gradient of the log prior (log likelihood) need not be zero, because
+        a density ends abruptly there or its ends depend on them.
     fixed_data : dict of str to int
         Data that must have this value for the program to be tempered, such as ``prior_only`` = 0.
     split_refusal, simulator_refusal : Refusal or None
@@ -85,6 +93,9 @@ class Program:
     fixable: tuple[str, ...]
     contributions: tuple[Contribution, ...]
     tempered: str = field(repr=False)
+    switches: dict[str, int] = field(default_factory=dict)
+    edged_prior: tuple[str, ...] = ()
+    edged_likelihood: tuple[str, ...] = ()
     fixed_data: dict[str, int] = field(default_factory=dict)
     split_refusal: Refusal | None = None
     simulator_refusal: Refusal | None = None
@@ -193,6 +204,9 @@ class _Analysis:
             fixable=simulator.fixable if simulator is not None else (),
             contributions=tuple(Contribution(quote(source, c.node), c.contribution.line, c.part) for c in classified),
             tempered=tempered,
+            switches=_switches(simulator),
+            edged_prior=simulator.edged_prior if simulator is not None else (),
+            edged_likelihood=simulator.edged_likelihood if simulator is not None else (),
             fixed_data=self._fixed_data(),
             split_refusal=split_refusal,
             simulator_refusal=simulator_refusal,
@@ -215,10 +229,25 @@ class _Analysis:
         if split_refusal is not None:
             classified = [Classified(c, "prior") for c in self._flow.contributions]
         try:
-            derivation = Derivation(self._blocks, self._flow, self._source, self._splitter, self._outcomes)
-            return derivation.derive(classified), None
+            return self._derivation().derive(self._seen(classified)), None
         except RefusedError as error:
             return None, error.refusal
+
+    @cached_property
+    def _view(self) -> View:
+        return simulation_view(self._blocks, self._flow)
+
+    def _derivation(self) -> Derivation:
+        view = self._view
+        names = [v.name for v in self._outcomes]
+        outcomes = [v for v in view.scopes.of_kind("data") if v.name in names]
+        splitter = Splitter(view.flow, self._source, outcomes) if view.assemblies else self._splitter
+        return Derivation(self._blocks, view.flow, self._source, splitter, outcomes, view.assemblies)
+
+    def _seen(self, classified: list[Classified]) -> list[Classified]:
+        """Return contributions as the view of the simulator has them."""
+        twins = {id(contribution.node): contribution for contribution in self._view.flow.contributions}
+        return [replace(one, contribution=twins[id(one.node)]) for one in classified]
 
     def _edits(self, classified: list[Classified], simulator: Simulator | None) -> tuple[list[Edit], Refusal | None]:
         refusal = None
@@ -297,6 +326,12 @@ class _Analysis:
         if "generated_quantities_block" in self._blocks:
             notes.append("The program's generated quantities are not computed.")
         return tuple(notes)
+
+
+def _switches(simulator: Simulator | None) -> dict[str, int]:
+    if simulator is None:
+        return {}
+    return {ONLY_PARAMETERS: 0, **{f"bread_use_fixed_{name}": 0 for name in simulator.fixable}}
 
 
 def _run_stanc(stanc: Stanc, source: Source) -> None:

@@ -22,7 +22,7 @@ from scipy import stats
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance
-from bread.backends.stan.simulation import StateDraws
+from bread.backends.stan.state_draws import StateDraws
 from bread.errors import BreadError, DensityError, UnsupportedModelError
 
 REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan starts from
@@ -31,6 +31,8 @@ LIKELIHOOD_TOLERANCE = 1e-4  # nats, and 1e-8 of the log likelihood: solvers of 
 GRADIENT_DRAWS = 200
 MORE_DRAWS = 4  # a suspicion is tested on this many times as many fresh draws
 GRADIENT_SECONDS = 3.0
+LEFT_OUT, OUTCOME_DRAWS = 20, 5  # parameters at which generators fail, outcomes that are tried there
+NEXT_TO_IMPOSSIBLE = 30.0  # nats
 LEVEL = 1e-4  # of both tests: a false refusal needs two such chances
 _ROOT = 20160816
 
@@ -116,11 +118,14 @@ class Scores:
         By the tempered program.
     excess : ndarray, shape (n,)
         The same, less the simulator's own; NaN where that is unknown.
+    redrawn : str
+        How many joint draws were made again and why; "" for none.
     """
 
     gradients: FloatArray
     log_likelihood: FloatArray
     excess: FloatArray
+    redrawn: str = ""
 
 
 def reason_of(original: StanInstance) -> str:
@@ -159,20 +164,31 @@ def prove_simulator(draws: StateDraws, condition: Condition, original: Condition
     if not np.isfinite(scores.gradients).all():
         n = int((~np.isfinite(scores.gradients).all(axis=1)).sum())
         return (
+            *([scores.redrawn] if scores.redrawn else []),
             f"Simulator and density were not compared by gradients: they overflow at {n} of {len(scores.gradients)} "
             "prior draws. The alarm compares them.",
         )
-    p_values = _p_values(scores.gradients)
+    is_tested = ~draws.edged.ravel()
+    p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
         again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS)
-        suspect = (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
+        suspect = is_tested & (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
             raise UnsupportedModelError(_disagreement(int(np.flatnonzero(suspect)[0]), again.gradients, draws.instance))
-        scores, p_values = again, _p_values(again.gradients)
+        scores, p_values = again, np.where(is_tested, _p_values(again.gradients), 1.0)
     return (
+        *([scores.redrawn] if scores.redrawn else []),
         f"Simulator and density agree on {len(scores.gradients)} joint draws: mean gradients of log prior and log "
         f"likelihood are zero (smallest p-value {p_values.min():.2g}, corrected for {p_values.size} tests).",
+        *(
+            [
+                f"Of these means, {n_edges} may differ from zero, because a density ends abruptly there, and are not "
+                "tested."
+            ]
+            if (n_edges := int((~is_tested).sum()))
+            else []
+        ),
     )
 
 
@@ -183,6 +199,7 @@ def _scores(draws: StateDraws, condition: Condition, original: Condition, seed: 
     except DensityError as error:
         raise UnsupportedModelError(f"The prior cannot be simulated: {error}") from error
     gradients, log_likelihood = [], []
+    left_out = draws.left_out(joint, LEFT_OUT)
     began = time.perf_counter()
     for row, state in enumerate(states):
         if row >= 20 and time.perf_counter() - began > GRADIENT_SECONDS * n / GRADIENT_DRAWS:
@@ -197,9 +214,25 @@ def _scores(draws: StateDraws, condition: Condition, original: Condition, seed: 
             reason = _own_words(original, data, state) or str(error)
             raise UnsupportedModelError(f"The program refuses a draw of the simulator: {reason}") from error
         gradients.append(np.concatenate([prior, whole - prior]))
+        if row < OUTCOME_DRAWS and len(left_out):
+            _check_left_out(instance.terms(left_out)[1], log_likelihood[-1], joint.reason)
     values = np.array(log_likelihood)
     own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
-    return Scores(np.array(gradients), values, values - own)
+    return Scores(np.array(gradients), values, values - own, joint.redrawn_note(n))
+
+
+def _check_left_out(log_likelihood: FloatArray, own: float, reason: str) -> None:
+    """Refuse a program whose outcomes may come from parameters at which its generators fail.
+
+    Such draws are left out: given the outcomes that are kept, the parameters are then exact posterior draws only if
+    these outcomes are next to impossible there.
+    """
+    if (log_likelihood > own - NEXT_TO_IMPOSSIBLE).any():
+        raise UnsupportedModelError(
+            f"The outcomes cannot be drawn at some parameters ({reason}), and outcomes drawn at others are likely "
+            f"there (log likelihood {np.max(log_likelihood):.4g}, at their own parameters {own:.4g}). Use a prior with "
+            "less mass at such parameters, or pass simulator=."
+        )
 
 
 def _own_words(original: Condition, data: Mapping[str, NDArray[Any]], state: FloatArray) -> str:
@@ -213,12 +246,12 @@ def _own_words(original: Condition, data: Mapping[str, NDArray[Any]], state: Flo
 def _p_values(gradients: FloatArray) -> FloatArray:
     """Return Bonferroni p-values of mean zero for each column; 1 for a column of zeros."""
     n, n_tests = gradients.shape
-    error = gradients.std(axis=0, ddof=1) / np.sqrt(n)
-    size = np.abs(gradients).max(axis=0)
-    is_rounding = size <= 1e-10 * (1.0 + np.abs(gradients).max(initial=0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # scores may be as large as the numbers of vague priors
+        error = gradients.std(axis=0, ddof=1) / np.sqrt(n)
+        size = np.abs(gradients).max(axis=0)
+        is_rounding = size <= 1e-10 * (1.0 + np.abs(gradients).max(initial=0.0))
         t = np.where(is_rounding, 0.0, np.abs(gradients.mean(axis=0)) / error)
-    result: FloatArray = np.minimum(1.0, n_tests * 2.0 * stats.t.sf(t, n - 1))
+    result: FloatArray = np.minimum(1.0, n_tests * 2.0 * stats.t.sf(np.nan_to_num(t), n - 1))
     return result
 
 

@@ -1,7 +1,6 @@
 """Exact joint draws of parameters and data: by the simulator derived from the program, or by the user's.
 
-Draw i depends on its own seed alone. All three simulators return values in the program's own coordinates; states come
-from Stan's own transforms, so that a draw on the border of its support (a number that rounds to a bound) is an error.
+Draw i depends on its own seed alone. All three simulators return values in the program's own coordinates.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -17,10 +16,12 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance, StanLibrary
+from bread.backends.stan.simulator import ONLY_PARAMETERS
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
 Fixed = Mapping[str, NDArray[Any]]
 UserSimulator = Callable[..., tuple[Mapping[str, Any], Mapping[str, Any]]]
+USE_FIXED = "use_fixed"
 _SIMULATED = "bread_sim_"
 _ANCHOR_TRIES = 50
 
@@ -35,13 +36,50 @@ class JointDraws:
     log_likelihood : ndarray, shape (n,), or None
         Log density of the data given the parameters, by the simulator itself.
     acceptance : float
-        Fraction of joint draws that were within bounds.
+        Fraction of joint draws that were kept: within bounds, and accepted by the program.
+    n_redrawn : int
+        Draws that were made again because the program rejects them or a number overflows.
+    reason : str
+        Stan's message for the first of them.
+    failed : tuple of SeedSequence
+        Seeds of those for which the generators raised.
     """
 
     parameters: dict[str, NDArray[Any]]
     data: dict[str, NDArray[Any]]
     log_likelihood: FloatArray | None = None
     acceptance: float = 1.0
+    n_redrawn: int = 0
+    reason: str = ""
+    failed: tuple[SeedSequence, ...] = ()
+
+    def rows(self, rows: NDArray[np.int64]) -> JointDraws:
+        """Return some of the draws."""
+        chosen = None if self.log_likelihood is None else self.log_likelihood[rows]
+        parameters, data = ({name: values[rows] for name, values in part.items()}
+                            for part in (self.parameters, self.data))  # fmt: skip
+        return JointDraws(parameters, data, chosen)
+
+    def redrawn_note(self, n: int) -> str:
+        """Return a note for the report on ``n`` draws; "" if none was made again."""
+        if not self.n_redrawn:
+            return ""
+        return (
+            f"The simulator made {self.n_redrawn} joint draws again for {n} that were kept ({self.reason}): what is "
+            "simulated and annealed is the program's law, given that the program accepts a draw and that its numbers "
+            "can be represented."
+        )
+
+
+def concatenate_draws(parts: Sequence[JointDraws]) -> JointDraws:
+    """Return draws of several calls of one simulator as one."""
+
+    def joined(which: str) -> dict[str, NDArray[Any]]:
+        return {name: np.concatenate([getattr(one, which)[name] for one in parts]) for name in
+                getattr(parts[0], which)}  # fmt: skip
+
+    own = [one.log_likelihood for one in parts if one.log_likelihood is not None]
+    return JointDraws(joined("parameters"), joined("data"), np.concatenate(own) if own else None)
 
 
 class DerivedDrawError(DensityError):
@@ -56,8 +94,15 @@ class JointSimulator(Protocol):
         """Parameters that can be held at a value."""
         ...
 
-    def draw(self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None) -> JointDraws:
-        """Return one draw per seed, with named parameters held at values."""
+    @property
+    def can_redraw(self) -> bool:
+        """Whether a failure may be met by another draw: its law of the parameters can be drawn without outcomes."""
+        ...
+
+    def draw(
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
+    ) -> JointDraws:
+        """Return one draw per seed, with named parameters held at values; perhaps without outcomes."""
         ...
 
 
@@ -81,7 +126,11 @@ class DerivedSimulator:
     observed: dict[str, np.dtype[Any]]
     fixable: tuple[str, ...]
 
-    def draw(self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None) -> JointDraws:
+    can_redraw: ClassVar[bool] = True
+
+    def draw(
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
+    ) -> JointDraws:
         """Return one draw per seed; see `JointSimulator.draw`.
 
         Raises
@@ -89,7 +138,8 @@ class DerivedSimulator:
         DerivedDrawError
             The program's random number generators fail; the message is Stan's.
         """
-        instance = self.library.instance({**self.data, **self._held(fixed or {})})
+        switch = {ONLY_PARAMETERS: int(only_parameters)}
+        instance = self.library.instance({**self.data, **switch, **self._held(fixed or {})})
         try:
             values = _generate(instance, seeds)
         except (DensityError, UnsupportedModelError) as error:
@@ -113,17 +163,45 @@ class DerivedSimulator:
 
 @dataclass(frozen=True)
 class ProgramSimulator:
-    """A Stan program of the user's whose generated quantities are parameters and observed data, under their names."""
+    """A Stan program of the user's whose generated quantities are parameters and observed data, under their names.
+
+    It can hold hyperparameters at values if its data block declares ``int use_fixed`` (1 to hold them) and, for each
+    of them, ``fixed_<name>``.
+
+    Parameters
+    ----------
+    library : StanLibrary
+    data : dict of str to Any
+    parameters : tuple of str
+    observed : dict of str to dtype
+    unused : mapping of str to ndarray
+        Parameters for which it has ``fixed_<name>``, each with a value that is given where it is not used.
+    """
 
     library: StanLibrary
     data: dict[str, Any]
     parameters: tuple[str, ...]
     observed: dict[str, np.dtype[Any]]
-    fixable: tuple[str, ...] = field(default=(), init=False)
+    unused: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    can_redraw: ClassVar[bool] = False
 
-    def draw(self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None) -> JointDraws:
-        """Return one draw per seed; see `JointSimulator.draw`."""
-        values = _generate(self.library.instance(self.data), seeds)
+    @property
+    def fixable(self) -> tuple[str, ...]:
+        """Parameters that the program can hold: all for which it has data, or none."""
+        return tuple(self.unused)
+
+    def draw(
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
+    ) -> JointDraws:
+        """Return one draw per seed; see `JointSimulator.draw`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            ``fixed`` holds some of the parameters that the program can hold, and not others; or the program lacks a
+            variable.
+        """
+        values = _generate(self.library.instance({**self.data, **self._held(fixed or {})}), seeds)
         missing = [name for name in (*self.parameters, *self.observed) if name not in values]
         if missing:
             raise InvalidArgumentError(
@@ -132,6 +210,15 @@ class ProgramSimulator:
             )
         data = {name: values[name].astype(dtype) for name, dtype in self.observed.items()}
         return JointDraws({name: values[name] for name in self.parameters}, data)
+
+    def _held(self, fixed: Fixed) -> dict[str, Any]:
+        if fixed and set(fixed) != set(self.unused):
+            raise InvalidArgumentError(
+                f"The program in simulator= has data for {', '.join(self.unused)} and can hold these together only; "
+                f"received values of {', '.join(fixed)}. Pass hyperparameters=[...] with the same names."
+            )
+        return {USE_FIXED: int(bool(fixed)), **{f"fixed_{name}": fixed.get(name, value) for name, value in
+                                                self.unused.items()}}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -146,6 +233,7 @@ class CallableSimulator:
     shapes: dict[str, tuple[int, ...]]
     observed: dict[str, np.dtype[Any]]
     observed_shapes: dict[str, tuple[int, ...]]
+    can_redraw: ClassVar[bool] = False
 
     @property
     def fixable(self) -> tuple[str, ...]:
@@ -156,7 +244,9 @@ class CallableSimulator:
             takes_fixed = False
         return tuple(self.shapes) if takes_fixed else ()
 
-    def draw(self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None) -> JointDraws:
+    def draw(
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
+    ) -> JointDraws:
         """Return one draw per seed; see `JointSimulator.draw`.
 
         Raises
@@ -227,70 +317,22 @@ def _anchor(instance: StanInstance) -> FloatArray:
     )
 
 
-@dataclass(frozen=True)
-class StateDraws:
-    """Joint draws as states; what `bread.backends.stan.posterior.StanPosterior` draws its start from.
-
-    Parameters
-    ----------
-    simulator : JointSimulator
-    instance : StanInstance
-        The program with the real data: it maps values to states and back, which no outcome changes.
-    """
-
-    simulator: JointSimulator
-    instance: StanInstance
-
-    def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Return one exact prior draw per seed, shape (len(seeds), dim)."""
-        return self.states_of(self.simulator.draw(seeds))
-
-    def states_of(self, draws: JointDraws) -> FloatArray:
-        """Return the states of draws.
-
-        Raises
-        ------
-        DensityError
-            A draw lies outside its support, or on its border, where no state is finite.
-        """
-        try:
-            states = self.instance.unconstrain(draws.parameters)
-        except DensityError as error:
-            raise DensityError(f"A simulated parameter is outside its declared support: {error}") from error
-        outside = ~np.isfinite(states).all(axis=0)
-        if outside.any():
-            name = np.array(self.instance.coordinates)[outside][0]
-            raise DensityError(
-                f"{(~np.isfinite(states).all(axis=1)).sum()} of {len(states)} prior draws of {name!r} round to the "
-                "border of its support (to 0, for example), where the log density is not finite. Use a prior with less "
-                "mass there."
-            )
-        return states
-
-    def simulate(self, n: int, fixed: Fixed | None, seed: SeedSequence) -> tuple[FloatArray, JointDraws]:
-        """Return ``n`` joint draws and their states; draw i uses child i of ``seed`` alone."""
-        unknown = [name for name in fixed or {} if name not in self.simulator.fixable]
-        if unknown:
-            raise InvalidArgumentError(_cannot_hold(unknown[0], self.simulator))
-        fresh = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
-        draws = self.simulator.draw(fresh.spawn(n), fixed)
-        return self.states_of(draws), draws
-
-
 def require_fixable(names: Sequence[str], simulator: JointSimulator) -> None:
     """Raise InvalidArgumentError unless the simulator can hold these hyperparameters at a value."""
     for name in names:
         if name not in simulator.fixable:
-            raise InvalidArgumentError(_cannot_hold(name, simulator))
+            raise InvalidArgumentError(cannot_hold(name, simulator))
 
 
-def _cannot_hold(name: str, simulator: JointSimulator) -> str:
+def cannot_hold(name: str, simulator: JointSimulator) -> str:
+    """Return why a simulator cannot hold a hyperparameter, and the way out."""
     if isinstance(simulator, DerivedSimulator):
         way_out = f"The simulator derived from the program can hold {', '.join(simulator.fixable) or 'none'}."
-    elif isinstance(simulator, ProgramSimulator):
-        way_out = "A Stan program cannot; write a Python function simulator(rng, data, fixed)."
     else:
-        way_out = "Write it as simulator(rng, data, fixed), where fixed is a dict of values to hold."
+        way_out = (
+            "Write a function as simulator(rng, data, fixed), where fixed is a dict of values to hold; or declare in "
+            f"the data of a Stan program `int {USE_FIXED};` and `fixed_{name}`, to be used where {USE_FIXED} is 1."
+        )
     return (
         f"simulator= cannot hold the hyperparameter {name!r} at its estimate, which simulate_from='fitted' needs. "
         f"{way_out} Or use simulate_from='prior'."

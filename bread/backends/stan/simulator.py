@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from bread.backends.stan.assembly import Assembly
 from bread.backends.stan.dataflow import Dataflow
 from bread.backends.stan.drawing import Bounds, Drawer
 from bread.backends.stan.draws import Draw, Reader
+from bread.backends.stan.edges import Edges
 from bread.backends.stan.implicit import Implicit
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.rendering import Inliner, Renderer, plain_type
@@ -21,6 +23,7 @@ from bread.backends.stan.syntax import Node
 from bread.backends.stan.variates import rank
 
 MOST_ATTEMPTS = 100_000
+ONLY_PARAMETERS = "bread_only_parameters"  # data: 1 leaves the outcomes as they are observed
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
 _SIZE = 'if (size(x) != n) reject("bread: an argument has ", size(x), " elements where the outcome has ", n);'
 _HELPERS = {
@@ -65,6 +68,8 @@ class Simulator:
         Parameters whose value can be given as data.
     widened : tuple of Variable
         Observed variables whose declared bounds the density does not respect: the bounds are taken off.
+    edged_prior, edged_likelihood : tuple of str
+        Parameters in whose coordinates the gradient of the log prior (log likelihood) need not have mean zero.
     notes : tuple of str
     """
 
@@ -74,6 +79,8 @@ class Simulator:
     hyperparameters: tuple[str, ...]
     fixable: tuple[str, ...]
     widened: tuple[Variable, ...]
+    edged_prior: tuple[str, ...]
+    edged_likelihood: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -81,7 +88,13 @@ class Derivation:
     """Derives the simulator of one program."""
 
     def __init__(
-        self, blocks: dict[str, Node], flow: Dataflow, source: Source, splitter: Splitter, observed: Sequence[Variable]
+        self,
+        blocks: dict[str, Node],
+        flow: Dataflow,
+        source: Source,
+        splitter: Splitter,
+        observed: Sequence[Variable],
+        assemblies: Sequence[Assembly] = (),
     ) -> None:
         self._blocks = blocks
         self._flow = flow
@@ -89,12 +102,14 @@ class Derivation:
         self._observed = tuple(observed)
         self._splitter = splitter
         self._parameters = tuple(flow.scopes.of_kind("parameter"))
+        self._assembled = {one.variable: one for one in assemblies}
+        self._parts = tuple(part for one in assemblies for part in one.parts)
         recomputed = [
             v
             for v in flow.scopes.of_kind("transformed data", "transformed parameter")
-            if v.kind == "transformed parameter" or splitter.is_observed([v])
+            if v not in self._parts and (v.kind == "transformed parameter" or splitter.is_observed([v]))
         ]
-        self._random = frozenset((*self._parameters, *self._observed))
+        self._random = frozenset((*self._parameters, *self._parts, *self._observed))
         self._render = Renderer(source, flow.scopes, self._random, recomputed)
         self._recomputed = recomputed
         self._drawer = Drawer(flow, source)
@@ -124,7 +139,9 @@ class Derivation:
         for outcome in self._observed:
             self._requirements.check_outcome(outcome, by_variable[outcome])
         slicer = Slicer(self._flow, self._source, self._blocks, self._render, self._drawer, self._recomputed, draws)
-        needs = {v: self._needs(v, by_variable[v], slicer) for v in by_variable}
+        needs = {v: self._needs(v, by_variable[v], slicer) for v in self._parameters}
+        needs |= {part: frozenset([one.variable]) for one in self._assembled.values() for part in one.parts}
+        needs |= {v: self._needs(v, by_variable[v], slicer) for v in self._observed}
         order = self._order(needs)
         fixable, data = self._fixed_data()
         self._fixable = frozenset(fixable)
@@ -136,9 +153,21 @@ class Derivation:
                 "its density may be positive outside of them."
             )
         functions = " ".join(text.replace("SIZE", _SIZE) for name, text in _HELPERS.items() if name + "(" in generated)
-        depended = {p for v in self._parameters for p in needs[v] if p is not v}
-        hyper = tuple(p.name for p in self._parameters if p in depended)
-        return Simulator(functions, data, generated, hyper, fixable, widened, tuple(self._notes))
+        hyper = self._hyperparameters(needs)
+        edges = Edges(self._flow)
+        prior, likelihood = (self._names(edges.find(draws, kind)) for kind in ("parameter", "data"))
+        notes = tuple(self._notes)
+        return Simulator(functions, data, generated, hyper, fixable, widened, prior, likelihood, notes)
+
+    def _hyperparameters(self, needs: dict[Variable, frozenset[Variable]]) -> tuple[str, ...]:
+        return self._names({p for v in self._parameters for p in needs[v] if p is not v})
+
+    def _names(self, variables: Collection[Variable]) -> tuple[str, ...]:
+        """Return the user's parameters behind ``variables``, in the order of the program."""
+        found = {*variables, *(part for v in variables if v in self._assembled for part in self._assembled[v].parts)}
+        declared = [*self._flow.scopes.of_kind("parameter"), *self._parts]
+        own = [v for v in declared if v in found and v not in self._assembled]
+        return tuple(v.name for v in sorted(own, key=lambda v: v.line))
 
     # the order of draws
 
@@ -171,11 +200,11 @@ class Derivation:
         slicer: Slicer,
     ) -> str:
         declarations = []
-        for variable in (*self._parameters, *self._observed):
+        for variable in (*self._parameters, *self._parts, *self._observed):
             start = f" = {variable.name}" if variable.kind == "data" else ""
             declarations.append(f"{plain_type(variable, self._render)} {self._render.name(variable)}{start};")
         parameters = " ".join(
-            self._parameter(v, needs[v], by_variable[v], slicer) for v in order if v.kind == "parameter"
+            self._parameter(v, needs[v], by_variable[v], slicer) for v in order if v in self._parameters
         )
         outcomes = " ".join(self._outcome(v, needs[v], by_variable[v], slicer) for v in order if v.kind == "data")
         return (
@@ -184,7 +213,7 @@ class Derivation:
             "{ int bread_accept = 0; while (bread_accept == 0) { "
             "bread_accept = 1; bread_sim_attempts += 1; bread_sim_log_prior = 0; "
             f'if (bread_sim_attempts > {MOST_ATTEMPTS}) reject("bread: no draw of the parameters within bounds"); '
-            f"{parameters} }} }} {{ {outcomes} }}"
+            f"{parameters} }} }} if ({ONLY_PARAMETERS} == 0) {{ {outcomes} }}"
         )
 
     def _parameter(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
@@ -193,6 +222,10 @@ class Derivation:
             if variable in needs:
                 Sequences(self._flow, self._source).check(variable, draws)
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
+            if variable in self._assembled:
+                one = self._assembled[variable]
+                centre = one.centre_code(draws, self._flow, self._source, self._render)
+                code += f"{centre} {one.parts_code(self._render)}"
         else:
             code = self._implicit.code(variable)
         if variable.name not in self._fixable:
@@ -221,14 +254,14 @@ class Derivation:
         return " " + code
 
     def _outcome(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
-        if variable not in needs:
+        if variable not in needs and not any(draw.residual for draw in draws):
             return f"{{ {slicer.code(draws, 'draw')} }}"
         check = (
             f"real bread_again = 0; {{ {slicer.code(draws, 'check')} }} "
             "if (abs(bread_again - (bread_sim_log_likelihood - bread_before)) > 1e-8 * (1 + abs(bread_again))) "
             f'reject("bread: the outcome {variable.name} depends on its own later elements");'
         )
-        if slicer.draws_in_order(draws, variable):
+        if any(draw.residual for draw in draws) or slicer.draws_in_order(draws, variable):
             body = f"{{ {slicer.code(draws, 'sequence')} }}"
         else:
             self._notes.append(f"{variable.name!r} is simulated element by element, its law computed anew each time.")
@@ -243,6 +276,10 @@ class Derivation:
         inline = Inliner(self._source, self._flow)
         fixable, declarations = [], []
         for variable in self._parameters:
+            if variable in self._assembled:
+                names = ", ".join(repr(part.name) for part in self._assembled[variable].parts)
+                self._notes.append(f"{names}: drawn together as {variable.name!r}; cannot be held at given values.")
+                continue
             try:
                 declared = plain_type(variable, inline)
             except LookupError:
@@ -260,4 +297,4 @@ class Derivation:
             else:
                 declared = f"array[{use}] {declared}"
             declarations.append(f"int<lower=0, upper=1> {use}; {declared} bread_fixed_{variable.name};")
-        return tuple(fixable), " ".join(declarations)
+        return tuple(fixable), " ".join([f"int<lower=0, upper=1> {ONLY_PARAMETERS};", *declarations])

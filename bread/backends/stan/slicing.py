@@ -10,6 +10,7 @@ from bread.backends.stan.draws import Draw
 from bread.backends.stan.mixtures import mixture_code
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.rendering import Renderer
+from bread.backends.stan.residuals import residual_code
 from bread.backends.stan.scopes import Variable, name_position
 from bread.backends.stan.source import Source
 from bread.backends.stan.syntax import Node, name_of, nodes
@@ -113,6 +114,8 @@ class Slicer:
         return ""
 
     def _draw(self, draw: Draw, mode: Mode) -> str:
+        if draw.residual is not None:
+            return residual_code(draw, self._render, mode)
         if draw.components:
             return mixture_code(draw, self._flow, self._source, self._render, self._drawer, mode)
         return self._drawer.code(draw, self._render, mode)

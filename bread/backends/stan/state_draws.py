@@ -1,0 +1,164 @@
+"""Joint draws as states: accepted by the program, and within what its numbers can represent.
+
+A program rejects some states (`reject()`, a declared bound of a transformed parameter, an argument that Stan's checks
+refuse): it states its law given that it accepts. A number may also round to the border of its support, or an integer
+outcome be too large for Stan's generators. Such draws are made again as a whole, parameters and outcomes together:
+given the outcomes, the parameters are then still exact draws of the posterior. Starts of forward chains are draws of
+the parameters alone, which no outcome decides upon.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray
+from bread.backends.stan.library import StanInstance
+from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator, cannot_hold, concatenate_draws
+from bread.errors import DensityError, InvalidArgumentError
+
+MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
+_OUTCOME_TRIES = 5
+_REDRAW = 20160816  # in the keys of redraws
+
+
+@dataclass(frozen=True)
+class StateDraws:
+    """Joint draws as states; what `bread.backends.stan.posterior.StanPosterior` draws its start from.
+
+    Parameters
+    ----------
+    simulator : JointSimulator
+    instance : StanInstance
+        The program with the real data: it maps values to states and back, which no outcome changes.
+    edged : ndarray of bool, shape (2, dim)
+        Coordinates in which the mean score of the prior (first row), of the likelihood (second), need not be zero.
+    """
+
+    simulator: JointSimulator
+    instance: StanInstance
+    edged: NDArray[np.bool_]
+
+    def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Return one exact prior draw per seed, shape (len(seeds), dim)."""
+        return self._draw(list(seeds), None, only_parameters=True)[0]
+
+    def simulate(self, n: int, fixed: Fixed | None, seed: SeedSequence) -> tuple[FloatArray, JointDraws]:
+        """Return ``n`` joint draws and their states; draw i uses child i of ``seed`` alone.
+
+        Raises
+        ------
+        DensityError
+            The program accepts too few draws; the message is that of the first that failed.
+        InvalidArgumentError
+            The simulator cannot hold a parameter named in ``fixed``.
+        """
+        unknown = [name for name in fixed or {} if name not in self.simulator.fixable]
+        if unknown:
+            raise InvalidArgumentError(cannot_hold(unknown[0], self.simulator))
+        fresh = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+        return self._draw(fresh.spawn(n), fixed, only_parameters=False)
+
+    def left_out(self, draws: JointDraws, n: int) -> FloatArray:
+        """Return up to ``n`` states at which no outcome can be drawn, of the draws that ``draws`` left out."""
+        states = []
+        for seed in draws.failed[:n]:
+            with contextlib.suppress(DensityError):
+                joint = self.simulator.draw([seed], None, only_parameters=True)
+                if not self._has_outcomes(joint, seed):
+                    states.append(self.instance.unconstrain(joint.parameters)[0])
+        return np.array([state for state in states if np.isfinite(state).all()]).reshape((-1, self.instance.dim))
+
+    def _has_outcomes(self, joint: JointDraws, seed: SeedSequence) -> bool:
+        """Return whether outcomes can be drawn at these parameters after all: one was too large by chance."""
+        if set(joint.parameters) != set(self.simulator.fixable):
+            return False
+        held = {name: values[0] for name, values in joint.parameters.items()}
+        for attempt in range(1, _OUTCOME_TRIES + 1):
+            with contextlib.suppress(DensityError):
+                self.simulator.draw([_of_attempt(seed, -attempt % 2**32)], held)
+                return True
+        return False
+
+    def _draw(
+        self, seeds: list[SeedSequence], fixed: Fixed | None, *, only_parameters: bool
+    ) -> tuple[FloatArray, JointDraws]:
+        """Draw until every seed has given a draw that the program accepts."""
+        kept: list[_Kept] = []
+        failed: list[SeedSequence] = []
+        remaining, reason, n_made, n_redrawn = np.arange(len(seeds)), "", 0.0, 0
+        for attempt in range(MOST_ROUNDS):
+            tried = [_of_attempt(seeds[row], attempt) for row in remaining]
+            for joint, rows in self._made(tried, fixed, only_parameters):
+                if isinstance(joint, str):
+                    reason, n_made = reason or joint, n_made + len(rows)
+                    failed += [tried[row] for row in rows]
+                    continue
+                states, accepted, message = self._judge(joint)
+                reason, n_made = reason or message, n_made + len(rows) / joint.acceptance
+                kept.append(_Kept(remaining[rows[accepted]], states[accepted], joint.rows(accepted)))
+            done = np.concatenate([np.zeros(0, dtype=np.int64), *(one.rows for one in kept)])
+            remaining = np.setdiff1d(np.arange(len(seeds)), done)
+            n_redrawn += len(remaining)
+            if not len(remaining):
+                break
+        else:
+            raise DensityError(f"{len(remaining)} of {len(seeds)} draws failed {MOST_ROUNDS} times over: {reason}")
+        order = np.argsort(done)
+        joint = concatenate_draws([one.joint for one in kept]).rows(order)
+        acceptance = len(seeds) / max(n_made, 1.0)
+        joint = replace(joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=reason, failed=tuple(failed))
+        return np.concatenate([one.states for one in kept])[order], joint
+
+    def _made(
+        self, seeds: list[SeedSequence], fixed: Fixed | None, only_parameters: bool
+    ) -> Iterator[tuple[JointDraws | str, NDArray[np.int64]]]:
+        """Yield draws and the rows of ``seeds`` that they are for; the message of Stan where a draw fails."""
+        rows = np.arange(len(seeds))
+        try:
+            yield self.simulator.draw(seeds, fixed, only_parameters=only_parameters), rows
+        except DensityError as error:
+            # what bread's own code finds wrong is no property of the program's law
+            if not self.simulator.can_redraw or "bread:" in str(error):
+                raise
+            if len(seeds) == 1:
+                yield str(error), rows
+                return
+            for row in rows:
+                for joint, _ in self._made([seeds[row]], fixed, only_parameters):
+                    yield joint, rows[row : row + 1]
+
+    def _judge(self, joint: JointDraws) -> tuple[FloatArray, NDArray[np.int64], str]:
+        """Return the states of draws, the rows that are kept, and why others are not."""
+        try:
+            states = self.instance.unconstrain(joint.parameters)
+        except DensityError as error:
+            raise DensityError(f"A simulated parameter is outside its declared support: {error}") from error
+        is_finite = np.isfinite(states)
+        inside = np.flatnonzero(is_finite.all(axis=1))
+        message = ""
+        if len(inside) < len(states):
+            name = np.array(self.instance.coordinates)[~is_finite.all(axis=0)][0]
+            message = f"{name!r} rounds to the border of its support"
+        log_prior, log_likelihood, why = self.instance.terms(states[inside])
+        is_rejected = np.isneginf(log_prior) & np.isneginf(log_likelihood)
+        return states, inside[~is_rejected], message or (why if is_rejected.any() else "")
+
+
+@dataclass(frozen=True)
+class _Kept:
+    rows: NDArray[np.int64]
+    states: FloatArray
+    joint: JointDraws
+
+
+def _of_attempt(seed: SeedSequence, attempt: int) -> SeedSequence:
+    """Return ``seed`` itself at first, then a new one for each attempt."""
+    if attempt == 0:
+        return seed
+    return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _REDRAW, attempt), pool_size=seed.pool_size)
