@@ -93,7 +93,7 @@ def test_mixtures_with_heavy_tails_and_low_rank_are_compiled_as_they_are() -> No
 
 
 def test_simulation_is_exact(flat: Any) -> None:
-    """Moments of 400 draws, 4 standard errors: the law, and the rest given it; hyperparameters unchanged by rounding."""
+    """Moments of 400 draws, 4 standard errors: the law, and the rest given it."""
     check_simulate_is_exact(flat)
     draws = flat.simulate(400, fixed=None, seed=SeedSequence(3))
     eta = draws.states[:, :2]

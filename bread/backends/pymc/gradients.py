@@ -42,7 +42,8 @@ class TemperedGradient:
         bounded: DelayedFunction,
     ) -> None:
         self.function = self._linear = function
-        self._bounded: DelayedFunction | CompiledFunction = bounded
+        self._bounded: CompiledFunction | None = None
+        self._delayed = bounded
         self.names = names
         self.size = size
         self.dtype = str(pytensor.config.floatX)
@@ -61,11 +62,11 @@ class TemperedGradient:
 
     def follow_bounded(self, is_bounded: bool) -> None:
         """Use the function that follows bounded paths, or the one that follows the others."""
-        if is_bounded and isinstance(self._bounded, DelayedFunction):
+        if is_bounded and self._bounded is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # as for the first function, when the model was opened
-                self._bounded = self._bounded.compile()
-        self.function = self._bounded if is_bounded else self._linear
+                self._bounded = self._delayed.compile()
+        self.function = self._bounded if is_bounded and self._bounded is not None else self._linear
 
     def follow_reference(self, start: StartFunction | None) -> None:
         """Follow a reference path from the log density and gradient ``start(position)``, or no such path (None)."""
