@@ -130,6 +130,34 @@ class Component:
                 pull = np.asarray(np.where(np.isinf(nu), -z, -(nu + 1) * z / (nu + z * z)), dtype=np.float64)
         return np.asarray(self._multiply(pull, transposed=True) / self.scale)
 
+    def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density (nats) and gradient of one state, shape (dim,): what a chain calls at every step.
+
+        Equal to `log_density` and `gradient` up to rounding, at a fraction of their cost.
+        """
+        v = (state - self.mean) / self.scale
+        if self.matrix is not None:
+            value, pull = self._terms(self.matrix @ v)
+            pull = pull @ self.matrix
+        elif self.directions is not None and self.stretch is not None:
+            along = 1.0 / self.stretch - 1.0
+            value, pull = self._terms(v + self.directions @ ((v @ self.directions) * along))
+            pull = pull + self.directions @ ((pull @ self.directions) * along)
+        else:
+            value, pull = self._terms(v)
+        return value + self.log_normaliser, np.asarray(pull / self.scale)
+
+    def _terms(self, z: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density but for its constant, and its gradient, of the standardised coordinates."""
+        if self.degrees is None:
+            return -0.5 * float(z @ z), -z
+        nu, square = self.degrees, z * z
+        is_normal = np.isinf(nu)
+        with np.errstate(invalid="ignore"):
+            terms = np.where(is_normal, -0.5 * square, -0.5 * (nu + 1) * np.log1p(square / nu))
+            pull = np.where(is_normal, -z, -(nu + 1) * z / (nu + square))
+        return float(terms.sum()), np.asarray(pull)
+
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` draws, shape (n, dim)."""
         z = rng.standard_normal((n, len(self.mean)))
@@ -215,6 +243,18 @@ class MixtureReference:
         share = np.exp(terms - logsumexp(terms, axis=0))
         parts = np.stack([component.gradient(states) for component in self.components])
         return np.asarray((share[..., None] * parts).sum(axis=0))
+
+    def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
+        if len(self.components) == 1:
+            return self.components[0].value_and_gradient(state)
+        parts = [component.value_and_gradient(state) for component in self.components]
+        terms = np.log(self.weights) + np.array([value for value, _ in parts])
+        largest = terms.max()
+        share = np.exp(terms - largest)
+        total = share.sum()
+        gradient = sum(one / total * slope for one, (_, slope) in zip(share, parts, strict=True))
+        return float(largest + np.log(total)), np.asarray(gradient)
 
     def _terms(self, states: FloatArray) -> FloatArray:
         logs = np.log(self.weights)

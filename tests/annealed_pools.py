@@ -11,20 +11,22 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import AnnealRun, Failure, Kernel, Model, Simulations
 from bread.bounds import simulation_gaps
-from bread.paths import PriorPath
+from bread.paths import Path, PriorPath
 
 PATH = PriorPath()
 KNOTS = (0.0, 0.01, 0.05, 0.2, 0.5, 1.0)
 
 
-def tuned_kernel(model: Model, *, seed: int = 100, knots: Sequence[float] = KNOTS, n_steps: int = 100) -> Kernel:
+def tuned_kernel(
+    model: Model, *, seed: int = 100, knots: Sequence[float] = KNOTS, n_steps: int = 100, path: Path = PATH
+) -> Kernel:
     """Adapt the kernel at fixed knots on one extra simulated data set, and freeze it."""
     simulate, start, adapt = SeedSequence(seed).spawn(3)
     posterior = model.condition(model.simulate(1, fixed=None, seed=simulate).data_of(0))
-    state = posterior.draw_start(PATH, [start])[0]
+    state = posterior.draw_start(path, [start])[0]
     adaptations, previous = [], None
     for beta, child in zip(knots, adapt.spawn(len(knots)), strict=True):
-        adaptations.append(posterior.adapt(PATH, beta, state, child, n_steps, previous))
+        adaptations.append(posterior.adapt(path, beta, state, child, n_steps, previous))
         state, previous = adaptations[-1].state, adaptations[-1].settings
     settings = {name: np.stack([one.settings[name] for one in adaptations]) for name in adaptations[0].settings}
     return Kernel(betas=np.array(knots), settings=settings, log_ratio=tuple(one.log_ratio for one in adaptations))
@@ -55,6 +57,7 @@ def anneal_pool(
     seed: int,
     n_between: int = 5,
     exact_starts: Callable[[np.ndarray], np.ndarray] | None = None,
+    path: Path = PATH,
 ) -> Pool:
     """Simulate, and anneal ``n_chains`` chains each way for every simulation.
 
@@ -70,21 +73,21 @@ def anneal_pool(
     keep = tuple(n_between * chain for chain in range(n_chains))
     if hasattr(model, "condition_rows"):
         data = {name: np.repeat(values, n_chains, axis=0) for name, values in simulations.data.items()}
-        starts = model.condition_rows(simulations.data).evolve_rows(PATH, kernel, 1.0, exact, keep, evolve_seeds)
+        starts = model.condition_rows(simulations.data).evolve_rows(path, kernel, 1.0, exact, keep, evolve_seeds)
         posterior = model.condition_rows(data)
         blocks = [(posterior, starts.reshape(total, -1), slice(0, total))]
     else:
         blocks = []
         for row in range(n_simulations):
             posterior = model.condition(simulations.data_of(row))
-            states = posterior.evolve(PATH, kernel, 1.0, exact[row], keep, evolve_seeds[row]).states
+            states = posterior.evolve(path, kernel, 1.0, exact[row], keep, evolve_seeds[row]).states
             blocks.append((posterior, states, slice(row * n_chains, (row + 1) * n_chains)))
     weights: dict[str, list[np.ndarray]] = {"forward": [], "reverse": []}
     paths: dict[str, list[np.ndarray]] = {"forward": [], "reverse": []}
     for posterior, states, rows in blocks:
-        first = posterior.draw_start(PATH, seeds[0][rows])
+        first = posterior.draw_start(path, seeds[0][rows])
         for direction, begin, own in (("forward", first, seeds[1]), ("reverse", states, seeds[2])):
-            run = posterior.anneal(PATH, betas, kernel, direction=direction, start=begin, seeds=own[rows])
+            run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=own[rows])
             assert (run.failure <= Failure.ZERO_RATIO).all(), f"{direction} chains failed: {run.message}"
             weights[direction].append(run.log_weight)
             paths[direction].append(path_functions(run))

@@ -17,6 +17,7 @@ from numpy.random import SeedSequence
 from bread.alarms import combined_p_value, rank_p_values, weighted_ranks
 from bread.backends.base import AnnealRun, Failure, Kernel, Model
 from bread.bounds import log_evidence_lower_many, log_evidence_upper_many
+from bread.paths import Path
 
 __all__ = [
     "PATH",
@@ -85,7 +86,7 @@ def check_simulate_is_exact(model: Model, *, n: int = 6, seed: int = 1) -> None:
         )
 
 
-def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3) -> None:
+def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3, path: Path = PATH) -> None:
     """Shapes, types, and the definition of the log weight, in both directions."""
     info = model.info
     assert len(info.discrete) == info.dim and set(info.hyperparameters) <= set(info.parameters)
@@ -95,11 +96,11 @@ def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3) ->
     posterior = model.condition(simulations.data_of(0))
     betas = np.array([0.0, 0.1, 0.3, 0.6, 1.0])
     seeds = SeedSequence(6).spawn(n_chains)
-    start = posterior.draw_start(PATH, SeedSequence(7).spawn(n_chains))
+    start = posterior.draw_start(path, SeedSequence(7).spawn(n_chains))
     assert start.shape == (n_chains, info.dim) and len(np.unique(start, axis=0)) == n_chains
     exact = np.repeat(simulations.states, n_chains, axis=0)
     for direction, begin in (("forward", start), ("reverse", exact)):
-        run = posterior.anneal(PATH, betas, kernel, direction=direction, start=begin, seeds=seeds)
+        run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=seeds)
         assert run.log_weight.shape == (n_chains,) and run.log_ratio.shape == (n_chains, len(betas))
         assert run.state_at_start.shape == run.state_at_end.shape == (n_chains, info.dim)
         assert run.log_start_density.shape == (n_chains, 2)
@@ -107,48 +108,48 @@ def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3) ->
             values = getattr(run, field)
             assert values.shape == (n_chains,) and np.issubdtype(values.dtype, np.integer), field
         assert run.seconds > 0 and run.message == "" and (run.failure == Failure.NONE).all()
-        np.testing.assert_allclose(run.log_weight, run.log_ratio[:, :-1] @ np.diff(betas), rtol=1e-9)
+        np.testing.assert_allclose(run.log_weight, path.log_weight(betas, run.log_ratio), rtol=1e-9)
         kept = run.state_at_start if direction == "forward" else run.state_at_end
         moved = run.state_at_end if direction == "forward" else run.state_at_start
         assert np.array_equal(kept, begin), f"{direction}: the chain does not start where it was told to"
         assert not np.array_equal(moved, begin), f"{direction}: the chain never moved"
         for knot, states in ((0, run.state_at_start), (-1, run.state_at_end)):
-            ratio = posterior.log_ratio(PATH, states)
+            ratio = posterior.log_ratio(path, states)
             np.testing.assert_allclose(run.log_ratio[:, knot], ratio, rtol=1e-9, atol=1e-12)
         some = posterior.anneal(
-            PATH, betas, kernel, direction=direction, start=begin, seeds=seeds, knots=np.array([0, 3])
+            path, betas, kernel, direction=direction, start=begin, seeds=seeds, knots=np.array([0, 3])
         )
         assert np.array_equal(some.log_ratio, run.log_ratio[:, [0, 3]]), "knots"
         assert np.array_equal(some.log_weight, run.log_weight)
-    evolution = posterior.evolve(PATH, kernel, 1.0, exact[0], (0, 2, 2, 5), seeds[0])
+    evolution = posterior.evolve(path, kernel, 1.0, exact[0], (0, 2, 2, 5), seeds[0])
     assert evolution.states.shape == (4, info.dim)
     assert np.array_equal(evolution.states[0], exact[0]) and np.array_equal(evolution.states[1], evolution.states[2])
-    adaptation = posterior.adapt(PATH, 0.5, start[0], seeds[0], 40, None)
+    adaptation = posterior.adapt(path, 0.5, start[0], seeds[0], 40, None)
     assert adaptation.state.shape == (info.dim,) and adaptation.log_ratio.ndim == 1 and len(adaptation.log_ratio) > 0
     assert all((np.asarray(value) > 0).all() for value in adaptation.settings.values())
     assert set(adaptation.settings) == set(kernel.settings)
 
 
-def check_bit_equal_batching(model: Model, kernel: Kernel, *, n_chains: int = 4) -> None:
+def check_bit_equal_batching(model: Model, kernel: Kernel, *, n_chains: int = 4, path: Path = PATH) -> None:
     """A chain does not depend on the batch it runs in, nor on the order of the chains."""
     simulations = model.simulate(1, fixed=None, seed=SeedSequence(11))
     posterior = model.condition(simulations.data_of(0))
     betas = np.linspace(0.0, 1.0, 7)
     seeds = SeedSequence(12).spawn(n_chains)
     starts = {
-        "forward": posterior.draw_start(PATH, seeds),
+        "forward": posterior.draw_start(path, seeds),
         "reverse": np.repeat(simulations.states, n_chains, axis=0),
     }
     for direction, start in starts.items():
-        whole = posterior.anneal(PATH, betas, kernel, direction=direction, start=start, seeds=seeds)
+        whole = posterior.anneal(path, betas, kernel, direction=direction, start=start, seeds=seeds)
         for rows in [[chain] for chain in range(n_chains)] + [[2, 0]]:
             part = posterior.anneal(
-                PATH, betas, kernel, direction=direction, start=start[rows], seeds=[seeds[row] for row in rows]
+                path, betas, kernel, direction=direction, start=start[rows], seeds=[seeds[row] for row in rows]
             )
             _assert_same_run(part, whole, rows)
 
 
-def check_frozen(model: Model, kernel: Kernel) -> None:
+def check_frozen(model: Model, kernel: Kernel, *, path: Path = PATH) -> None:
     """Annealing changes nothing: not the kernel, the start, the data nor the global random numbers."""
     simulations = model.simulate(2, fixed=None, seed=SeedSequence(21))
     data = simulations.data_of(0)
@@ -163,11 +164,11 @@ def check_frozen(model: Model, kernel: Kernel) -> None:
     before = global_numbers()
 
     def reverse(one: Any) -> AnnealRun:
-        return one.anneal(PATH, betas, kernel, direction="reverse", start=start, seeds=seeds)
+        return one.anneal(path, betas, kernel, direction="reverse", start=start, seeds=seeds)
 
     run = reverse(posterior)
     model.condition(simulations.data_of(1)).anneal(
-        PATH, betas, kernel, direction="forward", start=start, seeds=SeedSequence(23).spawn(2)
+        path, betas, kernel, direction="forward", start=start, seeds=SeedSequence(23).spawn(2)
     )
     _assert_same_run(reverse(posterior), run, [0, 1])
     _assert_same_run(reverse(model.condition(data)), run, [0, 1])
@@ -197,10 +198,11 @@ def check_evidence(
     seed: int = 31,
     betas: np.ndarray | None = None,
     n_errors: float = 3.0,
+    path: Path = PATH,
 ) -> None:
     """The exact log evidence is inside the many-chain sandwich, within 3 standard errors over simulations."""
     betas = np.linspace(0.0, 1.0, n_temperatures) if betas is None else betas
-    pool = anneal_pool(model, kernel, betas, n_simulations=n_simulations, n_chains=n_chains, seed=seed)
+    pool = anneal_pool(model, kernel, betas, n_simulations=n_simulations, n_chains=n_chains, seed=seed, path=path)
     exact = log_evidences(model, pool.simulations.data, log_evidence)
     below = exact - log_evidence_lower_many(pool.forward)
     above = log_evidence_upper_many(pool.forward, pool.reverse) - exact
@@ -223,6 +225,7 @@ def check_forward_reverse_identities(
     seed: int = 41,
     n_errors: float = 4.0,
     exact_starts: Callable[[np.ndarray], np.ndarray] | None = None,
+    path: Path = PATH,
 ) -> None:
     """E[w_fwd] = Z, E[1 / w_rev] = 1 / Z and Crooks' relation for a bounded function, within 4 standard errors.
 
@@ -237,6 +240,7 @@ def check_forward_reverse_identities(
         n_chains=n_chains,
         seed=seed,
         exact_starts=exact_starts,
+        path=path,
     )
     exact = log_evidences(model, pool.simulations.data, log_evidence)[:, None]
     forward, reverse = pool.forward - exact, pool.reverse - exact
@@ -256,6 +260,7 @@ def check_weighted_ranks(
     seed: int = 51,
     level: float = 1e-3,
     exact_starts: Callable[[np.ndarray], np.ndarray] | None = None,
+    path: Path = PATH,
 ) -> None:
     """The weighted rank of the reverse path is uniform for functions of both ends of a path.
 
@@ -269,6 +274,7 @@ def check_weighted_ranks(
         n_chains=n_chains,
         seed=seed,
         exact_starts=exact_starts,
+        path=path,
     )
     uniforms = np.random.default_rng(seed).random((n_simulations, pool.reverse_paths.shape[-1]))
     ranks = weighted_ranks(pool.forward, pool.reverse[:, 0], pool.forward_paths, pool.reverse_paths[:, 0], uniforms)
@@ -286,6 +292,7 @@ def check_gap_rate(
     seed: int = 61,
     n_errors: float = 3.0,
     curvature: float = 0.1,
+    path: Path = PATH,
 ) -> None:
     """The gap falls as 1 / T: log-log slope -1 within 3 standard errors, plus the curvature that is left at these T.
 
@@ -302,6 +309,7 @@ def check_gap_rate(
             n_simulations=n_simulations * count // counts[0],
             n_chains=n_chains,
             seed=seed + place,
+            path=path,
         ).gaps
         means.append(gaps.mean())
         errors.append(gaps.std(ddof=1) / np.sqrt(len(gaps)))

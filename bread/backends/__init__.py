@@ -55,9 +55,8 @@ def _import_stan() -> Any:
 
 
 def _refuse_stan_options(options: OpenOptions) -> None:
-    for name in ("data", "observed", "simulator", "likelihood"):
+    for name in ("data", "observed", "likelihood"):
         if options.extra.get(name) is not None:
             raise InvalidArgumentError(
-                f"{name}= is for Stan programs; a PyMC model has its own data, observed variables and simulator. Leave "
-                "it out."
+                f"{name}= is for Stan programs; a PyMC model has its own data and observed variables. Leave it out."
             )

@@ -1,6 +1,6 @@
 """Compiled density and step methods of one PyMC model: what moves a chain.
 
-An engine is made once; inverse temperature, data, settings, direction and random numbers are set before a chain.
+An engine is made once; path, inverse temperature, data, settings, direction and random numbers are set before a chain.
 """
 
 from __future__ import annotations
@@ -15,13 +15,25 @@ from numpy.typing import NDArray
 from pymc.blocking import RaveledVars
 
 from bread.backends.base import FloatArray, Settings
-from bread.backends.pymc.density import CompiledFunction, DensityControls, TemperedDensity
+from bread.backends.pymc.density import DensityControls, TemperedDensity
+from bread.backends.pymc.gradients import CompiledFunction, StartFunction
 from bread.backends.pymc.kernels import build_steps, kernel_name
 from bread.backends.pymc.layout import StateLayout
+from bread.backends.pymc.reference_graph import LocalLaw
 from bread.backends.pymc.stepping import FrozenStep, GradientStep
+from bread.errors import InvalidArgumentError
+from bread.paths import BoundedPath, Path, ReferencePath
+from bread.references import Reference
 
 
-def compile_engine(model: pm.Model, layout: StateLayout, kernel: Any) -> Engine:
+def compile_engine(
+    model: pm.Model,
+    layout: StateLayout,
+    kernel: Any,
+    *,
+    law: LocalLaw | None = None,
+    refusals: Mapping[str, str] | None = None,
+) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
 
     Parameters
@@ -32,6 +44,10 @@ def compile_engine(model: pm.Model, layout: StateLayout, kernel: Any) -> Engine:
         Order of the coordinates of a state.
     kernel : None, str, type, callable or sequence
         See `bread.backends.pymc.kernels.build_steps`.
+    law : LocalLaw, optional
+        Law of some variables in place of their priors.
+    refusals : dict of str to str, optional
+        Kinds of path that the model cannot be annealed along, and why.
 
     Returns
     -------
@@ -43,12 +59,12 @@ def compile_engine(model: pm.Model, layout: StateLayout, kernel: Any) -> Engine:
     UnsupportedKernelError
         If the kernel cannot be frozen or reversed, or does not fit the model.
     """
-    density = TemperedDensity(model, layout)
+    density = TemperedDensity(model, layout, law)
     steps = build_steps(model, layout, density, kernel)
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
     if len(steps) == 1 and len(names) == len(layout.names):
-        return GradientEngine(layout, density.controls, steps)
-    return CompoundEngine(layout, density.controls, steps, density.compile_terms())
+        return GradientEngine(layout, density.controls, steps, refusals)
+    return CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
 
 
 class Engine:
@@ -60,9 +76,18 @@ class Engine:
     ----------
     name : str
         Name of the kernel, such as "NUTS".
+    path_refusals : dict of str to str
+        For each kind of path that model or kernel cannot follow, why.
     """
 
-    def __init__(self, layout: StateLayout, controls: DensityControls, steps: Sequence[FrozenStep]) -> None:
+    def __init__(
+        self,
+        layout: StateLayout,
+        controls: DensityControls,
+        steps: Sequence[FrozenStep],
+        refusals: Mapping[str, str] | None = None,
+    ) -> None:
+        self.path_refusals = dict(refusals or {})
         self.layout = layout
         self.controls = controls
         self.steps = tuple(steps)
@@ -76,6 +101,20 @@ class Engine:
         self._extra_gradients = 0
         self._extra_evaluations = 0
 
+    def set_path(self, path: Path) -> None:
+        """Set the path; the inverse temperature is undefined until a kernel is set.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Model or kernel cannot follow it.
+        """
+        if path.name in self.path_refusals:
+            raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
+        self.controls.set_path(path)
+        for step in self.steps:
+            step.follow_bounded(isinstance(path, BoundedPath))
+
     def start(self, state: FloatArray) -> Any:
         """Return the position of a state of shape (dim,)."""
         raise NotImplementedError
@@ -85,12 +124,19 @@ class Engine:
         raise NotImplementedError
 
     def terms(self, state: FloatArray) -> tuple[float, float]:
-        """Return log prior and log likelihood (nats) of a state. Leaves the inverse temperature undefined."""
+        """Return log f_0 and log ratio (nats) of a state. Leaves the inverse temperature undefined."""
         raise NotImplementedError
 
     def move(self, position: Any) -> tuple[Any, float, bool]:
-        """Run the kernel once; return the new position, its log likelihood, whether a transition diverged."""
+        """Run the kernel once; return the new position, its log ratio, whether a transition diverged."""
         raise NotImplementedError
+
+    def step(self, position: Any) -> Any:
+        """Run the kernel once; return the new position alone."""
+        raise NotImplementedError
+
+    def _set_beta(self, beta: float) -> None:
+        self.controls.set_beta(beta)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -121,7 +167,7 @@ class Engine:
 
     def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
         """Set the inverse temperature, the frozen settings that `prepare` returned, and the direction."""
-        self.controls.set_beta(beta)
+        self._set_beta(beta)
         for step, values in zip(self.steps, prepared, strict=True):
             step.apply(values, reverse=reverse)
 
@@ -138,7 +184,7 @@ class Engine:
             step.freeze()
             step.start_adapting(point, n_steps, None if previous is None else self._settings_of(index, previous))
         self._seed(seed)
-        self.controls.set_beta(beta)
+        self._set_beta(beta)
 
     @property
     def setting_names(self) -> tuple[str, ...]:
@@ -157,8 +203,14 @@ class Engine:
 class GradientEngine(Engine):
     """One NUTS or HMC step that moves all coordinates: a position is its flat vector, nothing is copied."""
 
-    def __init__(self, layout: StateLayout, controls: DensityControls, steps: Sequence[FrozenStep]) -> None:
-        super().__init__(layout, controls, steps)
+    def __init__(
+        self,
+        layout: StateLayout,
+        controls: DensityControls,
+        steps: Sequence[FrozenStep],
+        refusals: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(layout, controls, steps, refusals)
         (step,) = steps
         assert isinstance(step, GradientStep)
         self._step, self._gradient = step.step, step.gradient
@@ -167,6 +219,7 @@ class GradientEngine(Engine):
         chosen = [index[name] for name in step.gradient.names]
         self._order = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
         self._inverse_order = np.argsort(self._order)
+        self._start: StartFunction | None = None
         self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
 
     def start(self, state: FloatArray) -> FloatArray:
@@ -179,29 +232,97 @@ class GradientEngine(Engine):
         state: FloatArray = position[self._inverse_order].astype(np.float64)
         return state
 
+    def set_path(self, path: Path) -> None:
+        """Set the path; see `Engine.set_path`."""
+        super().set_path(path)
+        self._start = None
+        if isinstance(path, ReferencePath):
+            self.controls.set_beta(1.0)  # the compiled density stays there: the reference is combined with it
+            self._start = self._start_function(path.reference)
+        self._gradient.follow_reference(self._start)
+
+    def _start_function(self, reference: Reference) -> StartFunction:
+        """Return log density and gradient of the reference as a function of a position."""
+        evaluate = getattr(reference, "value_and_gradient", None) or (
+            lambda state: (float(reference.log_density(state)), reference.gradient(state))
+        )
+        order, inverse = self._order, self._inverse_order
+        dtype = np.dtype(self._gradient.dtype)
+        if dtype == np.float64 and np.array_equal(order, np.arange(len(order))):
+            return evaluate
+
+        def reordered(position: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = evaluate(position[inverse].astype(np.float64))
+            return value, gradient[order].astype(dtype)
+
+        return reordered
+
+    def _set_beta(self, beta: float) -> None:
+        if self._start is None:
+            self.controls.set_beta(beta)
+        else:
+            self._gradient.set_share(beta)
+
     def terms(self, state: FloatArray) -> tuple[float, float]:
-        """Return log prior and log likelihood, from the compiled gradient at inverse temperature 0."""
-        self.controls.set_beta(0.0)
+        """Return log f_0 and log ratio, from the compiled gradient."""
         self._extra_gradients += 1
-        log_prior, _, log_ratio = self._gradient.function(self.start(state))
+        position = self.start(state)
+        if self._start is not None:
+            joint, log_start = self._gradient.function(position)[0], self._start(position)[0]
+            return float(log_start), float(joint - log_start)
+        self.controls.set_beta(0.0)
+        log_prior, _, log_ratio = self._gradient.function(position)
         return float(log_prior), float(log_ratio)
 
     def move(self, position: FloatArray) -> tuple[FloatArray, float, bool]:
-        """Run one trajectory; the log likelihood comes from its own evaluations."""
+        """Run one trajectory; the log ratio comes from its own evaluations."""
+        moved, diverged = self._run_step(position)
+        return moved, self._gradient.finish(moved), diverged
+
+    def step(self, position: FloatArray) -> FloatArray:
+        """Run one trajectory."""
+        moved, _ = self._run_step(position)
+        self._gradient.forget()
+        return moved
+
+    def _run_step(self, position: FloatArray) -> tuple[FloatArray, bool]:
         result, statistics = self._step.astep(RaveledVars(position, self._map))
         moved: FloatArray = result.data if isinstance(result, RaveledVars) else result
-        return moved, self._gradient.finish(moved), bool(statistics[0]["diverging"])
+        return moved, bool(statistics[0]["diverging"])
 
 
 class CompoundEngine(Engine):
-    """Any sequence of step methods: a position is a point, the log likelihood one more evaluation a transition."""
+    """Any sequence of step methods: a position is a point, the log likelihood one more evaluation a transition.
+
+    Its densities are compiled functions of some variables each: it follows paths that start at the prior.
+    """
 
     def __init__(
-        self, layout: StateLayout, controls: DensityControls, steps: Sequence[FrozenStep], terms: CompiledFunction
+        self,
+        layout: StateLayout,
+        controls: DensityControls,
+        steps: Sequence[FrozenStep],
+        terms: CompiledFunction,
+        refusals: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(layout, controls, steps)
+        super().__init__(
+            layout, controls, steps, {"reference": self._refuse_reference(layout, steps), **(refusals or {})}
+        )
         self._terms = terms
         self._running = self.steps
+
+    @staticmethod
+    def _refuse_reference(layout: StateLayout, steps: Sequence[FrozenStep]) -> str:
+        discrete = np.array(layout.coordinates)[layout.discrete]
+        way_out = (
+            f"{discrete[0]} is discrete, and a reference is a density. Use path='prior'."
+            if len(discrete)
+            else "Use kernel='nuts' or 'hmc', or path='prior'."
+        )
+        return (
+            f"The kernel {kernel_name(steps)} does not move all coordinates by their gradient, which a reference path "
+            f"needs. {way_out}"
+        )
 
     def start(self, state: FloatArray) -> dict[str, NDArray[Any]]:
         """Return the point of a state."""
@@ -231,8 +352,16 @@ class CompoundEngine(Engine):
 
     def move(self, position: dict[str, Any]) -> tuple[dict[str, Any], float, bool]:
         """Run every step method once."""
+        position, diverged = self._run_steps(position)
+        return position, self.terms(self.state_of(position))[1], diverged
+
+    def step(self, position: dict[str, Any]) -> dict[str, Any]:
+        """Run every step method once."""
+        return self._run_steps(position)[0]
+
+    def _run_steps(self, position: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         diverged = False
         for step in self._running:
             position, step_diverged = step.move(position)
             diverged |= step_diverged
-        return position, self.terms(self.state_of(position))[1], diverged
+        return position, diverged

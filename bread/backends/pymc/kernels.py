@@ -22,7 +22,8 @@ from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 
 from bread.backends.pymc.compiling import compile_mode
-from bread.backends.pymc.density import TemperedDensity, TemperedGradient
+from bread.backends.pymc.density import TemperedDensity
+from bread.backends.pymc.gradients import TemperedGradient
 from bread.backends.pymc.layout import StateLayout
 from bread.backends.pymc.stepping import DiscreteStep, FrozenStep, GradientStep, MetropolisStep, SliceStep
 from bread.errors import UnsupportedKernelError
@@ -59,8 +60,8 @@ ALLOWED = (
 class TemperedModel(pm.Model):
     """The user's model with its log density tempered: what step methods are built on.
 
-    It has the variables of the user's model, so a kernel may name them; its ``logp()`` is
-    ``log prior + beta * log likelihood``. Nothing may be added to it. Create it with `view`.
+    It has the variables of the user's model, so a kernel may name them; its ``logp()`` is that of
+    `TemperedDensity.graph`. Nothing may be added to it. Create it with `view`.
     """
 
     _density: TemperedDensity

@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, OpenOptions, Simulations
 from bread.backends.pymc import fitting, reading
-from bread.backends.pymc.periodic import PeriodicPosterior, read_periodic
+from bread.backends.pymc.layout import StateLayout
+from bread.backends.pymc.localised import check_localisable, localise_simulator
+from bread.backends.pymc.periodic import PeriodicPosterior, read_periodic, refuse_reference
 from bread.backends.pymc.posterior import Engine, PyMCPosterior, compile_engine
-from bread.backends.pymc.refusals import refuse_unsupported
+from bread.backends.pymc.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.simulation import Simulator, build_simulator
-from bread.errors import InvalidArgumentError
+from bread.backends.pymc.user_simulator import use_function
+from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.references import Reference
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class PyMCModel:
         Coordinates that are angles.
     user_model : pymc.Model or None
         The user's object; only read. None in a pickled copy.
+    kernel : object
+        ``OpenOptions.kernel``, for `localise`. None in a pickled copy.
     """
 
     info: ModelInfo
@@ -45,9 +51,10 @@ class PyMCModel:
     engine: Engine
     periodic: NDArray[np.bool_]
     user_model: Any = None
+    kernel: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "user_model": None}
+        return {**self.__dict__, "user_model": None, "kernel": None}
 
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`."""
@@ -107,6 +114,30 @@ class PyMCModel:
         """Map states (n, dim) to named parameters (n, ...)."""
         return self.simulator.constrain(np.asarray(states, dtype=np.float64))
 
+    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Map free variables (n, ...) to states (n, dim); other names are ignored."""
+        return self.simulator.unconstrain(parameters)
+
+    def localise(self, names: Sequence[str], reference: Reference) -> PyMCModel:
+        """Return this model with ``reference`` as the law of the named variables; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The law of the named variables cannot be told from that of the others, or draws from it cannot be
+            simulated from.
+        InvalidArgumentError
+            For an unknown name, a reference of another dimension, a pickled copy, or data changed since it was opened.
+        """
+        if self.user_model is None:
+            raise InvalidArgumentError(
+                "A pickled copy of a model cannot be localised; do it in the process that opened it."
+            )
+        self._require_same_data()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _localise(self, names, reference)
+
     def condition(self, data: Data) -> PyMCPosterior:
         """Return the posterior given ``data``, each observed variable in the shape of the real data.
 
@@ -152,25 +183,78 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
 
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
-    point = refuse_unsupported(model, options.kernel)
-    layout = reading.read_layout(model, point)
+    function, simulate_from = options.extra.get("simulator"), options.extra.get("simulate_from")
+    is_localised = simulate_from == "localised"
     names = options.hyperparameters
-    hyperparameters = (
-        reading.default_hyperparameters(model)
-        if names is None
-        else reading.check_fixed_names(reading.read_parents(model), names, "hyperparameters")
-    )
+    chosen = names if names is not None else reading.default_hyperparameters(model)
+    localised = chosen if is_localised else ()
+    point = refuse_unsupported(model, options.kernel, has_simulator=function is not None, localised=localised)
+    layout = reading.read_layout(model, point)
+    if is_localised:
+        _refuse_localised_simulator(function)
+        localised = chosen = check_localisable(model, layout, chosen)
+    elif names is not None:
+        chosen = reading.check_fixed_names(reading.read_parents(model), names, "hyperparameters")
     deterministics, notes = reading.usable_deterministics(model)
-    simulator = build_simulator(model, layout, reading.read_observed(model), deterministics)
-    notes += simulator.pilot()
+    observed = reading.read_observed(model)
+    simulator = build_simulator(model, layout, observed, deterministics)
+    if function is not None:
+        constants = {name: value for name, (_, value) in reading.read_constant_data(model).items()}
+        simulator = use_function(simulator, function, {**constants, **observed})
+        if simulate_from == "fitted":
+            simulator.require_fixable(chosen)
+    if not is_localised:  # the simulator of a localised model exists when its hyperparameters have their law
+        notes += simulator.pilot()
     info = reading.read_info(
         model,
         layout,
         deterministics,
-        hyperparameters,
+        chosen,
         kernel="",
         versions={"pymc": pm.__version__, "pytensor": pytensor.__version__},
         notes=tuple(notes),
     )
-    engine = compile_engine(model, layout, options.kernel)
-    return PyMCModel(replace(info, kernel=engine.name), simulator, engine, read_periodic(model, layout), model)
+    periodic = _periodic(model, layout, localised)
+    refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
+    engine = compile_engine(model, layout, options.kernel, refusals=refusals)
+    return PyMCModel(_with_engine(info, engine), simulator, engine, periodic, model, options.kernel)
+
+
+def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> PyMCModel:
+    model, layout = opened.user_model, opened.simulator.layout
+    _refuse_localised_simulator(getattr(opened.simulator, "function", None))
+    names = check_localisable(model, layout, names)
+    simulator = localise_simulator(model, opened.simulator, names, reference)
+    periodic = _periodic(model, layout, names)
+    refusals = refuse_reference(layout.coordinates, periodic)
+    engine = compile_engine(model, layout, opened.kernel, law=simulator.law, refusals=refusals)
+    notes = (*reading.usable_deterministics(model)[1], *simulator.pilot())
+    info = replace(_with_engine(opened.info, engine), notes=notes)
+    return PyMCModel(info, simulator, engine, periodic, model, opened.kernel)
+
+
+def _refuse_localised_simulator(function: Any) -> None:
+    if function is not None:
+        raise UnsupportedModelError(
+            "simulate_from='localised' draws hyperparameters from a fitted density and the rest by the model's own "
+            "simulator, which simulator= replaces. Leave simulator= out, or use simulate_from='prior'."
+        )
+
+
+def _periodic(model: Any, layout: StateLayout, localised: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which coordinates are angles; those with a law on the line are none."""
+    periodic = read_periodic(model, layout)
+    for name, positions in reading.read_positions(model, layout).items():
+        if name in localised:
+            periodic[positions] = False
+    return periodic
+
+
+def _with_engine(info: ModelInfo, engine: Engine) -> ModelInfo:
+    refusals = engine.path_refusals
+    paths = tuple(name for name in ("prior", "bounded", "reference") if name not in refusals)
+    if not paths:
+        raise UnsupportedKernelError(
+            f"No path is left for model and kernel. {refusals['prior']} {refusals['reference']}"
+        )
+    return replace(info, kernel=engine.name, paths=paths, path_refusals=refusals)

@@ -6,6 +6,7 @@ kernel may leave [-pi, pi), exact draws never do: states are wrapped before anyt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,17 @@ def read_periodic(model: Any, layout: StateLayout) -> NDArray[np.bool_]:
         return isinstance(getattr(transform, "transform_list", [transform])[-1], CircularTransform)
 
     return np.repeat([is_angle(model.rvs_to_transforms[variable]) for variable in model.free_RVs], layout.sizes)
+
+
+def refuse_reference(coordinates: Sequence[str], periodic: NDArray[np.bool_]) -> dict[str, str]:
+    """Return why no reference path leads to a density with angles: its integral over the line does not exist."""
+    names = ", ".join(name for name, is_angle in zip(coordinates, periodic, strict=True) if is_angle)
+    if not names:
+        return {}
+    return {
+        "reference": f"{names} is an angle, whose density repeats along the whole line, where a reference has one "
+        "mass. Use path='prior'."
+    }
 
 
 @dataclass(frozen=True)

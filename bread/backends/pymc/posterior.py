@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from bread.backends.base import (
@@ -31,7 +31,7 @@ from bread.backends.base import (
 )
 from bread.backends.pymc.engine import Engine, compile_engine
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths import Path, PriorPath
+from bread.paths import Path, PriorPath, ReferencePath
 
 __all__ = ["Engine", "PyMCPosterior", "StateSimulator", "compile_engine"]
 
@@ -71,18 +71,30 @@ class PyMCPosterior:
     data: Mapping[str, NDArray[Any]]
 
     def _load(self, path: Path) -> Engine:
-        if not isinstance(path, PriorPath):
-            raise InvalidArgumentError(f"The engine 'pymc' anneals from the prior only; the path is {path!r}.")
+        """Set path and data of the engine, whatever it did before.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Model or kernel cannot be annealed along the path.
+        """
+        self.engine.set_path(path)
         self.engine.controls.set_data(self.data)
         return self.engine
 
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Draw from the prior, one state per seed; shape (len(seeds), dim)."""
-        self._load(path)
-        return self.simulator.draw_states(seeds)
+        """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
+        if not isinstance(path, PriorPath):  # draws from the prior serve pilots of every path
+            self._load(path)
+        if not isinstance(path, ReferencePath):
+            return self.simulator.draw_states(seeds)
+        states = np.empty((len(seeds), self.engine.layout.dim))
+        for index, seed in enumerate(seeds):
+            states[index] = path.reference.sample(1, default_rng(seed))[0]
+        return states
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log likelihood (nats) at each state, shape (n,); an exception becomes NaN."""
+        """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""
         engine = self._load(path)
         result = np.empty(len(states))
         with np.errstate(all="ignore"):
@@ -115,7 +127,7 @@ class PyMCPosterior:
         gradients, evaluations = engine.counts
         log_ratios = np.empty(n_steps)
         with np.errstate(all="ignore"):
-            log_ratio = self._require_density(beta, state)
+            log_ratio = self._require_density(path, beta, state)
             engine.start_adapting(beta, state, n_steps, previous, seed)
             position = last = engine.start(state)
             try:
@@ -138,13 +150,14 @@ class PyMCPosterior:
             n_evaluations=engine.counts[1] - evaluations,
         )
 
-    def _require_density(self, beta: float, state: FloatArray) -> float:
-        """Return the log likelihood of a state that a chain at ``beta`` may start from."""
-        log_prior, log_ratio = self.engine.terms(state)
-        if not np.isfinite(log_prior) or (beta > 0 and not np.isfinite(log_ratio)):
+    def _require_density(self, path: Path, beta: float, state: FloatArray) -> float:
+        """Return the log ratio of a state that a chain at ``beta`` may start from."""
+        log_start, log_ratio = self.engine.terms(state)
+        if not np.isfinite(log_start) or (beta > 0 and not np.isfinite(log_ratio)):
             raise DensityError(
-                f"A chain at inverse temperature {beta:.6g} cannot start at a state of log prior {log_prior} and log "
-                f"likelihood {log_ratio}: both must be finite. Start it from a state inside the support."
+                f"A chain at inverse temperature {beta:.6g} cannot start at a state of log {path.start_name} "
+                f"{log_start} and {path.ratio_name} {log_ratio}: both must be finite. Start it from a "
+                "state inside the support."
             )
         return log_ratio
 
@@ -186,7 +199,7 @@ class PyMCPosterior:
         with np.errstate(all="ignore"):
             for state, seed in zip(start, seeds, strict=True):
                 engine.reset(seed)
-                chain = _Chain(engine, betas, prepared, direction, state)
+                chain = _Chain(engine, path, betas, prepared, direction, state)
                 chain.run()
                 chains.append(chain)
         chosen = np.arange(len(betas)) if knots is None else np.asarray(knots)
@@ -220,13 +233,13 @@ class PyMCPosterior:
         gradients, evaluations = engine.counts
         states = np.empty((len(keep), engine.layout.dim))
         with np.errstate(all="ignore"):
-            self._require_density(beta, state)
+            self._require_density(path, beta, state)
             engine.reset(seed)
             engine.apply(beta, kernel.at(beta))
             position, n_done = engine.start(np.asarray(state, dtype=np.float64)), 0
             for index, n_steps in enumerate(keep):
                 while n_done < n_steps:
-                    position, _, _ = engine.move(position)
+                    position = engine.step(position)
                     n_done += 1
                 states[index] = engine.state_of(position)
         return Evolution(states, engine.counts[0] - gradients, engine.counts[1] - evaluations)
@@ -236,9 +249,16 @@ class _Chain:
     """One annealed chain, with what `AnnealRun` records of it."""
 
     def __init__(
-        self, engine: Engine, betas: FloatArray, prepared: list[list[Any]], direction: Direction, start: FloatArray
+        self,
+        engine: Engine,
+        path: Path,
+        betas: FloatArray,
+        prepared: list[list[Any]],
+        direction: Direction,
+        start: FloatArray,
     ) -> None:
         self.engine = engine
+        self.path = path
         self.betas = betas
         self.prepared = prepared  # kernel settings at each of betas
         self.direction = direction
@@ -258,6 +278,7 @@ class _Chain:
                 self._run_forward(self.state_at_start)
             else:
                 self._run_reverse(self.state_at_end)
+            self.log_weight = float(self.path.log_weight(self.betas, self.log_ratio))
         except _ChainFailure as error:
             self.failure = error.failure
             self.log_weight = -np.inf if error.failure == Failure.ZERO_RATIO else np.nan
@@ -268,39 +289,35 @@ class _Chain:
         self.n_evaluations = self.engine.counts[1] - evaluations
 
     def _run_forward(self, state: FloatArray) -> None:
-        log_prior, log_ratio = self.engine.terms(state)
-        self.log_start_density[0] = log_prior
-        self._require_support(log_prior)
-        position, log_weight = self.engine.start(state), 0.0
+        log_start, log_ratio = self.engine.terms(state)
+        self.log_start_density[0] = log_start
+        self._require_support(log_start)
+        position = self.engine.start(state)
         self.log_ratio[0] = log_ratio
         try:
             for index in range(1, len(self.betas)):
                 self._require_ratio(log_ratio, Failure.ZERO_RATIO)
-                log_weight += (self.betas[index] - self.betas[index - 1]) * log_ratio
                 position, log_ratio = self._move(index, position)
                 self.log_ratio[index] = log_ratio
         finally:
             self.state_at_end = self.engine.state_of(position)
             self.log_start_density[1] = self.engine.terms(self.state_at_end)[0]
-        self.log_weight = log_weight
 
     def _run_reverse(self, state: FloatArray) -> None:
-        log_prior, log_ratio = self.engine.terms(state)
-        self.log_start_density[1] = log_prior
-        self._require_support(log_prior)
+        log_start, log_ratio = self.engine.terms(state)
+        self.log_start_density[1] = log_start
+        self._require_support(log_start)
         self._require_ratio(log_ratio, Failure.ZERO_START)
-        position, log_weight = self.engine.start(state), 0.0
+        position = self.engine.start(state)
         self.log_ratio[-1] = log_ratio
         try:
             for index in range(len(self.betas) - 1, 0, -1):
                 position, log_ratio = self._move(index, position)
                 self.log_ratio[index - 1] = log_ratio
                 self._require_ratio(log_ratio, Failure.NAN)  # a kernel above beta = 0 never ends at zero
-                log_weight += (self.betas[index] - self.betas[index - 1]) * log_ratio
         finally:
             self.state_at_start = self.engine.state_of(position)
             self.log_start_density[0] = self.engine.terms(self.state_at_start)[0]
-        self.log_weight = log_weight
 
     def _move(self, index: int, position: Any) -> tuple[Any, float]:
         self.engine.set_kernel(self.betas[index], self.prepared[index], reverse=self.direction == "reverse")
@@ -309,10 +326,10 @@ class _Chain:
         return position, log_ratio
 
     @staticmethod
-    def _require_support(log_prior: float) -> None:
-        if log_prior == -np.inf:
+    def _require_support(log_start: float) -> None:
+        if log_start == -np.inf:
             raise _ChainFailure(Failure.ZERO_START)
-        if not np.isfinite(log_prior):
+        if not np.isfinite(log_start):
             raise _ChainFailure(Failure.NAN)
 
     @staticmethod

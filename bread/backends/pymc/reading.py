@@ -12,7 +12,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 
-from bread.backends.base import ModelInfo
+from bread.backends.base import IntArray, ModelInfo
 from bread.backends.pymc.compiling import interpret_function, interpreted, is_generator
 from bread.backends.pymc.layout import StateLayout
 from bread.errors import InvalidArgumentError
@@ -185,4 +185,15 @@ def read_info(
         observed_data=read_observed(model),
         constant_data=constant_data,
         notes=notes,
+        transformed=np.repeat([model.rvs_to_transforms[v] is not None for v in model.free_RVs], layout.sizes),
+        positions=read_positions(model, layout),
     )
+
+
+def read_positions(model: Any, layout: StateLayout) -> dict[str, IntArray]:
+    """Return the indices of the coordinates of each free variable."""
+    starts = np.concatenate([[0], np.cumsum(layout.sizes)])
+    return {
+        variable.name: np.arange(first, last, dtype=np.int64)
+        for variable, first, last in zip(model.free_RVs, starts[:-1], starts[1:], strict=True)
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,16 @@ from bread.backends.pymc.compiling import detach, first_line, interpreted, is_ge
 from bread.backends.pymc.reading import evaluate, read_initial_point
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
+WITH_SIMULATOR = (
+    "simulator= with a function (rng, data) -> (parameters, observed), which anneals the model from a reference "
+    "density (path='reference')"
+)
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
 
-def refuse_unsupported(model: Any, kernel: Any) -> dict[str, NDArray[Any]]:
+def refuse_unsupported(
+    model: Any, kernel: Any, *, has_simulator: bool = False, localised: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
     """Refuse a model or a kernel that cannot be annealed exactly; return the model's initial point.
 
     Parameters
@@ -25,6 +31,10 @@ def refuse_unsupported(model: Any, kernel: Any) -> dict[str, NDArray[Any]]:
     model : pymc.Model
     kernel : object
         ``OpenOptions.kernel``.
+    has_simulator : bool
+        Whether the user draws parameters and data: what has a density but cannot be drawn from is then allowed.
+    localised : sequence of str
+        Free variables whose priors will be replaced: they may be improper.
 
     Raises
     ------
@@ -33,10 +43,11 @@ def refuse_unsupported(model: Any, kernel: Any) -> dict[str, NDArray[Any]]:
     UnsupportedKernelError
         For a discrete free variable with a kernel that needs gradients of all variables.
     """
-    _refuse_structure(model)
+    _refuse_structure(model, has_simulator)
     _refuse_names(model)
+    replaced = {variable.owner for variable in model.free_RVs if variable.name in localised}
     for variable in model.basic_RVs:
-        _refuse_operations(model, variable)
+        _refuse_operations(model, variable, has_simulator, replaced)
     _refuse_imputed(model)
     _refuse_data_dependence(model)
     _refuse_shared_generators(model)
@@ -46,7 +57,21 @@ def refuse_unsupported(model: Any, kernel: Any) -> dict[str, NDArray[Any]]:
     return _refuse_initial_point(model)
 
 
-def _refuse_structure(model: Any) -> None:
+def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
+    """Return the kinds of path that cannot start at the prior of a model that the user simulates, and why."""
+    reasons = [
+        f"pm.Potential {variable.name!r} belongs neither to the prior nor to the likelihood, which must be apart."
+        for variable in model.potentials
+    ]
+    reasons += [
+        f"The prior of {variable.name!r} is improper, so that no path can start there."
+        for variable in model.free_RVs
+        if variable.name not in localised and any(_is_improper(node.op) for node in _nodes(variable))
+    ]
+    return dict.fromkeys(("prior", "bounded"), f"{reasons[0]} Use path='reference'.") if reasons else {}
+
+
+def _refuse_structure(model: Any, has_simulator: bool) -> None:
     if not model.observed_RVs:
         raise UnsupportedModelError(
             "The model has no observed variable, so that there is no posterior to anneal to. Pass observed= to at "
@@ -54,12 +79,12 @@ def _refuse_structure(model: Any) -> None:
         )
     if not model.free_RVs:
         raise UnsupportedModelError("The model has no free variable: there is nothing to infer.")
-    if model.potentials:
+    if model.potentials and not has_simulator:
         names = ", ".join(repr(variable.name) for variable in model.potentials)
         raise UnsupportedModelError(
             f"pm.Potential {names} changes the density but not the simulator: parameters and data cannot be drawn "
             "jointly. Write the term as a distribution: a prior (pm.Truncated, transform=, pm.CustomDist with dist=) "
-            "or an observed variable."
+            f"or an observed variable. Or draw both yourself: {WITH_SIMULATOR}."
         )
     for variable in (*model.basic_RVs, *model.deterministics):
         if not hasattr(variable.type, "broadcastable") or not hasattr(variable.type, "shape"):
@@ -80,33 +105,40 @@ def _refuse_names(model: Any) -> None:
                 )
 
 
-def _operations(variable: Any) -> Iterator[Any]:
-    """Yield the operations above a variable, inner graphs included."""
+def _nodes(variable: Any) -> Iterator[Any]:
+    """Yield the nodes above a variable, inner graphs included."""
     graphs, seen = [[variable]], set()
     while graphs:
         for ancestor in ancestors(graphs.pop()):
             if ancestor.owner is None or ancestor.owner in seen:
                 continue
             seen.add(ancestor.owner)
-            yield ancestor.owner.op
+            yield ancestor.owner
             inner = getattr(ancestor.owner.op, "fgraph", None)
             if inner is not None:
                 graphs.append(list(inner.outputs))
 
 
-def _refuse_operations(model: Any, variable: Any) -> None:
+def _is_improper(op: Any) -> bool:
     from pymc.distributions.continuous import FlatRV, HalfFlatRV
+
+    return isinstance(op, FlatRV | HalfFlatRV)
+
+
+def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced: Set[Any]) -> None:
     from pymc.distributions.custom import CustomDistRV
     from pymc.distributions.distribution import PartialObservedRV
     from pymc.distributions.simulator import SimulatorRV
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
     name = repr(variable.name)
-    for op in _operations(variable):
-        if isinstance(op, FlatRV | HalfFlatRV):
+    for node in _nodes(variable):
+        op = node.op
+        if _is_improper(op) and not has_simulator and node not in replaced:
             raise UnsupportedModelError(
                 f"Variable {name} has or depends on an improper prior (pm.Flat or pm.HalfFlat), which cannot be drawn "
-                "from. Give it a proper prior, such as pm.Normal or pm.HalfNormal with a wide scale."
+                "from. Give it a proper prior, such as pm.Normal or pm.HalfNormal with a wide scale; or, for a "
+                "hyperparameter, use simulate_from='localised', which puts a density fitted to your data in its place."
             )
         if isinstance(op, SimulatorRV):
             raise UnsupportedModelError(
@@ -120,10 +152,10 @@ def _refuse_operations(model: Any, variable: Any) -> None:
             )
         if isinstance(op, PartialObservedRV):
             raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
-        if isinstance(op, CustomDistRV) and _lacks_random(op):
+        if isinstance(op, CustomDistRV) and _lacks_random(op) and not has_simulator:
             raise UnsupportedModelError(
                 f"Variable {name} is or depends on a pm.CustomDist (DensityDist) without random=: it cannot be "
-                "simulated. Pass random=, or define it by dist=."
+                f"simulated. Pass random=, or define it by dist=; or pass {WITH_SIMULATOR}."
             )
     if any(is_generator(ancestor) for ancestor in ancestors([model.rvs_to_values[variable]])):
         raise UnsupportedModelError(
@@ -247,7 +279,7 @@ def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
         raise UnsupportedModelError(
             f"The initial point of the model cannot be computed: {first_line(error)}."
         ) from error
-    variables = list(model.basic_RVs)
+    variables = [*model.basic_RVs, *model.potentials]
     with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         terms = _log_density_terms(model, variables)
@@ -271,7 +303,7 @@ def _log_density_terms(model: Any, variables: list[Any]) -> list[Any]:
     try:
         return [term.sum() for term in model.logp(vars=variables, sum=False)]
     except Exception as error:
-        names = ", ".join(repr(variable.name) for variable in variables if not _has_log_density(variable))
+        names = ", ".join(repr(variable.name) for variable in model.basic_RVs if not _has_log_density(variable))
         raise UnsupportedModelError(
             f"PyMC cannot derive the log density of {names or 'the model'}: {first_line(error)}. "
             "Give it a density (logp=), or write it with distributions that have one."

@@ -105,7 +105,7 @@ def sorting_note(name: str, shape: tuple[int, ...]) -> str:
         f"The transform of {name!r} restricts it to ordered vectors; its components are identically distributed, so "
         f"sorted draws are exact. The log evidence refers to the normalised prior; PyMC's own density leaves out "
         f"log({length}!){f' * {rows}' if rows > 1 else ''} = {constant:.3f} nats (add it to a log evidence computed "
-        "from that density)."
+        "from that density, and to one along a reference path)."
     )
 
 
@@ -118,5 +118,6 @@ def rejection_note(names: tuple[str, ...], accepted: int, attempts: int) -> str:
         f"The transform of {listed} restricts the support; draws outside are rejected with the whole joint draw "
         f"(acceptance {rate:.3g}). The log evidence refers to the normalised prior; PyMC's own density leaves out "
         f"-log(acceptance) = {-np.log(rate):.3f} +- {error:.3f} nats (add it to a log evidence computed from that "
-        "density). If its prior depends on other parameters, their marginal prior changes too."
+        "density, and to one along a reference path). If its prior depends on other parameters, their marginal "
+        "prior changes too."
     )

@@ -20,7 +20,8 @@ from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag, QuadPotential
 from pymc.step_methods.step_sizes import DualAverageAdaptation
 
 from bread.backends.base import FloatArray, Settings
-from bread.backends.pymc.density import CountedDensity, TemperedGradient
+from bread.backends.pymc.density import CountedDensity
+from bread.backends.pymc.gradients import TemperedGradient
 from bread.backends.pymc.versions import seed_step
 
 Point = dict[str, Any]
@@ -72,6 +73,9 @@ class FrozenStep:
     def seed(self, seed: SeedSequence) -> None:
         """Set the random numbers of the next chain; they depend on ``seed`` alone."""
         seed_step(self.step, Generator(PCG64(seed)))
+
+    def follow_bounded(self, is_bounded: bool) -> None:
+        """Follow bounded paths, or the others; a density that is a value alone follows both as it is."""
 
     def freeze(self) -> None:
         """End adaptation and forget all history, so that a used object repeats a new one bit by bit."""
@@ -133,6 +137,15 @@ class GradientStep(FrozenStep):
     def n_gradients(self) -> int:
         """Gradient evaluations so far."""
         return self.gradient.n_gradients
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations of the model's density alone so far: what a log ratio took where the kernel did not need it."""
+        return self.gradient.n_evaluations
+
+    def follow_bounded(self, is_bounded: bool) -> None:
+        """Choose the compiled gradient."""
+        self.gradient.follow_bounded(is_bounded)
 
     def freeze(self) -> None:
         """End adaptation, forget history."""

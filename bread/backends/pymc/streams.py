@@ -13,6 +13,7 @@ class Part(IntEnum):
 
     PARAMETERS = 0
     DATA = 1
+    LOCALISED = 2
 
 
 def child_seeds(seed: SeedSequence, n: int) -> list[SeedSequence]:
