@@ -24,6 +24,7 @@ from bread.references import Reference
 FloatArray = NDArray[np.float64]
 
 SMALLEST_POWER = 2.0
+_QUARTILES = 1.349  # distance of the quartiles of a normal law, in standard deviations
 
 
 class _Path:
@@ -170,9 +171,12 @@ class BoundedPath(_Path):
 def bounded_path_from(log_likelihood: ArrayLike) -> BoundedPath:
     """Return the bounded path that suits a posterior, from the log likelihood at draws from it.
 
-    The offset is the largest value, the power the mean distance below it (half the number of parameters that the data
-    determine), at least 2. By quadrature with perfect mixing the thermodynamic length changes by less than a tenth
-    when either is halved or doubled.
+    The distance of the mean from the peak is half the number of parameters that the data determine, and so is the
+    variance where the posterior is near a Gaussian. So it is estimated by the larger of the distance from the largest
+    value and the variance (from the quartiles). The offset is the mean plus the distance, near the peak: then a
+    density that has one mode at both ends keeps one between them (as long as the peak is not further above the
+    offset than the power). The power is the distance, at least 2. By quadrature with perfect mixing, halving or
+    doubling the power changes the squared thermodynamic length by about a tenth.
 
     Parameters
     ----------
@@ -196,8 +200,10 @@ def bounded_path_from(log_likelihood: ArrayLike) -> BoundedPath:
             "a bounded path needs at least one finite log likelihood at draws near the posterior; received none. "
             "Use path='prior', or repair the pilot."
         )
-    offset = float(values.max())
-    return BoundedPath(offset, max(SMALLEST_POWER, float((offset - values).mean())))
+    mean = float(values.mean())
+    lower, upper = np.quantile(values, [0.25, 0.75])
+    distance = max(float(values.max()) - mean, float((upper - lower) / _QUARTILES) ** 2)
+    return BoundedPath(mean + distance, max(SMALLEST_POWER, distance))
 
 
 @dataclass(frozen=True)

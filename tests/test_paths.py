@@ -123,10 +123,20 @@ def test_errors_of_a_bounded_path():
 
 
 def test_bounded_path_from_posterior_log_likelihoods():
-    values = np.array([-np.inf, -14.0, -10.0, -12.0, -11.0, np.nan])
-    path = bounded_path_from(values)
-    assert path.offset == -10.0
+    path = bounded_path_from(np.array([-np.inf, -11.4, -11.0, -10.6, -11.0, np.nan]))
+    assert path.offset == pytest.approx(-10.6), "the largest value"
     assert path.power == 2.0, "less than 2 nats below the largest on average"
-    assert bounded_path_from(np.array([-30.0, -10.0, -20.0])).power == 10.0
-    with pytest.raises(InvalidArgumentError, match="finite log likelihood"):
-        bounded_path_from(np.array([np.nan, -np.inf]))
+    path = bounded_path_from(np.array([-30.0, -20.0, -20.0, -20.0, -10.0]))
+    assert path.offset == -10.0 and path.power == 10.0
+    for empty in ([np.nan, -np.inf], []):
+        with pytest.raises(InvalidArgumentError, match="at least one finite log likelihood"):
+            bounded_path_from(np.array(empty))
+
+
+@pytest.mark.parametrize("dim", [1, 10, 100, 1000])
+def test_bounded_path_from_draws_of_a_gaussian_posterior(dim):
+    """The log likelihood is chi-square / 2 below its peak of 5: offset and power are known, 300 draws."""
+    path = bounded_path_from(5.0 - 0.5 * np.random.default_rng(1).chisquare(dim, 300))
+    assert path.offset == pytest.approx(5.0, abs=0.3 * dim)
+    assert path.power == pytest.approx(max(2.0, dim / 2.0), rel=0.3)
+    assert 5.0 - path.offset < path.power, "one mode"
