@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
+from bread.backends.arguments import check_run
 from bread.backends.base import (
     Adaptation,
     AnnealRun,
@@ -106,7 +107,7 @@ class ReferencePosterior:
         """
         began = time.perf_counter()
         betas = np.asarray(betas, dtype=float)
-        _check_run(betas, direction, start, seeds)
+        check_run(betas, direction, start, seeds)
         model, target, tally = self._model, self._target(path), Tally.of(len(seeds))
         last = len(betas) - 1
         applied = betas[1:] if direction == "forward" else betas[:0:-1]
@@ -210,14 +211,3 @@ def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction
 def _check_path(path: Path, model: ReferenceModel) -> None:
     if path.name not in model.paths:
         raise InvalidArgumentError(f"{model.path_refusals[path.name]} The path is {path!r}.")
-
-
-def _check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:
-    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0.0 or betas[-1] != 1.0 or (np.diff(betas) <= 0).any():
-        raise InvalidArgumentError(f"betas must increase from 0 to 1, both ends counted; received {betas!r}.")
-    if direction not in ("forward", "reverse"):
-        raise InvalidArgumentError(f"direction must be 'forward' or 'reverse'; received {direction!r}.")
-    if len(start) != len(seeds):
-        raise InvalidArgumentError(
-            f"start has {len(start)} rows and seeds has {len(seeds)} entries; give one seed per chain."
-        )

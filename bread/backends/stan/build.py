@@ -20,7 +20,7 @@ STANC_OPTIONS = ("--O1", "--allow-undefined")
 ORIGINAL = "bread_original"
 ORIGINAL_PLACE = "original of "
 _SOURCES = Path(__file__).with_name("cpp")
-_DRIVER_FILES = ("state.hpp", "density.hpp", "kernels.hpp", "chains.hpp", "driver.cpp")
+_DRIVER_FILES = ("state.hpp", "reference.hpp", "paths.hpp", "density.hpp", "kernels.hpp", "chains.hpp", "driver.cpp")
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
 
 

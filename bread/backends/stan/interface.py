@@ -64,24 +64,25 @@ class ChainsStruct(ctypes.Structure):
 
     _fields_ = (
         ("n_chains", _INT64), ("start", _POINTER), ("seeds", _POINTER), ("log_ratio", _POINTER),
-        ("state_at_start", _POINTER), ("state_at_end", _POINTER), ("log_prior", _POINTER), ("counts", _POINTER),
+        ("state_at_start", _POINTER), ("state_at_end", _POINTER), ("log_start", _POINTER), ("counts", _POINTER),
     )  # fmt: skip
 
 
 # Arguments between the instance and the message of each function that returns a status.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "bread_evaluate": (_INT64, _POINTER, _POINTER),
-    "bread_gradient": (_DOUBLE, _POINTER, _POINTER, _POINTER),
-    "bread_time_gradient": (_DOUBLE, _INT64, _POINTER, _INT64, _POINTER),
+    "bread_evaluate": (_POINTER, _INT64, _POINTER, _POINTER),
+    "bread_gradient": (_POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER),
+    "bread_time_gradient": (_POINTER, _DOUBLE, _INT64, _POINTER, _INT64, _POINTER),
     "bread_constrain": (_INT64, _POINTER, _POINTER, _INT32, _INT32, _INT64, _POINTER),
     "bread_unconstrain": (_INT64, _INT64, _POINTER, _POINTER),
-    "bread_anneal": (_POINTER, _POINTER, _POINTER, _POINTER),
+    "bread_anneal": (_POINTER, _POINTER, _POINTER, _POINTER, _POINTER),
     "bread_evolve": (
-        _POINTER, _POINTER, _DOUBLE, _DOUBLE, _POINTER, _POINTER, _POINTER, _INT64, _POINTER, _POINTER, _POINTER,
+        _POINTER, _POINTER, _POINTER, _DOUBLE, _DOUBLE, _POINTER, _POINTER, _POINTER, _INT64, _POINTER, _POINTER,
+        _POINTER,
     ),
     "bread_adapt": (
-        _POINTER, _POINTER, _DOUBLE, _INT64, _POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER, _POINTER, _POINTER,
-        _POINTER,
+        _POINTER, _POINTER, _POINTER, _DOUBLE, _INT64, _POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER, _POINTER,
+        _POINTER, _POINTER,
     ),
 }  # fmt: skip
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
-from collections.abc import Mapping, Sequence
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,10 +26,13 @@ from bread.backends.stan.interface import (
     load,
     pointer,
 )
+from bread.backends.stan.path_arguments import Law, PathArguments
 from bread.backends.stan.values import Layout, data_json
-from bread.errors import InvalidArgumentError
+from bread.errors import DensityError, InvalidArgumentError
+from bread.paths import Path, PriorPath
 
 Group = Literal["parameters", "transformed", "generated"]
+_PRIOR = PriorPath()
 
 
 class Schedule(NamedTuple):
@@ -45,7 +49,7 @@ class Chains(NamedTuple):
     log_ratio: FloatArray  # (chain, T)
     state_at_start: FloatArray  # (chain, dim)
     state_at_end: FloatArray
-    log_prior: FloatArray  # (chain, 2)
+    log_start: FloatArray  # (chain, 2)
     counts: IntArray  # (chain, 4): gradients, evaluations, divergences, failure
     message: str
 
@@ -55,7 +59,7 @@ class Adapted(NamedTuple):
 
     step_size: float
     inverse_metric: FloatArray  # (dim,)
-    state: FloatArray  # (dim,), the last one of finite log likelihood
+    state: FloatArray  # (dim,), the last one of finite log ratio
     log_ratio: FloatArray  # (n_steps,)
     n_gradients: int
     n_evaluations: int
@@ -67,13 +71,13 @@ class StanLibrary:
 
     Parameters
     ----------
-    path : Path
+    path : pathlib.Path
         From `bread.backends.stan.build.build_library`.
     """
 
-    path: Path
+    path: pathlib.Path
 
-    def instance(self, data: Mapping[str, Any] | str, seed: int = 0) -> StanInstance:
+    def instance(self, data: Mapping[str, Any] | str, seed: int = 0, law: Law | None = None) -> StanInstance:
         """Return the program with data.
 
         Parameters
@@ -82,13 +86,15 @@ class StanLibrary:
             Values of the data block, or JSON. Names that the program does not declare are ignored, as in Stan.
         seed : int
             For random numbers in transformed data.
+        law : Law, optional
+            A part of the prior that the program does not state.
 
         Raises
         ------
         StanDataError
             The data do not fit; the message is Stan's and names the line.
         """
-        return StanInstance(self, data if isinstance(data, str) else data_json(data), seed)
+        return StanInstance(self, data if isinstance(data, str) else data_json(data), seed, law)
 
 
 class StanInstance:
@@ -103,8 +109,8 @@ class StanInstance:
         Label of each unconstrained coordinate, such as "theta.3".
     """
 
-    def __init__(self, library: StanLibrary, data: str, seed: int) -> None:
-        self._library, self._data, self._seed = library, data, seed
+    def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
+        self._library, self._data, self._seed, self._law = library, data, seed, law
         self._loaded: Library = load(library.path)
         self._handle = self._loaded.new(data, seed)
         description = json.loads(self._loaded.describe(self._handle))
@@ -117,7 +123,7 @@ class StanInstance:
             self._loaded.delete(self._handle)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StanInstance, (self._library, self._data, self._seed)
+        return StanInstance, (self._library, self._data, self._seed, self._law)
 
     @cached_property
     def _layouts(self) -> dict[str, Layout]:
@@ -145,23 +151,27 @@ class StanInstance:
 
     # -- densities --------------------------------------------------------------------------------------------
 
-    def terms(self, states: FloatArray) -> tuple[FloatArray, FloatArray, str]:
-        """Return log prior and log likelihood (nats) of each state, and Stan's first message.
+    def terms(self, states: FloatArray, path: Path = _PRIOR) -> tuple[FloatArray, FloatArray, str]:
+        """Return log density at the path's start and log ratio of its ends (nats) at each state.
 
         Returns
         -------
-        log_prior, log_likelihood : ndarray, shape (n,)
-            Both -inf where the program rejects the state; NaN after any other exception.
+        log_start, log_ratio : ndarray, shape (n,)
+            Log prior and log likelihood, or log density of the reference and log joint density over it. Where the
+            program rejects the state, log prior and log ratio are -inf; NaN after any other exception.
         message : str
             Of the first rejection or exception; "" if there was none.
         """
-        states = self._rows(states)
+        states, arguments = self._rows(states), self._arguments(path)
         terms = np.empty((len(states), 2))
-        message = self._call("bread_evaluate", len(states), pointer(states), pointer(terms))
-        return terms[:, 0].copy(), terms[:, 1].copy(), message
+        message = self._call("bread_evaluate", arguments.address, len(states), pointer(states), pointer(terms))
+        return terms[:, 0].copy(), terms[:, 1].copy(), arguments.error or message
 
-    def gradient(self, state: FloatArray, beta: float) -> tuple[float, float, FloatArray]:
-        """Return log prior + beta * log likelihood, the log likelihood, and the gradient (dim,) of the former.
+    def gradient(self, state: FloatArray, beta: float, path: Path = _PRIOR) -> tuple[float, float, FloatArray]:
+        """Return the log density at ``beta``, the log ratio, and the gradient (dim,) of the former.
+
+        At ``beta`` = 0 of a path from a reference the program is not evaluated, and the log ratio is NaN; at
+        ``beta`` = 1 the reference is not, with the same result.
 
         Raises
         ------
@@ -169,17 +179,23 @@ class StanInstance:
             The program rejects the state or raises.
         """
         state, density, gradient = self._row(state), np.empty(2), np.empty(self.dim)
-        self._call("bread_gradient", float(beta), pointer(state), pointer(density), pointer(gradient))
+        with self._path(path) as arguments:
+            self._call(
+                "bread_gradient", arguments.address, float(beta), pointer(state), pointer(density), pointer(gradient)
+            )
         return float(density[0]), float(density[1]), gradient
 
-    def seconds_per_gradient(self, states: FloatArray, beta: float, repeats: int) -> float:
+    def seconds_per_gradient(self, states: FloatArray, beta: float, repeats: int, path: Path = _PRIOR) -> float:
         """Return the mean wall time of a gradient at these states (n, dim), visited in turn ``repeats`` times.
 
         What the cost of a chain is compared with; use states of a chain, because a processor that sees a single state
         again and again learns its branches.
         """
-        states, seconds = self._rows(states), np.empty(1)
-        self._call("bread_time_gradient", float(beta), len(states), pointer(states), int(repeats), pointer(seconds))
+        states, seconds, arguments = self._rows(states), np.empty(1), self._arguments(path)
+        self._call(
+            "bread_time_gradient", arguments.address, float(beta), len(states), pointer(states), int(repeats),
+            pointer(seconds),
+        )  # fmt: skip
         return float(seconds[0]) / (len(states) * repeats)
 
     # -- coordinates ------------------------------------------------------------------------------------------
@@ -252,6 +268,7 @@ class StanInstance:
         start: FloatArray,
         seeds: Sequence[SeedSequence],
         progress: Progress | None = None,
+        path: Path = _PRIOR,
     ) -> Chains:
         """Run one annealed chain per row of ``start``; ``progress`` is told now and then the share that is done."""
         start, words, n_temperatures = self._rows(start), _seed_words(seeds), len(schedule.betas)
@@ -268,8 +285,11 @@ class StanInstance:
         )
         arrays = [pointer(array) for array in (start, words, *result[:5])]
         chains = ChainsStruct(n, *arrays)
-        message = self._watched("bread_anneal", progress, _address(kernel), _address(ladder), _address(chains))
-        return result._replace(message=message)
+        arguments = self._arguments(path)
+        message = self._watched(
+            "bread_anneal", progress, arguments.address, _address(kernel), _address(ladder), _address(chains)
+        )
+        return result._replace(message=arguments.error or message)
 
     def evolve(
         self,
@@ -281,6 +301,7 @@ class StanInstance:
         keep: Sequence[int],
         seed: SeedSequence,
         progress: Progress | None = None,
+        path: Path = _PRIOR,
     ) -> tuple[FloatArray, int, int]:
         """Run a chain at one inverse temperature; return states (len(keep), dim), gradients, evaluations.
 
@@ -293,10 +314,12 @@ class StanInstance:
         metric = doubles(inverse_metric, (self.dim,))
         wanted = np.array(keep, dtype=np.int64)
         states, counts = np.empty((len(keep), self.dim)), np.zeros(2, dtype=np.int64)
-        self._watched(
-            "bread_evolve", progress, _address(kernel), float(beta), float(step_size), pointer(metric), pointer(state),
-            pointer(words), len(keep), pointer(wanted), pointer(states), pointer(counts),
-        )  # fmt: skip
+        with self._path(path) as arguments:
+            self._watched(
+                "bread_evolve", progress, arguments.address, _address(kernel), float(beta), float(step_size),
+                pointer(metric), pointer(state), pointer(words), len(keep), pointer(wanted), pointer(states),
+                pointer(counts),
+            )  # fmt: skip
         return states, int(counts[0]), int(counts[1])
 
     def adapt(
@@ -311,6 +334,7 @@ class StanInstance:
         windows: tuple[int, int, int],
         target_acceptance: float,
         progress: Progress | None = None,
+        path: Path = _PRIOR,
     ) -> Adapted:
         """Run Stan's adaptation for ``n_steps`` from these settings.
 
@@ -329,13 +353,29 @@ class StanInstance:
         words, spans = _seed_words([seed]), np.array(windows, dtype=np.int64)
         state, metric = self._row(state).copy(), doubles(inverse_metric, (self.dim,))
         step, log_ratio, counts = np.array([float(step_size)]), np.empty(n_steps), np.zeros(2, dtype=np.int64)
-        self._watched(
-            "bread_adapt", progress, _address(kernel), float(beta), n_steps, pointer(spans), float(target_acceptance),
-            pointer(step), pointer(metric), pointer(state), pointer(words), pointer(log_ratio), pointer(counts),
-        )  # fmt: skip
+        with self._path(path) as arguments:
+            self._watched(
+                "bread_adapt", progress, arguments.address, _address(kernel), float(beta), n_steps, pointer(spans),
+                float(target_acceptance), pointer(step), pointer(metric), pointer(state), pointer(words),
+                pointer(log_ratio), pointer(counts),
+            )  # fmt: skip
         return Adapted(float(step[0]), metric, state, log_ratio, int(counts[0]), int(counts[1]))
 
     # -- arguments --------------------------------------------------------------------------------------------
+
+    def _arguments(self, path: Path) -> PathArguments:
+        return PathArguments(path, self.dim, self._law)
+
+    @contextlib.contextmanager
+    def _path(self, path: Path) -> Iterator[PathArguments]:
+        """Pass the path on; after a failure of a reference of the user's, raise with its own text."""
+        arguments = self._arguments(path)
+        try:
+            yield arguments
+        except DensityError as error:
+            if not arguments.error:
+                raise
+            raise DensityError(f"{error}: {arguments.error}") from error
 
     def _call(self, name: str, *arguments: Any) -> str:
         return self._loaded.call(name, self._handle, *arguments)

@@ -1,21 +1,22 @@
 """The posterior of a Stan program on one data set, annealed by Stan's own samplers.
 
 Chains follow Grosse, Ghahramani & Adams (2015), section 2.3, and Grosse, Ancha & Roy (2016), section 2.2: forward
-from a prior draw through kernels at beta_2, ..., beta_T = 1; reverse from an exact posterior draw through the same
-kernels, which are reversible, at beta_T, ..., beta_2. A call runs whole chains in C++, each on random numbers of its
-own seed alone, so results do not depend on how chains are batched or on what ran before.
+from a draw of the path's start through kernels at beta_2, ..., beta_T = 1; reverse from an exact posterior draw
+through the same kernels, which are reversible, at beta_T, ..., beta_2. A call runs whole chains in C++, each on random
+numbers of its own seed alone, so results do not depend on how chains are batched or on what ran before.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import SeedSequence, default_rng
 
+from bread.backends.arguments import check_run
 from bread.backends.base import (
     Adaptation,
     AnnealRun,
@@ -30,7 +31,7 @@ from bread.backends.base import (
 from bread.backends.stan.kernels import TARGET_ACCEPTANCE, StanKernel, adaptation_windows
 from bread.backends.stan.library import Chains, Schedule, StanInstance
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths import Path, PriorPath
+from bread.paths import Path
 
 # Settings stay within these limits, so that their logs can be interpolated.
 SMALLEST_SETTING, LARGEST_SETTING = 1e-12, 1e12
@@ -57,25 +58,30 @@ class StanPosterior:
         Draws from the prior.
     kernel : StanKernel
         The sampler that moves the chains.
+    path_refusals : mapping of str to str
+        Kinds of path that the program does not allow, and why.
     """
 
     instance: StanInstance
     simulator: StateSimulator
     kernel: StanKernel
+    path_refusals: Mapping[str, str] = field(default_factory=dict)
 
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Draw from the prior, one state per seed; shape (len(seeds), dim)."""
-        _check_path(path)
-        return self.simulator.draw_states(seeds)
+        """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
+        if path.reference is None:
+            return self.simulator.draw_states(seeds)
+        states = [path.reference.sample(1, default_rng(seed))[0] for seed in seeds]
+        return np.array(states).reshape((len(seeds), self.instance.dim))
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log likelihood (nats) at each state, shape (n,).
+        """Return log f_1 - log f_0 (nats) at each state, shape (n,).
 
         -inf where the program rejects the state (``reject()``, an argument that Stan's checks refuse): Stan too takes
         such a state for one of density zero. NaN after any other exception.
         """
-        _check_path(path)
-        return self.instance.terms(states)[1]
+        self._check_path(path)
+        return self.instance.terms(states, path)[1]
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
@@ -85,20 +91,29 @@ class StanPosterior:
         Returns
         -------
         Adaptation
-            ``state`` is the last state whose likelihood is not zero, so that the next knot can start from it.
+            ``state`` is the last state whose log ratio is finite, so that the next knot can start from it.
 
         Raises
         ------
         DensityError
             If ``state`` has density zero or NaN at ``beta``, or the program or the adaptation raises.
         """
-        _check_path(path)
+        self._check_path(path)
         step_size = FIRST_STEP_SIZE if previous is None else float(previous["step_size"])
         metric = np.ones(self.instance.dim) if previous is None else previous["inverse_metric"]
         windows = adaptation_windows(n_steps, is_warm=previous is not None)
         try:
             adapted = self.instance.adapt(
-                self.kernel.struct, beta, step_size, metric, state, seed, n_steps, windows, TARGET_ACCEPTANCE
+                self.kernel.struct,
+                beta,
+                step_size,
+                metric,
+                state,
+                seed,
+                n_steps,
+                windows,
+                TARGET_ACCEPTANCE,
+                path=path,
             )
         except DensityError as error:
             raise DensityError(
@@ -138,17 +153,17 @@ class StanPosterior:
             ``betas`` does not increase from 0 to 1, ``direction`` is unknown, or the number of seeds is wrong.
         """
         began = time.perf_counter()
-        _check_path(path)
+        self._check_path(path)
         betas = np.asarray(betas, dtype=np.float64)
-        _check_run(betas, direction, start, seeds)
-        chains = self.instance.anneal(self.kernel.struct, _schedule(betas, kernel), direction, start, seeds)
+        check_run(betas, direction, start, seeds)
+        chains = self.instance.anneal(self.kernel.struct, _schedule(betas, kernel), direction, start, seeds, path=path)
         failure = chains.counts[:, 3].copy()
         return AnnealRun(
-            log_weight=_log_weights(betas, chains, failure),
+            log_weight=_log_weights(path, betas, chains, failure),
             log_ratio=chains.log_ratio if knots is None else chains.log_ratio[:, knots],
             state_at_start=chains.state_at_start,
             state_at_end=chains.state_at_end,
-            log_start_density=chains.log_prior,
+            log_start_density=chains.log_start,
             n_gradients=chains.counts[:, 0].copy(),
             n_evaluations=chains.counts[:, 1].copy(),
             n_divergences=chains.counts[:, 2].copy(),
@@ -167,17 +182,28 @@ class StanPosterior:
         DensityError
             If ``state`` has density zero or NaN at ``beta``, or the program raises.
         """
-        _check_path(path)
+        self._check_path(path)
         settings = kernel.at(beta)
         try:
             states, n_gradients, n_evaluations = self.instance.evolve(
-                self.kernel.struct, beta, float(settings["step_size"]), settings["inverse_metric"], state, keep, seed
+                self.kernel.struct,
+                beta,
+                float(settings["step_size"]),
+                settings["inverse_metric"],
+                state,
+                keep,
+                seed,
+                path=path,
             )
         except DensityError as error:
             raise DensityError(
                 f"A chain of Stan's {self.kernel.name} at inverse temperature {beta:.6g} failed: {error}"
             ) from error
         return Evolution(states, n_gradients, n_evaluations)
+
+    def _check_path(self, path: Path) -> None:
+        if path.name in self.path_refusals:
+            raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
 
 
 def _schedule(betas: FloatArray, kernel: Kernel) -> Schedule:
@@ -189,30 +215,14 @@ def _schedule(betas: FloatArray, kernel: Kernel) -> Schedule:
     )
 
 
-def _log_weights(betas: FloatArray, chains: Chains, failure: IntArray) -> FloatArray:
-    """Return the sum of beta steps times log ratios; -inf after a zero ratio, NaN after another failure."""
+def _log_weights(path: Path, betas: FloatArray, chains: Chains, failure: IntArray) -> FloatArray:
+    """Return the path's log weights; -inf after a zero ratio, NaN after another failure."""
     with np.errstate(invalid="ignore"):
-        log_weight = (np.diff(betas) * chains.log_ratio[:, :-1]).sum(axis=1)
+        log_weight = path.log_weight(betas, chains.log_ratio)
     log_weight[failure == Failure.ZERO_RATIO] = -np.inf
     log_weight[failure > Failure.ZERO_RATIO] = np.nan
-    return np.asarray(log_weight)
+    return log_weight
 
 
 def _within_limits(values: FloatArray) -> FloatArray:
     return np.asarray(np.clip(values, SMALLEST_SETTING, LARGEST_SETTING))
-
-
-def _check_path(path: Path) -> None:
-    if not isinstance(path, PriorPath):
-        raise InvalidArgumentError(f"The engine 'stan' anneals from the prior only; the path is {path!r}.")
-
-
-def _check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:
-    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0.0 or betas[-1] != 1.0 or (np.diff(betas) <= 0).any():
-        raise InvalidArgumentError(f"betas must increase from 0 to 1, both ends counted; received {betas!r}.")
-    if direction not in ("forward", "reverse"):
-        raise InvalidArgumentError(f"direction must be 'forward' or 'reverse'; received {direction!r}.")
-    if len(start) != len(seeds):
-        raise InvalidArgumentError(
-            f"start has {len(start)} rows and seeds has {len(seeds)} entries; give one seed per chain."
-        )

@@ -29,7 +29,7 @@ struct bread_chains {
   double* log_ratio;             // (n_chains, n_temperatures)
   double* state_at_start;        // (n_chains, dim)
   double* state_at_end;          // (n_chains, dim)
-  double* log_prior;             // (n_chains, 2): at state_at_start, at state_at_end
+  double* log_start;             // (n_chains, 2): start density at state_at_start, at state_at_end
   std::int64_t* counts;          // (n_chains, 4): gradients, evaluations, divergences, failure
 };
 }
@@ -43,17 +43,18 @@ inline void forget_history() {
   stan::math::ChainableStack::instance_->memalloc_.free_all();
 }
 
-// One annealed chain. In both directions log_ratio[t] is the log likelihood at theta_t.
+// One annealed chain. In both directions log_ratio[t] is the log ratio of the path's ends at theta_t.
 class AnnealedChain {
  public:
-  AnnealedChain(const TemperedModel& model, const bread_schedule& schedule, const bread_chains& chains, std::int64_t row)
+  AnnealedChain(const TemperedModel& model, const bread_schedule& schedule, const bread_chains& chains,
+                std::int64_t row)
       : model_(model),
         schedule_(schedule),
         dim_(static_cast<std::int64_t>(model.num_params_r())),
         start_(Map(chains.start + row * dim_, dim_)),
         state_(start_, 0.0, 0.0),
         log_ratio_(chains.log_ratio + row * schedule.n_temperatures),
-        log_prior_(chains.log_prior + 2 * row),
+        log_start_(chains.log_start + 2 * row),
         state_at_start_(chains.state_at_start + row * dim_),
         state_at_end_(chains.state_at_end + row * dim_),
         counts_(chains.counts + 4 * row) {}
@@ -62,7 +63,7 @@ class AnnealedChain {
   void run(Kernel& kernel, std::string& message) {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     std::fill_n(log_ratio_, schedule_.n_temperatures, nan);
-    log_prior_[0] = log_prior_[1] = nan;
+    log_start_[0] = log_start_[1] = nan;
     std::string reason;
     Failure failure = Failure::none;
     try {
@@ -73,7 +74,7 @@ class AnnealedChain {
       failure = Failure::exception;
       reason = error.what();
     }
-    if (failure != Failure::none) record_log_priors();
+    if (failure != Failure::none) record_log_starts();
     if (message.empty()) message = reason;
     counts_[0] = model_.n_gradients;
     counts_[1] = model_.n_evaluations;
@@ -85,7 +86,7 @@ class AnnealedChain {
   }
 
  private:
-  // A transition begins with the gradient at the state it leaves: that gives the log likelihood there.
+  // A transition begins with the gradient at the state it leaves: that gives the log ratio there.
   template <typename Kernel>
   void move_through(Kernel& kernel) {
     const std::int64_t n = schedule_.n_temperatures - 1;
@@ -93,20 +94,30 @@ class AnnealedChain {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t t = schedule_.is_reverse ? n - i : i + 1;
       position_ = schedule_.is_reverse ? t : i;
-      tempering.beta = schedule_.betas[t];
+      model_.set_beta(schedule_.betas[t]);
       kernel.set(schedule_.step_sizes[t], Map(schedule_.inverse_metrics + t * dim_, dim_));
       model_.watch_start();
       kernel.move(state_, logger);
-      log_ratio_[position_] = model_.start_log_likelihood();
-      if (i == 0) log_prior_[schedule_.is_reverse] = model_.start_log_prior();
+      log_ratio_[position_] = model_.start_terms().log_ratio;
+      if (i == 0) record_first();
       n_divergences_ += kernel.diverged(state_);
     }
     position_ = schedule_.is_reverse ? 0 : n;
     const Terms terms = model_.evaluate(state_.cont_params());
-    log_ratio_[position_] = terms.log_likelihood;
-    log_prior_[!schedule_.is_reverse] = terms.log_prior;
-    if (schedule_.is_reverse && !std::isfinite(terms.log_likelihood)) {
-      throw BadStart(BadStart::Kind::nan, "the log likelihood where the chain ended is not finite");
+    log_ratio_[position_] = terms.log_ratio;
+    log_start_[!schedule_.is_reverse] = terms.log_start;
+    if (schedule_.is_reverse && !std::isfinite(terms.log_ratio)) {
+      throw BadStart(BadStart::Kind::nan, "the log ratio where the chain ended is not finite");
+    }
+  }
+
+  // An exact draw outside the support of a reference has a finite density at beta = 1.
+  void record_first() {
+    const double log_start = model_.start_terms().log_start;
+    log_start_[schedule_.is_reverse] = log_start;
+    if (schedule_.is_reverse && !std::isfinite(log_start)) {
+      throw BadStart(std::isnan(log_start) ? BadStart::Kind::nan : BadStart::Kind::zero,
+                     "the start of the path has density zero where the chain starts");
     }
   }
 
@@ -114,18 +125,18 @@ class AnnealedChain {
     constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
     if (error.kind != BadStart::Kind::zero) reason = error.what();
     if (error.kind == BadStart::Kind::nan) return Failure::not_a_number;
-    log_ratio_[position_] = error.kind == BadStart::Kind::zero ? model_.start_log_likelihood() : minus_infinity;
+    log_ratio_[position_] = error.kind == BadStart::Kind::zero ? model_.start_terms().log_ratio : minus_infinity;
     if (schedule_.is_reverse) return Failure::zero_start;
     return log_ratio_[position_] == minus_infinity ? Failure::zero_ratio : Failure::zero_start;
   }
 
   // Of a chain that failed: its ends are the start and the last state.
-  void record_log_priors() {
+  void record_log_starts() {
     const Eigen::VectorXd* states[2] = {&start_, &state_.cont_params()};
     for (int end = 0; end < 2; ++end) {
-      double& log_prior = log_prior_[schedule_.is_reverse ? 1 - end : end];
+      double& log_start = log_start_[schedule_.is_reverse ? 1 - end : end];
       try {
-        log_prior = model_.evaluate(*states[end]).log_prior;
+        log_start = model_.evaluate(*states[end]).log_start;
       } catch (const std::exception&) {  // stays NaN; the failure is on record
       }
     }
@@ -137,7 +148,7 @@ class AnnealedChain {
   const Eigen::VectorXd start_;
   stan::mcmc::sample state_;
   double* log_ratio_;
-  double* log_prior_;
+  double* log_start_;
   double* state_at_start_;
   double* state_at_end_;
   std::int64_t* counts_;
@@ -146,11 +157,12 @@ class AnnealedChain {
 };
 
 template <typename Kernel>
-void anneal(const stan::model::model_base& stan_model, bread_control* control, const bread_kernel& spec,
-            const bread_schedule& schedule, const bread_chains& chains, std::string& message) {
+void anneal(const stan::model::model_base& stan_model, const bread_path& path, bread_control* control,
+            const bread_kernel& spec, const bread_schedule& schedule, const bread_chains& chains,
+            std::string& message) {
   for (std::int64_t row = 0; row < chains.n_chains; ++row) {
     forget_history();
-    TemperedModel model(stan_model, control);
+    TemperedModel model(stan_model, path, control);
     model.set_progress(static_cast<double>(row) / static_cast<double>(chains.n_chains));
     Rng rng = make_rng(chains.seeds + 4 * row);
     Kernel kernel(model, rng, spec);
@@ -178,7 +190,7 @@ void evolve(const TemperedModel& model, const bread_kernel& spec, const std::uin
 }
 
 // Stan's own adaptation from a step size and a metric, both replaced by the result; `state` by the last state of finite
-// log likelihood. log_ratio[i] is the log likelihood after step i.
+// log ratio. log_ratio[i] is the log ratio after step i.
 template <typename Kernel>
 void adapt(const TemperedModel& model, const bread_kernel& spec, const std::uint32_t* seed, std::int64_t n_steps,
            const std::int64_t* windows, double target_acceptance, double& step_size, Eigen::VectorXd& inverse_metric,
@@ -199,7 +211,7 @@ void adapt(const TemperedModel& model, const bread_kernel& spec, const std::uint
   sampler.engage_adaptation();
   stan::mcmc::sample current(state, 0.0, 0.0);
   const auto record = [&](std::int64_t i, const Eigen::VectorXd& q, double value) {
-    if (i >= 0) log_ratio[i] = value;
+    log_ratio[i] = value;
     if (std::isfinite(value)) state = q;
   };
   for (std::int64_t i = 0; i < n_steps; ++i) {
@@ -208,9 +220,11 @@ void adapt(const TemperedModel& model, const bread_kernel& spec, const std::uint
     kernel.limit_trajectory();
     model.watch_start();
     kernel.move(current, logger);
-    record(i - 1, left, model.start_log_likelihood());
+    if (i > 0) {
+      record(i - 1, left, model.leaves_model_out() ? model.evaluate(left).log_ratio : model.start_terms().log_ratio);
+    }
   }
-  record(n_steps - 1, current.cont_params(), model.evaluate(current.cont_params()).log_likelihood);
+  record(n_steps - 1, current.cont_params(), model.evaluate(current.cont_params()).log_ratio);
   sampler.disengage_adaptation();
   step_size = sampler.get_nominal_stepsize();
   inverse_metric = sampler.z().inv_e_metric_;

@@ -2,6 +2,7 @@
 #ifndef BREAD_DENSITY_HPP
 #define BREAD_DENSITY_HPP
 
+#include "paths.hpp"
 #include "state.hpp"
 
 #include <stan/math/rev.hpp>
@@ -37,89 +38,196 @@ class BadStart : public std::runtime_error {
   Kind kind;
 };
 
+// Of a state: log density at the start of the path (prior or reference), and log ratio of the path's ends.
 struct Terms {
-  double log_prior;
-  double log_likelihood;
+  double log_start;
+  double log_ratio;
 };
 
 class TemperedModel {
  public:
-  TemperedModel(const stan::model::model_base& model, bread_control* control) : model_(model), control_(control) {}
+  TemperedModel(const stan::model::model_base& model, const bread_path& path, bread_control* control)
+      : model_(model),
+        path_(path),
+        control_(control),
+        pull_(static_cast<Eigen::Index>(model.num_params_r())),
+        law_pull_(pull_) {
+    set_beta(1.0);
+  }
 
   std::size_t num_params_r() const { return model_.num_params_r(); }
 
-  // Samplers drop constants (propto); chains must not, or log prior and log likelihood would depend on who asks.
-  template <bool propto, bool jacobian, typename T>
-  T log_prob(Eigen::Matrix<T, Eigen::Dynamic, 1>& q, std::ostream* messages) const {
-    count<T>();
-    tempering.log_likelihood = 0.0;
-    if (!watching_) return model_.template log_prob<false, jacobian>(q, messages);
-    watching_ = false;
-    T density = 0.0;
-    try {
-      density = model_.template log_prob<false, jacobian>(q, messages);
-    } catch (const std::domain_error& error) {
-      throw BadStart(BadStart::Kind::rejected, error.what());
-    }
-    start_density_ = stan::math::value_of(density);
-    start_log_likelihood_ = tempering.log_likelihood;
-    require_finite();
-    return density;
+  // The likelihood inside the program: multiplied by beta; gathered where the bounded path bends; whole where the
+  // program is one end of a path from a reference.
+  void set_beta(double beta) const {
+    beta_ = beta;
+    tempering.beta = path_.reference ? 1.0 : beta;
+    tempering.is_gathering = path_.is_bounded && beta > 0.0 && beta < 1.0;
   }
 
-  // The next evaluation is the start of a transition: keep its values, and throw BadStart unless it is finite.
-  void watch_start() const { watching_ = true; }
-  double start_log_likelihood() const { return start_log_likelihood_; }
-  double start_log_prior() const { return start_density_ - tempering.beta * start_log_likelihood_; }
+  // At beta = 0 of a path from a reference, kernels see the reference alone.
+  bool leaves_model_out() const { return path_.reference && beta_ == 0.0; }
 
-  // Log prior and log likelihood of a state. A rejected state (reject(), a failed check) has likelihood zero.
+  // Samplers drop constants (propto); chains must not, or the terms of a state would depend on who asks.
+  template <bool propto, bool jacobian, typename T>
+  T log_prob(Eigen::Matrix<T, Eigen::Dynamic, 1>& q, std::ostream* messages) const {
+    if (control_ && control_->stop) throw Interrupted();
+    if (!is_watching_) return density<jacobian>(q, messages);
+    T result = 0.0;
+    try {
+      result = density<jacobian>(q, messages);
+    } catch (const std::domain_error& error) {
+      is_watching_ = false;
+      throw BadStart(BadStart::Kind::rejected, error.what());
+    }
+    is_watching_ = false;
+    require_finite(stan::math::value_of(result));
+    return result;
+  }
+
+  // The next evaluation is the start of a transition: keep its terms, and throw BadStart unless it is finite.
+  void watch_start() const { is_watching_ = true; }
+  const Terms& start_terms() const { return start_; }
+
+  // A rejected state (reject(), a failed check) has density zero under the model.
   Terms evaluate(const Eigen::VectorXd& state, std::string* reason = nullptr) const {
     constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-    const double beta = tempering.beta;
-    tempering.beta = 0.0;
-    watching_ = false;
+    const double beta = beta_;
+    set_beta(path_.reference ? 1.0 : 0.0);
+    is_watching_ = false;
     Terms terms{minus_infinity, minus_infinity};
     try {
+      if (path_.reference) terms.log_start = (*path_.reference)(state);
       Eigen::VectorXd q = state;
-      terms.log_prior = log_prob<false, true, double>(q, nullptr);
-      terms.log_likelihood = tempering.log_likelihood;
+      const double density = log_prob<false, true, double>(q, nullptr);
+      if (path_.reference) {
+        terms.log_ratio = density - terms.log_start;
+      } else {
+        terms = {density, tempering.log_likelihood};
+      }
     } catch (const std::domain_error& error) {
       if (reason) *reason = error.what();
     } catch (...) {
-      tempering.beta = beta;
+      set_beta(beta);
       throw;
     }
-    tempering.beta = beta;
+    set_beta(beta);
     return terms;
   }
+
+  // Log ratio at the last state whose density was evaluated; NaN where the model was left out.
+  double last_log_ratio() const { return log_ratio_; }
 
   void set_progress(double done) const {
     if (control_) control_->done = done;
   }
 
-  mutable std::int64_t n_gradients = 0;
+  mutable std::int64_t n_gradients = 0;  // of the program
   mutable std::int64_t n_evaluations = 0;
 
  private:
   template <typename T>
-  void count() const {
-    ++(std::is_same<T, double>::value ? n_evaluations : n_gradients);
-    if (control_ && control_->stop) throw Interrupted();
+  using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+
+  template <bool jacobian, typename T>
+  T density(Vector<T>& q, std::ostream* messages) const {
+    if (path_.reference) return from_reference<jacobian>(q, messages);
+    T result = program<jacobian>(q, messages);
+    log_ratio_ = tempering.log_likelihood;
+    if (tempering.is_gathering) result = add_bounded(result);
+    if (is_watching_) start_ = {stan::math::value_of(result) - path_.temper(beta_, log_ratio_), log_ratio_};
+    return result;
   }
 
-  void require_finite() const {
-    if (std::isfinite(start_density_)) return;
-    const std::string what = "the log density is " + std::to_string(start_density_) + " and the log likelihood "
-                             + std::to_string(start_log_likelihood_);
-    const bool is_zero = start_density_ == -std::numeric_limits<double>::infinity();
+  // (1 - beta) log q + beta log p; at beta = 0 the program is not evaluated, at beta = 1 the reference is not, unless
+  // the log ratio is wanted.
+  template <bool jacobian, typename T>
+  T from_reference(Vector<T>& q, std::ostream* messages) const {
+    constexpr bool has_gradient = !std::is_same<T, double>::value;
+    const double share = 1.0 - beta_;
+    double log_reference = std::numeric_limits<double>::quiet_NaN();
+    if (share > 0.0) {
+      pull_.setZero();
+      log_reference = (*path_.reference)(stan::math::value_of(q), share, has_gradient ? &pull_ : nullptr);
+    } else if (is_watching_) {
+      log_reference = (*path_.reference)(stan::math::value_of(q));
+    }
+    if (leaves_model_out()) {
+      log_ratio_ = std::numeric_limits<double>::quiet_NaN();
+      start_ = {log_reference, log_ratio_};
+      return combine(T(0.0), 0.0, log_reference, q, pull_);
+    }
+    if (is_watching_) start_ = {log_reference, -std::numeric_limits<double>::infinity()};  // should the program throw
+    const T joint = program<jacobian>(q, messages);
+    log_ratio_ = stan::math::value_of(joint) - log_reference;
+    if (is_watching_) start_ = {log_reference, log_ratio_};
+    return share == 0.0 ? joint : combine(joint, beta_, share * log_reference, q, pull_);
+  }
+
+  // The program's density as it is tempered inside, and the law that multiplies it.
+  template <bool jacobian, typename T>
+  T program(Vector<T>& q, std::ostream* messages) const {
+    ++(std::is_same<T, double>::value ? n_evaluations : n_gradients);
+    tempering.log_likelihood = 0.0;
+    tempering.gathered.clear();
+    const T density = model_.template log_prob<false, jacobian>(q, messages);
+    if (!path_.law) return density;
+    law_pull_.setZero();
+    const double log_law = (*path_.law)(stan::math::value_of(q), 1.0, &law_pull_);
+    return combine(density, 1.0, log_law, q, law_pull_);
+  }
+
+  double add_bounded(double density) const { return density + path_.temper(beta_, log_ratio_); }
+
+  stan::math::var add_bounded(const stan::math::var& density) const {
+    const stan::math::var sum = stan::math::sum(tempering.gathered);
+    const double slope = path_.slope(beta_, log_ratio_);
+    return stan::math::make_callback_var(
+        density.val() + path_.temper(beta_, log_ratio_), [density, sum, slope](auto& result) {
+          density.vi_->adj_ += result.adj();
+          sum.vi_->adj_ += slope * result.adj();
+        });
+  }
+
+  static double combine(double density, double weight, double more, const Vector<double>&, const Eigen::VectorXd&) {
+    return weight == 0.0 ? more : weight * density + more;
+  }
+
+  // weight * density + more, where `pull` is the gradient of the latter: no automatic differentiation through it.
+  static stan::math::var combine(const stan::math::var& density, double weight, double more,
+                                 const Vector<stan::math::var>& q, const Eigen::VectorXd& pull) {
+    const Eigen::Index dim = q.size();
+    auto& arena = stan::math::ChainableStack::instance_->memalloc_;
+    auto** operands = arena.alloc_array<stan::math::vari*>(dim);
+    auto* gradient = arena.alloc_array<double>(dim);
+    for (Eigen::Index i = 0; i < dim; ++i) {
+      operands[i] = q.coeff(i).vi_;
+      gradient[i] = pull.coeff(i);
+    }
+    return stan::math::make_callback_var(
+        weight == 0.0 ? more : weight * density.val() + more, [density, weight, operands, gradient, dim](auto& result) {
+          density.vi_->adj_ += weight * result.adj();
+          for (Eigen::Index i = 0; i < dim; ++i) operands[i]->adj_ += gradient[i] * result.adj();
+        });
+  }
+
+  void require_finite(double density) const {
+    if (std::isfinite(density)) return;
+    const std::string what = "the log density is " + std::to_string(density) + " and the log "
+                             + (path_.reference ? "ratio " : "likelihood ") + std::to_string(start_.log_ratio);
+    const bool is_zero = density == -std::numeric_limits<double>::infinity();
     throw BadStart(is_zero ? BadStart::Kind::zero : BadStart::Kind::nan, what);
   }
 
   const stan::model::model_base& model_;
+  const Path path_;
   bread_control* control_;
-  mutable bool watching_ = false;
-  mutable double start_density_ = 0.0;
-  mutable double start_log_likelihood_ = 0.0;
+  mutable Eigen::VectorXd pull_;      // gradient of the reference, times its share
+  mutable Eigen::VectorXd law_pull_;  // gradient of the law
+  mutable double beta_ = 1.0;
+  mutable bool is_watching_ = false;
+  mutable double log_ratio_ = 0.0;
+  mutable Terms start_{0.0, 0.0};
 };
 
 }  // namespace bread

@@ -152,14 +152,14 @@ BREAD_API void bread_delete(Instance* instance) { delete instance; }
 
 BREAD_API const char* bread_describe(const Instance* instance) { return instance->description.c_str(); }
 
-// Log prior and log likelihood of n states, (n, 2). A rejected state has both -inf; another exception leaves NaN, and
-// the first of them is the message.
-BREAD_API std::int32_t bread_evaluate(const Instance* instance, std::int64_t n, const double* states, double* terms,
-                                      char* message, std::int64_t size) {
+// Log density at the path's start (prior or reference) and log ratio of its ends at n states, (n, 2). At a rejected
+// state the prior and every ratio are -inf; another exception leaves NaN, and the first of them is the message.
+BREAD_API std::int32_t bread_evaluate(const Instance* instance, const bread::bread_path* path, std::int64_t n,
+                                      const double* states, double* terms, char* message, std::int64_t size) {
   return bread::guarded(message, size, [&] {
     bread::forget_history();
     std::string reason;
-    const TemperedModel model(*instance->model, nullptr);
+    const TemperedModel model(*instance->model, *path, nullptr);
     for (std::int64_t row = 0; row < n; ++row) {
       bread::Terms result{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
       try {
@@ -167,41 +167,44 @@ BREAD_API std::int32_t bread_evaluate(const Instance* instance, std::int64_t n, 
       } catch (const std::exception& error) {
         if (reason.empty()) reason = error.what();
       }
-      terms[2 * row] = result.log_prior;
-      terms[2 * row + 1] = result.log_likelihood;
+      terms[2 * row] = result.log_start;
+      terms[2 * row + 1] = result.log_ratio;
     }
     bread::copy_text(reason, message, size);
   });
 }
 
-// log prior + beta * log likelihood, the log likelihood, and the gradient of the former (dim).
-BREAD_API std::int32_t bread_gradient(const Instance* instance, double beta, const double* state, double* density,
-                                      double* gradient, char* message, std::int64_t size) {
+// The log density at beta, the log ratio (NaN where the program is not evaluated), and the gradient (dim) of the
+// former.
+BREAD_API std::int32_t bread_gradient(const Instance* instance, const bread::bread_path* path, double beta,
+                                      const double* state, double* density, double* gradient, char* message,
+                                      std::int64_t size) {
   return bread::guarded(message, size, [&] {
     bread::forget_history();
-    const TemperedModel model(*instance->model, nullptr);
+    const TemperedModel model(*instance->model, *path, nullptr);
     stan::callbacks::logger logger;
     Eigen::VectorXd result;
-    bread::tempering.beta = beta;
+    model.set_beta(beta);
     stan::model::gradient(model, bread::row_of(state, 0, instance->dim()), density[0], result, logger);
-    density[1] = bread::tempering.log_likelihood;
+    density[1] = model.last_log_ratio();
     std::copy_n(result.data(), result.size(), gradient);
   });
 }
 
 // Seconds of `repeats` gradients at each of n states, one state after the other: what the cost of a chain is compared
 // with. At a single state they would cost less than in any chain, as the processor learns the branches.
-BREAD_API std::int32_t bread_time_gradient(const Instance* instance, double beta, std::int64_t n, const double* states,
-                                           std::int64_t repeats, double* seconds, char* message, std::int64_t size) {
+BREAD_API std::int32_t bread_time_gradient(const Instance* instance, const bread::bread_path* path, double beta,
+                                           std::int64_t n, const double* states, std::int64_t repeats, double* seconds,
+                                           char* message, std::int64_t size) {
   return bread::guarded(message, size, [&] {
     bread::forget_history();
-    const TemperedModel model(*instance->model, nullptr);
+    const TemperedModel model(*instance->model, *path, nullptr);
     stan::callbacks::logger logger;
     std::vector<Eigen::VectorXd> rows;
     for (std::int64_t row = 0; row < n; ++row) rows.push_back(bread::row_of(states, row, instance->dim()));
     Eigen::VectorXd result;
     double density = 0.0;
-    bread::tempering.beta = beta;
+    model.set_beta(beta);
     const auto began = std::chrono::steady_clock::now();
     for (std::int64_t i = 0; i < repeats; ++i) {
       for (const Eigen::VectorXd& q : rows) stan::model::gradient(model, q, density, result, logger);
@@ -245,29 +248,33 @@ BREAD_API std::int32_t bread_unconstrain(const Instance* instance, std::int64_t 
 }
 
 // Annealed chains. The message is that of the first chain that failed; failures are in the counts.
-BREAD_API std::int32_t bread_anneal(const Instance* instance, bread::bread_control* control, const bread::bread_kernel* kernel,
+BREAD_API std::int32_t bread_anneal(const Instance* instance, bread::bread_control* control,
+                                    const bread::bread_path* path,
+                                    const bread::bread_kernel* kernel,
                                     const bread::bread_schedule* schedule, const bread::bread_chains* chains,
                                     char* message, std::int64_t size) {
   return bread::guarded(message, size, [&] {
     std::string reason;
     const auto& model = *instance->model;
     bread::dispatch(
-        *kernel, [&] { bread::anneal<bread::Nuts>(model, control, *kernel, *schedule, *chains, reason); },
-        [&] { bread::anneal<bread::Hmc>(model, control, *kernel, *schedule, *chains, reason); });
+        *kernel, [&] { bread::anneal<bread::Nuts>(model, *path, control, *kernel, *schedule, *chains, reason); },
+        [&] { bread::anneal<bread::Hmc>(model, *path, control, *kernel, *schedule, *chains, reason); });
     bread::copy_text(reason, message, size);
   });
 }
 
 // A chain of the frozen kernel; states (n_keep, dim); counts (2): gradients, evaluations.
-BREAD_API std::int32_t bread_evolve(const Instance* instance, bread::bread_control* control, const bread::bread_kernel* kernel, double beta,
+BREAD_API std::int32_t bread_evolve(const Instance* instance, bread::bread_control* control,
+                                    const bread::bread_path* path,
+                                    const bread::bread_kernel* kernel, double beta,
                                     double step_size, const double* inverse_metric, const double* start,
                                     const std::uint32_t* seed, std::int64_t n_keep, const std::int64_t* keep,
                                     double* states, std::int64_t* counts, char* message, std::int64_t size) {
   return bread::guarded(message, size, [&] {
-    const TemperedModel model(*instance->model, control);
+    const TemperedModel model(*instance->model, *path, control);
     const Eigen::VectorXd metric = bread::row_of(inverse_metric, 0, instance->dim());
     const Eigen::VectorXd q = bread::row_of(start, 0, instance->dim());
-    bread::tempering.beta = beta;
+    model.set_beta(beta);
     bread::dispatch(
         *kernel,
         [&] { bread::evolve<bread::Nuts>(model, *kernel, seed, step_size, metric, q, n_keep, keep, states); },
@@ -279,16 +286,18 @@ BREAD_API std::int32_t bread_evolve(const Instance* instance, bread::bread_contr
 
 // Stan's adaptation. step_size (1), inverse_metric (dim) and state (dim) are read and replaced; log_ratio (n_steps);
 // windows (3): Stan's init_buffer, term_buffer, base window; counts (2): gradients, evaluations.
-BREAD_API std::int32_t bread_adapt(const Instance* instance, bread::bread_control* control, const bread::bread_kernel* kernel, double beta,
+BREAD_API std::int32_t bread_adapt(const Instance* instance, bread::bread_control* control,
+                                   const bread::bread_path* path,
+                                   const bread::bread_kernel* kernel, double beta,
                                    std::int64_t n_steps, const std::int64_t* windows, double target_acceptance,
                                    double* step_size, double* inverse_metric, double* state,
                                    const std::uint32_t* seed, double* log_ratio, std::int64_t* counts, char* message,
                                    std::int64_t size) {
   return bread::guarded(message, size, [&] {
-    const TemperedModel model(*instance->model, control);
+    const TemperedModel model(*instance->model, *path, control);
     Eigen::VectorXd metric = bread::row_of(inverse_metric, 0, instance->dim());
     Eigen::VectorXd q = bread::row_of(state, 0, instance->dim());
-    bread::tempering.beta = beta;
+    model.set_beta(beta);
     bread::dispatch(
         *kernel,
         [&] {

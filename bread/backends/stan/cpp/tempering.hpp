@@ -1,8 +1,9 @@
 // The inverse temperature inside a Stan program.
 //
-// Included before the C++ that stanc generates. The program multiplies each contribution of the likelihood by calling
-// bread_temper(); the call also adds the contribution to a running total, so that the log likelihood falls out of
-// every evaluation of the density.
+// Included before the C++ that stanc generates. The program wraps each contribution of the likelihood in
+// bread_temper(), which multiplies it by the inverse temperature, or sets it aside for a path that tempers their sum.
+// The call also adds the contribution to a running total, so that the log likelihood falls out of every evaluation of
+// the density.
 #ifndef BREAD_TEMPERING_HPP
 #define BREAD_TEMPERING_HPP
 
@@ -15,24 +16,26 @@
 
 namespace bread_m__namespace {  // where `stanc --name=bread_m_` puts the program
 
+inline void bread_gather(double) {}
+inline void bread_gather(const stan::math::var& x) { bread::tempering.gathered.push_back(x); }
+
 // The guard at 0 keeps a likelihood of zero (0 * -inf) and its gradient out of the prior.
 template <typename T, stan::require_stan_scalar_t<T>* = nullptr>
 inline T bread_temper(const T& x, std::ostream*) {
   bread::tempering.log_likelihood += stan::math::value_of(x);
-  if (bread::tempering.beta == 0.0) return T(0.0);
+  if (bread::tempering.is_gathering) bread_gather(x);
+  if (bread::tempering.is_gathering || bread::tempering.beta == 0.0) return T(0.0);
   return T(bread::tempering.beta * x);
 }
 
 // target += of a vector or row vector: Stan adds up the elements.
 template <typename T, stan::require_eigen_t<T>* = nullptr>
-inline stan::plain_type_t<T> bread_temper(const T& x, std::ostream*) {
+inline stan::plain_type_t<T> bread_temper(const T& x, std::ostream* messages) {
   const stan::plain_type_t<T> values = x;
-  bread::tempering.log_likelihood += stan::math::value_of(values).sum();
   stan::plain_type_t<T> result(values.rows(), values.cols());
-  for (Eigen::Index i = 0; i < values.size(); ++i) {
-    result(i) = bread::tempering.beta == 0.0 ? stan::value_type_t<T>(0.0)
-                                             : stan::value_type_t<T>(bread::tempering.beta * values(i));
-  }
+  const double before = bread::tempering.log_likelihood;
+  for (Eigen::Index i = 0; i < values.size(); ++i) result(i) = bread_temper(values(i), messages);
+  bread::tempering.log_likelihood = before + stan::math::value_of(values).sum();
   return result;
 }
 

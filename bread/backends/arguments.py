@@ -1,0 +1,29 @@
+"""Checks of arguments that every engine makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from bread.backends.base import FloatArray
+from bread.errors import InvalidArgumentError
+
+
+def check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:
+    """Check what `bread.backends.base.Posterior.anneal` was given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ``betas`` does not increase from 0 to 1, ``direction`` is unknown, or the number of seeds is wrong.
+    """
+    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0.0 or betas[-1] != 1.0 or (np.diff(betas) <= 0).any():
+        raise InvalidArgumentError(f"betas must increase from 0 to 1, both ends counted; received {betas!r}.")
+    if direction not in ("forward", "reverse"):
+        raise InvalidArgumentError(f"direction must be 'forward' or 'reverse'; received {direction!r}.")
+    if len(start) != len(seeds):
+        raise InvalidArgumentError(
+            f"start has {len(start)} rows and seeds has {len(seeds)} entries; give one seed per chain."
+        )
