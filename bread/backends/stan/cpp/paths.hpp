@@ -36,12 +36,12 @@ class Path {
     if (beta == 0.0) return 0.0;
     if (!is_bounded || beta == 1.0 || std::isnan(log_ratio)) return beta * log_ratio;
     const double k = power_ / (1.0 - beta);
-    return beta * std::max(log_ratio, offset_) - k * std::log1p(beta * gap(log_ratio) / k);
+    return beta * (std::max(log_ratio, offset_) - k * std::log1p(gap(log_ratio) / k));
   }
 
   // Derivative of temper() by the log ratio.
   double slope(double beta, double log_ratio) const {
-    return is_bounded ? beta / (1.0 + beta * (1.0 - beta) / power_ * gap(log_ratio)) : beta;
+    return is_bounded ? beta / (1.0 + (1.0 - beta) / power_ * gap(log_ratio)) : beta;
   }
 
   const bool is_bounded;
