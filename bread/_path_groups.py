@@ -78,7 +78,9 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
     there is nothing of it.
     """
     references: dict[int, Reference] = {
-        index: path.reference for index, path in [(SHARED, result.path), *result.paths.items()] if path.reference
+        index: path.reference
+        for index, path in [(SHARED, result.path), *sorted(result.paths.items())]
+        if path.reference
     }
     mixtures = {index: item for index, item in references.items() if isinstance(item, MixtureReference)}
     variables: dict[str, Any] = {}

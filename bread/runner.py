@@ -92,7 +92,7 @@ class Runner:
             self.result.simulations = _joined(self.result.simulations, self.draw_simulations(n, first))
             self.result.roles += [role] * n
         indices = list(range(first, first + n))
-        self._fit_paths(indices)
+        self._fit_paths(indices, "consistency" if role == "forward" else "tune")
         if role != "forward":
             self._find_reverse_starts(indices)
         return indices
@@ -116,37 +116,37 @@ class Runner:
         self._request = chooser.quick(chooser.request(pilots[0].path.name))
         self._path_length = path_choice.path_length(pilots)
 
-    def _tune(self, indices: Sequence[int]) -> None:
+    def _tune(self, indices: Sequence[int], phase: str) -> None:
         """Tune one kernel, along its own path, for each of these data sets, on that data set."""
         source = "the data set itself"
         tasks = [self._pilot_task(index, self._data(index), self._request, KNOT_DRAWS, source) for index in indices]
-        for index, pilot in zip(indices, self.run_pilots(tasks), strict=True):
+        for index, pilot in zip(indices, self.run_pilots(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
             self.result.kernels[index] = pilot.kernel
             self.result.paths[index] = pilot.path
 
-    def _fit_paths(self, indices: Sequence[int]) -> None:
+    def _fit_paths(self, indices: Sequence[int], phase: str = "tune") -> None:
         """Give each of these data sets what is its own: kernel and path, or its place of the shared reference."""
         if self._plan.tune_each:
-            self._tune(indices)
+            self._tune(indices, phase)
         elif self.result.reference_fit is not None:
             shared, plan = self.result.reference_fit, self._plan
             kernel = self.result.kernels[SHARED]
             tasks = [MoveTask(index, self._data(index), shared, kernel, plan.root) for index in indices]
-            with self.phase("moving the reference", "tune", len(tasks)):
+            with self.phase("moving the reference", phase, len(tasks)):
                 fit: ReferenceFit
                 for position, fit in self.run_tasks(tasks):
                     self.result.paths[indices[position]] = ReferencePath(fit.reference)
-                    self.count("tune", fit.n_gradients)
+                    self.count(phase, fit.n_gradients)
 
-    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]:
+    def run_pilots(self, tasks: Sequence[PilotTask], phase: str = "tune") -> list[Pilot | DensityError]:
         """Run pilots and record them in the order of the tasks, whichever finished first."""
-        with self.phase("tuning", "tune", len(tasks)):
+        with self.phase("tuning", phase, len(tasks)):
             finished: dict[int, Pilot | DensityError] = dict(self.run_tasks(tasks))
         pilots = [finished[position] for position in range(len(tasks))]
         for pilot in pilots:
             if isinstance(pilot, Pilot):
-                self.count("tune", pilot.n_gradients)
+                self.count(phase, pilot.n_gradients)
         return pilots
 
     def _find_reverse_starts(self, indices: Sequence[int]) -> None:

@@ -112,8 +112,8 @@ def test_a_reference_that_knows_the_exact_draw_is_found_out():
     from bread import runner
 
     class Cheat(runner.Runner):
-        def _fit_paths(self, indices):
-            super()._fit_paths(indices)
+        def _fit_paths(self, indices, phase="tune"):
+            super()._fit_paths(indices, phase)
             for index in indices:
                 if index >= 0:
                     exact = self.result.simulations.states[index]
