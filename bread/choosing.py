@@ -57,6 +57,8 @@ class PathChooser:
         self._plan = plan
         self._stage = stage
         self._errors: list[DensityError] = []
+        self._extra: Simulations | None = None
+        self._skipped_reference = False
 
     def request(self, kind: str) -> PathRequest:
         """Return what a pilot is asked to fit for this kind of path."""
@@ -97,6 +99,7 @@ class PathChooser:
             start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
         screened = None if usual is None else self._predict(start, usual, short)
         if screened is not None and (not kinds or self._is_cheap(screened)):
+            self._extra, self._skipped_reference = extra, bool(kinds)
             return self._required(start, extra)
         fitted = self._pilots(ReferencePath.name, extra, tune) if ReferencePath.name in self._info.paths else None
         if fitted is None:
@@ -111,6 +114,28 @@ class PathChooser:
         self.costs = {cost.kind: cost.total for cost in costs}
         chosen = path_choice.best(costs).kind
         return pilots[chosen] if chosen in pilots else self._required(chosen, extra)
+
+    def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
+        """Return whether a path that looked cheap has cost more than looking for another would."""
+        return self._skipped_reference and n_gradients > 2 * N_CHAINS * self._plan.tune * per_transition
+
+    def look_again(self, current: PathCost) -> list[Pilot] | None:
+        """Return pilots along a fitted reference if it is cheaper than the path that was taken for cheap.
+
+        Parameters
+        ----------
+        current : PathCost
+            Of the present path, as measured by the search so far.
+        """
+        self._skipped_reference = False
+        assert self._extra is not None
+        fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
+        if fitted is None:
+            return None
+        predicted = self._predict(ReferencePath.name, fitted, self._plan.tune)
+        raced = self._race([predicted], {ReferencePath.name: fitted})[0]
+        self.costs = {cost.kind: cost.total for cost in (current, raced)}
+        return fitted if path_choice.best([current, raced]) is raced else None
 
     def _required(self, kind: str, extra: Simulations) -> list[Pilot]:
         """Return pilots that must succeed."""

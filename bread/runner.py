@@ -39,6 +39,7 @@ CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
 DRAW_BATCH = 8  # chains per task for the draws on the real data: enough tasks for a dozen workers
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
+_BOTH: tuple[Direction, Direction] = ("forward", "reverse")
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -52,6 +53,7 @@ class Runner:
         self._executor = executor
         self._display = display
         self._request = PathRequest(PriorPath.name)
+        self._chooser = PathChooser(model.info, plan, self)
         self._path_length: schedules.PathLength | None = None
         self._reverse_starts: dict[int, FloatArray] = {}
         self._attempts = 0
@@ -105,16 +107,18 @@ class Runner:
     def _tune_pilots(self) -> None:
         """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
-        chooser = PathChooser(self._model.info, self._plan, self)
-        pilots = chooser.choose(self.draw_simulations(n, SHARED))
-        result = self.result
+        self._take(self._chooser.choose(self.draw_simulations(n, SHARED)))
+
+    def _take(self, pilots: Sequence[Pilot]) -> None:
+        """Follow the path of these pilots from now on."""
+        result, chooser = self.result, self._chooser
         result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
         result.kernels[SHARED] = pilots[0].kernel
         result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
         self._request = chooser.quick(chooser.request(pilots[0].path.name))
-        self._path_length = path_choice.path_length(pilots)
+        self._path_length = path_choice.path_length(list(pilots))
 
     def _tune(self, indices: Sequence[int], phase: str) -> None:
         """Tune one kernel, along its own path, for each of these data sets, on that data set."""
@@ -261,7 +265,37 @@ class Runner:
             is_last = n_temperatures >= plan.max_temperatures
             if (interval.upper <= plan.target or is_last) and self._confirm(n_temperatures, is_last):
                 return temperatures
+            if self._takes_another_path(search, n_temperatures):
+                search = self._simulate(len(search), "search")
+                n_temperatures, temperatures = self._first_temperatures(), []
+                continue
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
+
+    def _takes_another_path(self, search: Sequence[int], n_temperatures: int) -> bool:
+        """Look for another path where the present one costs more than it seemed; forget its chains if one is found."""
+        runs = [
+            self.result.runs[index, direction, n_temperatures]
+            for index in search
+            for direction in _BOTH
+        ]  # fmt: skip
+        n_transitions = sum(len(run.n_gradients) for run in runs) * (n_temperatures - 1)
+        per_transition = sum(int(run.n_gradients.sum()) for run in runs) / n_transitions
+        spent = sum(self.result.n_gradients.get(phase, 0) for phase in ("search", "confirm"))
+        if not self._chooser.may_look_again(spent, per_transition):
+            return False
+        forward, reverse = (self.result.log_weights(name, n_temperatures, np.array(search)) for name in _BOTH)
+        gaps = bounds.simulation_gaps(forward, reverse)
+        now = path_choice.PathCost(
+            self.result.path.name, True, n_temperatures, per_transition, 0.0, 2 * self._plan.chains
+        )
+        current = path_choice.measured(now, n_temperatures, gaps, per_transition, self._plan.target)
+        pilots = self._chooser.look_again(current)
+        if pilots is None:
+            return False
+        for table in (self.result.runs, self.result.schedules, self.result.paths, self._reverse_starts):
+            table.clear()
+        self._take(pilots)
+        return True
 
     def _first_temperatures(self) -> int:
         """Return the T to begin with: a quarter of what the pilot's path length asks for, as a power of two."""

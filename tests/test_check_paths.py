@@ -72,6 +72,16 @@ def test_auto_takes_the_cheaper_path_and_says_so():
     assert read_attributes(bread.check(poor, path="auto", simulations=5, **QUICK))["path"] == "prior"
 
 
+def test_auto_looks_again_where_a_path_was_not_as_cheap_as_it_seemed(monkeypatch):
+    from bread.choosing import PathChooser
+
+    monkeypatch.setattr(PathChooser, "_is_cheap", lambda self, cost: True)
+    report = bread.check(REGRESSION, path="auto", simulations=5, **QUICK)
+    assert read_attributes(report)["path"] == "reference" and bread.verdict(report).status == "converged"
+    roles = read_group(report, "forward")["role"].values
+    assert list(roles).count("search") > 5, "the search began again on the other path, on other simulations"
+
+
 def test_results_do_not_depend_on_the_number_of_workers():
     reports = [
         bread.check(REGRESSION, path="auto", simulations=4, **(QUICK | {"cores": cores, "n_temperatures": [4, 8]}))
