@@ -111,7 +111,7 @@ def test_gap_falls_as_one_over_n_temperatures(name, kind):
         betas = np.linspace(0.0, 1.0, count)
         gaps = path_pool(
             PATH_MODELS[name], kind, kernel_of(name, kind), betas,
-            n_simulations=150 * count // 16, n_chains=4, seed=90 + place,
+            n_simulations=400 * count // 16, n_chains=4, seed=90 + place,
         ).gaps  # fmt: skip
         means.append(gaps.mean())
         errors.append(gaps.std(ddof=1) / np.sqrt(len(gaps)))
