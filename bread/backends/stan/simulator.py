@@ -224,8 +224,8 @@ class Derivation:
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
             if variable in self._assembled:
                 one = self._assembled[variable]
-                centre = one.centre_code(draws, self._flow, self._source, self._render)
-                code += f"{centre} {one.parts_code(self._render)}"
+                code = one.centred_code(code, draws, self._flow, self._source, self._render)
+                code += f" {one.parts_code(self._render)}"
         else:
             code = self._implicit.code(variable)
         if variable.name not in self._fixable:
