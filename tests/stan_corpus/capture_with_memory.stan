@@ -17,7 +17,7 @@ transformed parameters {
 }
 model {
   for (i in 1 : M) {
-    if (sum(y[i]) > 0) // [refused]
+    if (sum(y[i]) > 0)
       target += log(omega) + bernoulli_lpmf(y[i] | now[i]); // [likelihood]
     else
       target += log_sum_exp(log(omega) + bernoulli_lpmf(y[i] | now[i]), log1m(omega)); // [likelihood]

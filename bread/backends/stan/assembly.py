@@ -54,8 +54,8 @@ class Assembly:
             code.append(statement)
         return " ".join(code)
 
-    def centre_code(self, draws: list[Draw], flow: Dataflow, source: Source, render: Renderer) -> str:
-        """Return the statement that makes independent draws sum to zero.
+    def centred_code(self, code: str, draws: list[Draw], flow: Dataflow, source: Source, render: Renderer) -> str:
+        """Return the code of independent draws, made to sum to zero if they must.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Assembly:
             The draws are not independent normals of one law without parameters.
         """
         if not self.sums_to_zero:
-            return ""
+            return code
         (draw, *others), name = draws, render.name(self.variable)
         parts = [part for argument in draw.arguments for part in argument.parts]
         is_plain = draw.variate.is_whole and not draw.variate.wrappers and draw.low is None and draw.high is None
@@ -76,7 +76,12 @@ class Assembly:
                 f"{self.variable.name!r} sums to zero; bread draws this for one normal law without parameters alone.",
                 "Pass simulator=: a Stan program or a Python function that draws parameters and data.",
             )
-        return f" {name} = {name} - mean({name});"
+        listed = ", ".join(argument.text(render) for argument in draw.arguments)
+        density = f"{draw.distribution}_lpdf({name}{' | ' + listed if listed else ''})"
+        return (
+            f"real bread_before = bread_sim_log_prior; {code} {name} = {name} - mean({name}); "
+            f"bread_sim_log_prior = bread_before + {density};"
+        )
 
 
 @dataclass(frozen=True)

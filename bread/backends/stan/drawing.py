@@ -18,7 +18,8 @@ from bread.backends.stan.truncated import TRIES, inverse_code
 from bread.backends.stan.variates import Index, rank
 
 # all at once; one element after the other; only element number bread_step; nothing, but the density of what is held
-Mode = Literal["draw", "sequence", "step", "check"]
+# (and, for a zero-inflated outcome, its whole density)
+Mode = Literal["draw", "sequence", "step", "check", "total"]
 MOST_TRIES = 1_000_000
 # what may be said about parameters whose type has a constraint that a draw of independent elements cannot meet
 _ONLY = {

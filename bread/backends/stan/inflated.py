@@ -15,7 +15,7 @@ from bread.backends.stan.source import Source
 from bread.backends.stan.syntax import Node, end, is_density, name_of, nodes, start, strip, terms
 
 if TYPE_CHECKING:
-    from bread.backends.stan.drawing import Drawer
+    from bread.backends.stan.drawing import Drawer, Mode
     from bread.backends.stan.draws import Draw, Reader
     from bread.backends.stan.rendering import Renderer
 
@@ -27,11 +27,21 @@ _SUM = (
 
 @dataclass(frozen=True, eq=False)
 class Inflated:
-    """What the two branches add to the log density, and the elements that the condition looks at."""
+    """What the two branches add to the log density, and the elements that the condition looks at.
+
+    Attributes
+    ----------
+    elements : Node
+    positive, zero : Node
+        What is added where they are not all zero, and where they are.
+    density : Node
+        Of the counting distribution alone.
+    """
 
     elements: Node
     positive: Node
     zero: Node
+    density: Node
 
 
 class InflatedReader:
@@ -83,6 +93,8 @@ class InflatedReader:
         distribution = DISTRIBUTIONS[component.distribution]
         if not distribution.discrete or distribution.support != "counts" or distribution.shape != "scalar":
             return None
+        if component.variable in self._flow.depends(*weight, other):
+            return None
         weights = (
             Argument(tuple(weight), " + ".join(f"({{{i}}})" for i in range(len(weight)))),
             Argument((other,), "({0})"),
@@ -95,7 +107,7 @@ class InflatedReader:
             (),
             weights=weights,
             components=(component,),
-            inflated=Inflated(elements, positive, zero),
+            inflated=Inflated(elements, positive, zero, own[0]),
         )
 
     def _text(self, node: Node) -> str:
@@ -153,8 +165,13 @@ def _added(body: Node) -> Node | None:
     return strip(value) if left.data == "variable" and name_of(left) == "target" else None
 
 
-def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, total: str) -> str:
-    """Return the code that draws a zero-inflated outcome: where from, then the outcome, then its log density."""
+def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, mode: Mode, total: str) -> str:
+    """Return the code that draws a zero-inflated outcome: where from, then the outcome, then its log density.
+
+    Where elements of a row depend on earlier ones (mode "step"), ``bread_from`` keeps where each row comes from; the
+    log densities of rows that come from the counting distribution are checked (mode "check"), and then replaced by
+    those of the mixture (mode "total").
+    """
     assert draw.inflated is not None
     (component,), inflated = draw.components, draw.inflated
     weights = ", ".join(weight.text(render) for weight in draw.weights)
@@ -165,9 +182,20 @@ def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, total: str) -> s
     for dimension in variate.open:
         nothing = f"for (bread_i in 1:({variate.indices[dimension].count(render)})) {{ {nothing} }}"
     positive = f"sum({held}) > 0" if variate.open else f"{held} > 0"
+    choose = f"vector[2] bread_w = [{weights}]'; {_SUM} "
+    law = f"{positive} ? {render(inflated.positive)} : {render(inflated.zero)}"
+    if mode == "check":
+        return f"bread_visit += 1; if (bread_from[bread_visit] == 1) bread_again += {render(inflated.density)};"
+    if mode == "total":
+        return f"{total} += {law};"
+    if mode == "step":
+        return (
+            f"bread_visit += 1; if (bread_from[bread_visit] == 0) {{ {choose} bread_from[bread_visit] = "
+            f"categorical_logit_rng(bread_w); if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
+            f"if (bread_from[bread_visit] == 1) {{ {drawer.code(component, render, 'step')} }}"
+        )
     return (
-        f"{{ vector[2] bread_w = [{weights}]'; {_SUM} real bread_so_far = {total}; "
+        f"{{ {choose} real bread_so_far = {total}; "
         f"if (categorical_logit_rng(bread_w) == 1) {{ {drawer.code(component, render, 'draw')} }} else {{ {nothing} }} "
-        f"if ({positive}) {total} = bread_so_far + ({render(inflated.positive)}); "
-        f"else {total} = bread_so_far + ({render(inflated.zero)}); }}"
+        f"{total} = bread_so_far + ({law}); }}"
     )

@@ -176,11 +176,11 @@ def mixture_code(draw: Draw, flow: Dataflow, source: Source, render: Renderer, d
             "a mixture as the prior of a bounded parameter has no simulator.",
             "Pass simulator=.",
         )
-    if mode in ("step", "check"):
-        raise refuse(source, draw.statement, "an outcome that depends on itself is a mixture.", "Pass simulator=.")
     total = "bread_sim_log_prior" if draw.variable.kind == "parameter" else "bread_sim_log_likelihood"
     if draw.inflated is not None:
-        return inflated_code(draw, render, drawer, total)
+        return inflated_code(draw, render, drawer, mode, total)
+    if mode != "draw":
+        raise refuse(source, draw.statement, "an outcome that depends on itself is a mixture.", "Pass simulator=.")
     if draw.gathered is not None:
         return _gathered_code(draw, flow, render, drawer, total)
     texts = [weight.text(render) for weight in draw.weights]

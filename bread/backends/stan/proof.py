@@ -169,9 +169,13 @@ def prove_simulator(draws: StateDraws, condition: Condition, original: Condition
             "prior draws. The alarm compares them.",
         )
     is_tested = ~draws.edged.ravel()
+    dim = draws.instance.dim
+    if scores.redrawn:  # the law of the draws that are kept may end abruptly anywhere
+        is_tested[:dim] = False
     p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
         again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS)
+        is_tested[:dim] &= not again.redrawn
         suspect = is_tested & (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():

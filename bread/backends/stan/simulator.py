@@ -224,8 +224,8 @@ class Derivation:
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
             if variable in self._assembled:
                 one = self._assembled[variable]
-                centre = one.centre_code(draws, self._flow, self._source, self._render)
-                code += f"{centre} {one.parts_code(self._render)}"
+                code = one.centred_code(code, draws, self._flow, self._source, self._render)
+                code += f" {one.parts_code(self._render)}"
         else:
             code = self._implicit.code(variable)
         if variable.name not in self._fixable:
@@ -256,20 +256,33 @@ class Derivation:
     def _outcome(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
         if variable not in needs and not any(draw.residual for draw in draws):
             return f"{{ {slicer.code(draws, 'draw')} }}"
+        inflated = [draw.inflated is not None for draw in draws]
+        if any(inflated) and not all(inflated):
+            raise refuse(
+                self._source,
+                draws[0].statement,
+                f"{variable.name!r} is zero-inflated in part, and depends on itself.",
+                _OWN,
+            )
+        visits = "bread_visit = 0; " if any(inflated) else ""
         check = (
-            f"real bread_again = 0; {{ {slicer.code(draws, 'check')} }} "
+            f"real bread_again = 0; {visits}{{ {slicer.code(draws, 'check')} }} "
             "if (abs(bread_again - (bread_sim_log_likelihood - bread_before)) > 1e-8 * (1 + abs(bread_again))) "
             f'reject("bread: the outcome {variable.name} depends on its own later elements");'
         )
-        if any(draw.residual for draw in draws) or slicer.draws_in_order(draws, variable):
+        if any(draw.residual for draw in draws) or (slicer.draws_in_order(draws, variable) and not any(inflated)):
             body = f"{{ {slicer.code(draws, 'sequence')} }}"
         else:
             self._notes.append(f"{variable.name!r} is simulated element by element, its law computed anew each time.")
             body = (
                 "int bread_step = 0; int bread_count = 1; "
-                "while (bread_step <= bread_count) { bread_step += 1; bread_count = 0; "
+                f"while (bread_step <= bread_count) {{ bread_step += 1; bread_count = 0; {visits}"
                 f"{slicer.code(draws, 'step')} if (bread_step >= bread_count) break; }}"
             )
+        if any(inflated):
+            size = " * ".join(f"({self._render(one)})" for one in variable.dimensions) or "1"
+            body = f"array[{size}] int bread_from = rep_array(0, {size}); int bread_visit = 0; {body}"
+            check += f" bread_sim_log_likelihood = bread_before; {{ {slicer.code(draws, 'total')} }}"
         return f"{{ real bread_before = bread_sim_log_likelihood; {body} {check} }}"
 
     def _fixed_data(self) -> tuple[tuple[str, ...], str]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance
+from bread.backends.stan.messages import place_of
 from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator, cannot_hold, concatenate_draws
 from bread.errors import DensityError, InvalidArgumentError
 
@@ -112,7 +113,9 @@ class StateDraws:
         order = np.argsort(done)
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
-        joint = replace(joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=reason, failed=tuple(failed))
+        joint = replace(
+            joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=_without_place(reason), failed=tuple(failed)
+        )
         return np.concatenate([one.states for one in kept])[order], joint
 
     def _made(
@@ -148,6 +151,11 @@ class StateDraws:
         log_prior, log_likelihood, why = self.instance.terms(states[inside])
         is_rejected = np.isneginf(log_prior) & np.isneginf(log_likelihood)
         return states, inside[~is_rejected], message or (why if is_rejected.any() else "")
+
+
+def _without_place(reason: str) -> str:
+    """Return a message of Stan's without its place, which may lie in code that bread wrote."""
+    return reason.replace(place_of(reason), "").strip()
 
 
 @dataclass(frozen=True)
