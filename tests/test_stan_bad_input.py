@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from stan_bad_input_table import (
     BLOCKS,
@@ -105,3 +106,16 @@ def test_bad_posteriors(posterior: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=words) as caught:
         bread.check(tmp_path / "user.stan", data=DATA, posterior=posterior, cores=1, progressbar=False)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "place"),
+    [(4, "'user.stan', line 38, column 4 to column 54"), (12, "'positive.stan', line 2, column 2 to column 57")],
+)
+def test_messages_of_chains_name_the_users_files(mode: int, place: str, tmp_path: Path) -> None:
+    """The tempered program, too: its lines are those of the inserted file, its columns are moved by what was added."""
+    (tmp_path / "positive.stan").write_text(INCLUDED)
+    (tmp_path / "user.stan").write_text(BLOCKS)
+    model = opened(tmp_path / "user.stan", {"mode": 0, "N": 3, "y": [1.0, 0.2, -1.0]}, observed="y")
+    instance = model.library.instance({**model.data, "mode": mode})
+    assert f"(in {place})" in instance.terms(np.array([[1.0, 0.0]]))[2]

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from bread.backends.stan.toolchain import Toolchain
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
 STANC_OPTIONS = ("--O1", "--allow-undefined")
 ORIGINAL = "bread_original"
-ORIGINAL_PLACE = "original of "
+# Before the name of the program in the places that messages name, until they are those of the user's files.
+ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
 _SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = ("state.hpp", "reference.hpp", "paths.hpp", "density.hpp", "kernels.hpp", "chains.hpp", "driver.cpp")
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
@@ -31,6 +32,7 @@ def build_library(
     original: str | None = None,
     cache: BuildCache | None = None,
     filename: str = "model.stan",
+    places: Callable[[str], str] | None = None,
 ) -> Path:
     """Compile a Stan program, with the driver, into a shared library; take it from the cache if it is there.
 
@@ -45,11 +47,14 @@ def build_library(
     original : str, optional
         A second program in the same library, to compare with: data that hold `ORIGINAL` make an instance of it. It
         costs a few seconds, because most of a build goes into Stan's headers. stanc does not optimise it, because
-        optimised programs name the place of an earlier statement; its messages have `ORIGINAL_PLACE` before the name.
+        optimised programs name the place of an earlier statement.
     cache : BuildCache, optional
         Default: the user's.
     filename : str
         Name of the program in messages.
+    places : callable, optional
+        Puts the user's files into the places that the C++ holds for its messages; they name the program with
+        `TEMPERED_PLACE` or `ORIGINAL_PLACE` before its name.
 
     Returns
     -------
@@ -65,11 +70,15 @@ def build_library(
     """
     cache = cache or default_cache()
     # The C++ stands for the program in the key: it names the version and the options of stanc.
-    code = toolchain.translate(program, *STANC_OPTIONS, filename=filename)
+    tempered_name, original_name = filename, filename
+    if places is not None:
+        tempered_name, original_name = TEMPERED_PLACE + filename, ORIGINAL_PLACE + filename
+    code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
     if original is not None:
-        name = ORIGINAL_PLACE + filename
-        other = toolchain.translate(original, "--allow-undefined", filename=name, name=ORIGINAL_NAME)
+        other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
         code = _two_programs(code, other)
+    if places is not None:
+        code = places(code)
     driver_key = _key("driver", toolchain, _DRIVER_FILES)
     model_key = _key("model", toolchain, _MODEL_FILES, driver_key, code)
 

@@ -17,7 +17,7 @@ from bread.backends.stan.build import ORIGINAL, build_library
 from bread.backends.stan.dataflow import analyse_dataflow
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.messages import StanDataError, StanProgramError
+from bread.backends.stan.messages import StanProgramError
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.opening import Declared
 from bread.backends.stan.places import in_users_files
@@ -113,7 +113,13 @@ class _Opening:
         hyperparameters = self._hyperparameters(options)
         source = program.source
         library = StanLibrary(
-            build_library(program.tempered, self._toolchain, original=source.text, filename=source.name)
+            build_library(
+                program.tempered,
+                self._toolchain,
+                original=source.text,
+                filename=source.name,
+                places=lambda code: in_users_files(code, program),
+            )
         )
         data = {**self._data, **program.switches}
         original = self._original(library)  # first, because its messages have the right places
@@ -169,10 +175,7 @@ class _Opening:
     # -- compile ----------------------------------------------------------------------------------------------
 
     def _instance(self, library: StanLibrary, data: Mapping[str, Any]) -> StanInstance:
-        try:
-            return library.instance(data)
-        except StanDataError as error:
-            raise StanDataError(in_users_files(str(error), self._program)) from error
+        return library.instance(data)
 
     def _original(self, library: StanLibrary, observed: Mapping[str, Any] | None = None) -> StanInstance:
         return self._instance(library, {**self._data, **(observed or {}), ORIGINAL: 1})
@@ -216,8 +219,7 @@ class _Opening:
         except DensityError as error:
             has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
             reason = (proof.reason_of(original) if has_own_words else "") or str(error)
-            message = in_users_files(f"The prior cannot be simulated: {reason}", self._program)
-            raise UnsupportedModelError(message) from error
+            raise UnsupportedModelError(f"The prior cannot be simulated: {reason}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
             self._notes += proof.prove_simulator(
@@ -227,7 +229,7 @@ class _Opening:
             named = self._extra.get("likelihood")
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
-            raise type(error)(in_users_files(str(error), self._program) + doubt) from error
+            raise type(error)(f"{error}{doubt}") from error
 
     def _edged(self, instance: StanInstance) -> NDArray[np.bool_]:
         """Return which scores, of prior and of likelihood, need not have mean zero; shape (2, dim)."""

@@ -26,6 +26,7 @@ from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000
 WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
 START_TRIES = 100
+USUAL_LEAPFROGS, PROCESS_SECONDS = 15, 1.0
 _WAY_OUT = (
     "Correct the model, pass posterior= with draws of your own, or use simulate_from='prior', which needs no fit."
 )
@@ -42,7 +43,7 @@ def fit(instance: StanInstance, *, seed: int, cores: int) -> Fit:
     began = time.perf_counter()
     seeds = SeedSequence(seed).spawn(CHAINS)
     try:
-        if min(cores, CHAINS) == 1:
+        if min(cores, CHAINS) == 1 or _is_quick(instance, seeds[0]):
             chains = [run_chain(instance, one) for one in seeds]
         else:
             with ProcessPoolExecutor(max_workers=min(cores, CHAINS)) as pool:
@@ -52,6 +53,13 @@ def fit(instance: StanInstance, *, seed: int, cores: int) -> Fit:
         raise UnsupportedModelError(f"Stan's NUTS fails on the real data: {error} {_WAY_OUT}") from error
     shaped = {name: values.reshape((CHAINS, DRAWS, *values.shape[1:])) for name, values in draws.items()}
     return Fit(shaped, "Stan's adaptive NUTS", time.perf_counter() - began)
+
+
+def _is_quick(instance: StanInstance, seed: SeedSequence) -> bool:
+    """Return whether all chains take less time than other processes take to start."""
+    state = _start(instance, seed)
+    seconds = instance.seconds_per_gradient(state[None, :], 1.0, 20)
+    return seconds * CHAINS * (WARMUP + DRAWS) * USUAL_LEAPFROGS < PROCESS_SECONDS
 
 
 def run_chain(instance: StanInstance, seed: SeedSequence) -> FloatArray:

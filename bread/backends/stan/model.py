@@ -14,8 +14,6 @@ from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
 from bread.backends.stan import fitting
 from bread.backends.stan.kernels import StanKernel
 from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.messages import StanDataError
-from bread.backends.stan.places import in_users_files
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.program import Program
 from bread.backends.stan.state_draws import StateDraws
@@ -169,7 +167,4 @@ class StanModel:
                 raise InvalidArgumentError(
                     f"data[{name!r}] must be of shape {expected[name].shape}, like the real data; got {array.shape}."
                 )
-        try:
-            return self.library.instance({**self.data, **arrays})
-        except StanDataError as error:
-            raise StanDataError(in_users_files(str(error), self.program)) from error
+        return self.library.instance({**self.data, **arrays})
