@@ -155,6 +155,11 @@ def test_flat_priors_are_refused_otherwise() -> None:
         open_localised(model)  # the only hyperparameter by default is mu
     both = open_localised(model, hyperparameters=("mu", "width"))
     assert both.info.paths == ("prior", "bounded", "reference")
+    fitted = {"mu": np.array([0.2, 1.0]), "theta": np.array([0.5, 0.1]), "width": np.array([0.5, 2.0])}
+    expected = np.column_stack([fitted["mu"], fitted["theta"], np.log(fitted["width"])])
+    states = both.unconstrain(fitted)  # before the law exists: it is fitted to these
+    assert sorted(states[0]) == pytest.approx(sorted(expected[0]), rel=1e-12)
+    np.testing.assert_allclose(states[:, both.info.positions["width"][0]], expected[:, 2], rtol=1e-12)
     assert both.localise(("mu", "width"), LAW).simulate(2, fixed=None, seed=SeedSequence(1)).states.shape == (2, 3)
 
 
