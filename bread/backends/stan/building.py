@@ -59,7 +59,9 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     InvalidArgumentError
         The program, data or options have a mistake; the message names the line of the program where there is one.
     UnsupportedModelError
-        The program cannot be split, simulated or tempered exactly; construct, line and way out.
+        The program cannot be simulated exactly, or its density is not the one that was analysed; construct, line and
+        way out. A program that cannot be split needs ``simulator``, unless one can be derived, and then allows paths
+        from a reference alone.
     UnsupportedKernelError
         The kernel is neither NUTS nor HMC.
     MissingDependencyError
@@ -77,6 +79,7 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
         observed=_names(extra.get("observed")),
         data_names=tuple(data),
         likelihood_lines=_lines(extra.get("likelihood")),
+        held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
@@ -114,7 +117,7 @@ class _Opening:
         data = {**self._data, **switches}
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance)
-        if self._extra.get("simulate_from") == "fitted":
+        if self._extra.get("simulate_from") in ("fitted", "localised"):
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
         model = StanModel(
@@ -126,16 +129,18 @@ class _Opening:
             draws,
             kernel,
             transformed,
-            self._sampler(),
+            user_model=self._sampler(),
         )
         self._prove(model, self._instance(library, {**self._data, ORIGINAL: 1}))
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self) -> None:
         program, user_simulator = self._program, self._extra.get("simulator") is not None
-        if program.split_refusal is not None:
-            raise UnsupportedModelError(str(program.split_refusal))
         if program.simulator_refusal is not None and not user_simulator:
+            if program.split_refusal is not None:
+                raise UnsupportedModelError(
+                    f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
+                )
             raise UnsupportedModelError(str(program.simulator_refusal))
         for name in (*(one.name for one in program.parameters), *program.observed):
             if name in RESERVED_NAMES:
@@ -198,15 +203,24 @@ class _Opening:
         def describe(message: str) -> str:
             return in_users_files(message, self._program)
 
+        if self._is_checked_later():
+            self._notes.append(proof.prove_rewrite(model.instance, original, np.empty((0, model.instance.dim))))
+            return
         try:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
             raise UnsupportedModelError(f"The prior cannot be simulated: {describe(str(error))}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
-            self._notes += proof.prove_simulator(model.draws, model.condition_instance, describe)
+            is_split = self._program.split_refusal is None
+            self._notes += proof.prove_simulator(model.draws, model.condition_instance, describe, is_split=is_split)
         except BreadError as error:
             raise type(error)(describe(str(error))) from error
+
+    def _is_checked_later(self) -> bool:
+        """Return whether the simulator may need values of the hyperparameters, which localising gives it."""
+        is_localised = self._extra.get("simulate_from") == "localised"
+        return is_localised and (bool(self._program.held) or callable(self._extra.get("simulator")))
 
     # -- describe ---------------------------------------------------------------------------------------------
 
@@ -237,6 +251,9 @@ class _Opening:
         for name, values in observed.items():
             opening.require_numbers(name, values)
         shown = (*instance.names("parameters"), *transformed)
+        refusals = _path_refusals(self._program)
+        names = [_name_of(label) for label in instance.coordinates]
+        constrained = {one.name for one in self._program.parameters if one.is_constrained}
         return ModelInfo(
             name=self._name,
             backend="stan",
@@ -255,6 +272,12 @@ class _Opening:
                 for name, declared in self._inputs.items()
                 if name not in observed and _is_storable(name, declared)
             },
+            paths=tuple(name for name in ("prior", "bounded", "reference") if name not in refusals),
+            path_refusals=refusals,
+            transformed=np.array([name in constrained for name in names], dtype=bool),
+            positions={
+                name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
+            },
         )
 
 
@@ -264,6 +287,22 @@ def _dims(name: str, rank: int) -> tuple[str, ...]:
 
 def _is_storable(name: str, declared: Declared) -> bool:
     return declared.type in ("int", "real") and name not in RESERVED_NAMES
+
+
+def _name_of(label: str) -> str:
+    """Return the parameter that Stan's label of an unconstrained coordinate belongs to."""
+    return label.split(".", maxsplit=1)[0]
+
+
+def _path_refusals(program: Program) -> dict[str, str]:
+    """Return why paths from the prior cannot be followed, which temper the likelihood alone."""
+    if program.split_refusal is None:
+        return {}
+    reason = (
+        f"The likelihood cannot be told from the prior. {program.split_refusal} Or use path='reference', which needs "
+        "no split."
+    )
+    return {"prior": reason, "bounded": reason}
 
 
 def _bracketed(label: str) -> str:

@@ -6,6 +6,9 @@
   constant (exact).
 * At draws (theta, y) of the simulator the gradients of log prior and log likelihood have mean zero, as the score of
   any density has; the normalising constant of the prior is not needed (a z test of every coordinate).
+
+A program that cannot be split is taken as a whole: its own density, and the gradient of the log joint density. A
+simulator that errs in the spread of symmetric outcomes alone passes there; the ranks of a check test it.
 """
 
 from __future__ import annotations
@@ -113,7 +116,7 @@ class Scores:
     Attributes
     ----------
     gradients : ndarray, shape (n, 2 * dim)
-        Of the log prior, then of the log likelihood.
+        Of the log prior, then of the log likelihood; (n, dim) of the log joint density of a program without a split.
     log_likelihood : ndarray, shape (n,)
         By the tempered program.
     excess : ndarray, shape (n,)
@@ -125,7 +128,9 @@ class Scores:
     excess: FloatArray
 
 
-def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[[str], str] = str) -> tuple[str, ...]:
+def prove_simulator(
+    draws: StateDraws, condition: Condition, describe: Callable[[str], str] = str, *, is_split: bool = True
+) -> tuple[str, ...]:
     """Check the simulator against the tempered density; return notes for the report.
 
     Parameters
@@ -135,13 +140,15 @@ def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[
         Returns the program with other observed data.
     describe : callable
         Puts the user's places into a message of Stan's.
+    is_split : bool
+        Whether prior and likelihood are known apart.
 
     Raises
     ------
     UnsupportedModelError
         They disagree; the message names the coordinate.
     """
-    scores = _scores(draws, condition, SeedSequence(_ROOT), GRADIENT_DRAWS, describe)
+    scores = _scores(draws, condition, SeedSequence(_ROOT), GRADIENT_DRAWS, describe, is_split)
     known = np.isfinite(scores.excess)
     if known.any():
         spread = float(np.ptp(scores.excess[known]))
@@ -159,20 +166,27 @@ def prove_simulator(draws: StateDraws, condition: Condition, describe: Callable[
         )
     p_values = _p_values(scores.gradients)
     if p_values.min() < LEVEL:
-        again = _scores(draws, condition, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, describe)
+        again = _scores(draws, condition, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, describe, is_split)
         suspect = (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
-            raise UnsupportedModelError(_disagreement(int(np.flatnonzero(suspect)[0]), again.gradients, draws.instance))
+            index = int(np.flatnonzero(suspect)[0])
+            raise UnsupportedModelError(_disagreement(index, again.gradients, draws.instance, is_split))
         scores, p_values = again, _p_values(again.gradients)
+    what = "gradients of log prior and log likelihood are" if is_split else "gradient of the log joint density is"
     return (
-        f"Simulator and density agree on {len(scores.gradients)} joint draws: mean gradients of log prior and log "
-        f"likelihood are zero (smallest p-value {p_values.min():.2g}, corrected for {p_values.size} tests).",
+        f"Simulator and density agree on {len(scores.gradients)} joint draws: mean {what} zero (smallest p-value "
+        f"{p_values.min():.2g}, corrected for {p_values.size} tests).",
     )
 
 
 def _scores(
-    draws: StateDraws, condition: Condition, seed: SeedSequence, n: int, describe: Callable[[str], str]
+    draws: StateDraws,
+    condition: Condition,
+    seed: SeedSequence,
+    n: int,
+    describe: Callable[[str], str],
+    is_split: bool,
 ) -> Scores:
     """Return gradients at ``n`` joint draws, or at as many as there is time for (20 at least)."""
     try:
@@ -186,16 +200,18 @@ def _scores(
             break
         try:
             instance = condition({name: values[row] for name, values in joint.data.items()})
-            prior = instance.gradient(state, 0.0)[2]
             whole = instance.gradient(state, 1.0)[2]
+            prior = instance.gradient(state, 0.0)[2] if is_split else whole
             log_likelihood.append(float(instance.terms(state[None, :])[1][0]))
         except BreadError as error:
             raise UnsupportedModelError(
                 f"The program refuses a draw of its own simulator: {describe(str(error))}"
             ) from error
-        gradients.append(np.concatenate([prior, whole - prior]))
+        gradients.append(np.concatenate([prior, whole - prior]) if is_split else whole)
     values = np.array(log_likelihood)
-    own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
+    own = np.full(len(values), np.nan)
+    if is_split and joint.log_likelihood is not None:
+        own = joint.log_likelihood[: len(values)]
     return Scores(np.array(gradients), values, values - own)
 
 
@@ -211,17 +227,17 @@ def _p_values(gradients: FloatArray) -> FloatArray:
     return result
 
 
-def _part(index: int, instance: StanInstance) -> str:
-    part = "prior" if index < instance.dim else "likelihood"
+def _part(index: int, instance: StanInstance, is_split: bool) -> str:
+    part = "joint density" if not is_split else "prior" if index < instance.dim else "likelihood"
     return f"{part} with respect to {instance.coordinates[index % instance.dim]!r} (unconstrained)"
 
 
-def _disagreement(index: int, gradients: FloatArray, instance: StanInstance) -> str:
+def _disagreement(index: int, gradients: FloatArray, instance: StanInstance, is_split: bool) -> str:
     values = gradients[:, index]
     error = values.std(ddof=1) / len(values) ** 0.5
     return (
         f"The simulator and the program disagree: over {len(values)} joint draws the mean gradient of the log "
-        f"{_part(index, instance)} is {values.mean():.3g} (standard error {error:.2g}), and must be 0. "
+        f"{_part(index, instance, is_split)} is {values.mean():.3g} (standard error {error:.2g}), and must be 0. "
         "If you passed simulator=, its draws do not follow the program; otherwise pass simulator=, and "
         "please report the program."
     )

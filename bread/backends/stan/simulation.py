@@ -278,6 +278,7 @@ def _cannot_hold(name: str, simulator: JointSimulator) -> str:
     else:
         way_out = "Write it as simulator(rng, data, fixed), where fixed is a dict of values to hold."
     return (
-        f"simulator= cannot hold the hyperparameter {name!r} at its estimate, which simulate_from='fitted' needs. "
+        f"simulator= cannot hold the hyperparameter {name!r} at a value, which simulate_from='fitted' needs, and "
+        "'localised' too. "
         f"{way_out} Or use simulate_from='prior'."
     )

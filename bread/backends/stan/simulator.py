@@ -9,6 +9,7 @@ from bread.backends.stan.dataflow import Dataflow
 from bread.backends.stan.drawing import Bounds, Drawer
 from bread.backends.stan.draws import Draw, Reader
 from bread.backends.stan.implicit import Implicit
+from bread.backends.stan.own_laws import OwnLaws
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.rendering import Inliner, Renderer, plain_type
 from bread.backends.stan.requirements import Requirements, stays_inside
@@ -66,6 +67,8 @@ class Simulator:
     widened : tuple of Variable
         Observed variables whose declared bounds the density does not respect: the bounds are taken off.
     notes : tuple of str
+    held : tuple of str
+        Parameters that must be given.
     """
 
     functions: str
@@ -75,6 +78,7 @@ class Simulator:
     fixable: tuple[str, ...]
     widened: tuple[Variable, ...]
     notes: tuple[str, ...]
+    held: tuple[str, ...] = ()
 
 
 class Derivation:
@@ -102,9 +106,10 @@ class Derivation:
         self._implicit = Implicit(flow, source, self._render)
         self._notes = self._requirements.notes
         self._fixable: frozenset[str] = frozenset()
+        self._held: frozenset[str] = frozenset()
 
-    def derive(self, classified: Sequence[Classified]) -> Simulator:
-        """Derive the simulator.
+    def derive(self, classified: Sequence[Classified], held: Sequence[str] = ()) -> Simulator:
+        """Derive the simulator; the values of ``held`` parameters will be given, and their own law does not matter.
 
         Raises
         ------
@@ -113,14 +118,17 @@ class Derivation:
         """
         self._requirements.refuse_structure(self._blocks)
         reader = Reader(self._flow, self._source, self._splitter, frozenset(self._observed))
-        draws = [draw for item in classified for draw in reader.read(item)]
+        self._held = frozenset(held)
+        laws = OwnLaws(self._flow, self._source, held)
+        kept = [item for item in classified if not held or not laws.belongs(item.contribution, item.part)]
+        draws = [draw for item in kept for draw in reader.read(item)]
         by_variable: dict[Variable, list[Draw]] = {variable: [] for variable in (*self._parameters, *self._observed)}
         for draw in draws:
             by_variable[draw.variable].append(draw)
         for parameter in self._parameters:
             if by_variable[parameter]:
                 self._requirements.check_parameter(parameter, by_variable[parameter])
-        self._implicit.check([parameter for parameter in self._parameters if not by_variable[parameter]])
+        self._implicit.check([p for p in self._parameters if not by_variable[p] and p.name not in self._held])
         for outcome in self._observed:
             self._requirements.check_outcome(outcome, by_variable[outcome])
         slicer = Slicer(self._flow, self._source, self._blocks, self._render, self._drawer, self._recomputed, draws)
@@ -138,7 +146,8 @@ class Derivation:
         functions = " ".join(text.replace("SIZE", _SIZE) for name, text in _HELPERS.items() if name + "(" in generated)
         depended = {p for v in self._parameters for p in needs[v] if p is not v}
         hyper = tuple(p.name for p in self._parameters if p in depended)
-        return Simulator(functions, data, generated, hyper, fixable, widened, tuple(self._notes))
+        names = tuple(parameter.name for parameter in self._parameters if parameter.name in self._held)
+        return Simulator(functions, data, generated, hyper, fixable, widened, tuple(self._notes), names)
 
     # the order of draws
 
@@ -193,6 +202,8 @@ class Derivation:
             if variable in needs:
                 Sequences(self._flow, self._source).check(variable, draws)
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
+        elif variable.name in self._held:
+            code = f'reject("bread: the value of {variable.name} must be given");'
         else:
             code = self._implicit.code(variable)
         if variable.name not in self._fixable:
