@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,15 @@ import numpy as np
 import pytest
 from annealed_pools import tuned_kernel
 from conformance import check_evidence, check_forward_reverse_identities
-from numpy.random import SeedSequence, default_rng
+from numpy.random import Generator, SeedSequence, default_rng
 from scipy import special, stats
 from stan_conjugate import CONJUGATE, ERROR, HIERARCHICAL, conjugate, opened
+from stan_corpus_table import analyse_text, stanc
 
 from bread.backends.stan import proof
+from bread.backends.stan.localising import rewrite
 from bread.backends.stan.model import StanModel
+from bread.backends.stan.refusals import RefusedError
 from bread.backends.stan.simulation import StateDraws
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.references import Component, MixtureReference, diagonal, gaussian
@@ -163,6 +167,102 @@ def test_another_law_than_the_simulators_is_caught() -> None:
     other = replace(localised.draws.simulator, reference=gaussian(np.array([MEAN + 0.7]), np.array([[VARIANCE]])))
     with pytest.raises(UnsupportedModelError, match=r"mean gradient of the log prior with respect to '(mu|theta.\d)'"):
         proof.prove_simulator(StateDraws(other, localised.instance), localised.condition_instance)
+
+
+# bread derives no simulator: the variate is transformed. Both statements are the law of s alone.
+TRANSFORMED = """data {
+  int N;
+  vector[N] y;
+}
+parameters {
+  real<lower=0> s;
+}
+model {
+  log(s) ~ normal(0, 1);
+  target += -log(s);
+  y ~ normal(0, s);
+}
+"""
+
+
+def lognormal(rng: Generator, data: Mapping[str, Any], fixed: Mapping[str, Any] | None = None) -> Any:
+    s = np.exp(rng.normal()) if fixed is None else fixed["s"]
+    return {"s": s}, {"y": rng.normal(0, s, data["N"])}
+
+
+def test_a_simulator_of_the_users_holds_the_named_parameters() -> None:
+    options: dict[str, Any] = {"data": {"N": 3, "y": [0.5, -1.0, 0.2]}, "likelihood": [11], "observed": "y"}
+    model = opened(TRANSFORMED, simulator=lognormal, simulate_from="localised", **options)
+    law = diagonal(np.array([0.4]), np.array([0.3]))
+    localised = model.localise(("s",), law)
+    states = np.array([[0.3], [-0.8]])
+    np.testing.assert_allclose(localised.instance.terms(states)[0], law.log_density(states), rtol=1e-12)
+    assert "mean gradients" in localised.info.notes[-1]
+
+    def without_fixed(rng: Generator, data: Mapping[str, Any]) -> Any:
+        return lognormal(rng, data)
+
+    with pytest.raises(InvalidArgumentError, match="cannot hold the hyperparameter 's'"):
+        opened(TRANSFORMED, simulator=without_fixed, simulate_from="localised", **options)
+
+
+# ---- the rewriting -------------------------------------------------------------------------------------------
+
+PROGRAM = """data {{ int N; vector[N] y; }}
+parameters {{ real mu; real<lower=0> tau; vector[N] theta; }}
+model {{
+  {body}
+}}
+"""
+
+
+def rewritten(body: str) -> str:
+    program = analyse_text(PROGRAM.format(body=body), observed=["y"])
+    assert program.split_refusal is None, program.split_refusal
+    text, _ = rewrite(program, ("mu", "tau"))
+    assert text.count("\n") == program.source.text.count("\n")
+    assert stanc(text, "--O1", "--allow-undefined").returncode == 0
+    return text[text.index("model {") :].split("generated quantities", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "gone", "kept"),
+    [
+        ("mu ~ normal(0, 1); theta ~ normal(mu, tau); y ~ normal(theta, 1);", ["mu ~"], ["theta ~"]),
+        (
+            "target += normal_lpdf(mu | 0, 1) + exponential_lpdf(tau | 1); theta ~ normal(mu, tau);"
+            " y ~ normal(theta, 1);",
+            ["normal_lpdf(mu", "exponential"],
+            ["theta ~"],
+        ),
+        (
+            "mu ~ normal(0, tau); target += normal_lpdf(theta | mu, tau) + normal_lpdf(y | theta + mu, 1);",
+            ["mu ~"],
+            ["normal_lpdf(theta | mu, tau)", "bread_temper(normal_lpdf(y | theta + mu, 1))"],
+        ),
+        (
+            "if (N > 2) mu ~ normal(0, 1); theta ~ normal(mu, tau); y ~ normal(theta, 1);",
+            ["mu ~"],
+            ["if (N > 2) ;", "theta ~"],
+        ),
+    ],
+)
+def test_only_the_law_of_the_named_parameters_is_left_out(body: str, gone: list[str], kept: list[str]) -> None:
+    text = rewritten(body)
+    assert all(piece not in text for piece in gone) and all(piece in text for piece in kept), text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "target += normal_lpdf(mu | 0, 1) + normal_lpdf(theta | mu, 1); y ~ normal(theta, 1);",
+        "mu ~ normal(0, 1); theta ~ std_normal(); tau ~ normal(mean(theta), 1); y ~ normal(theta, tau);",
+        "target += normal_lpdf(mu | 0, 1) + normal_lpdf(theta | mu, 1) + normal_lpdf(y | theta, tau);",
+    ],
+)
+def test_laws_that_cannot_be_told_apart(body: str) -> None:
+    with pytest.raises(RefusedError, match=r"cannot be told from|depends on other parameters"):
+        rewritten(body)
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,11 +12,20 @@ from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
 from bread.backends.stan.build import ORIGINAL, build_library
 from bread.backends.stan.dataflow import analyse_dataflow
+from bread.backends.stan.describing import (
+    RESERVED_NAMES,
+    bracketed,
+    dims,
+    is_storable,
+    name_of_coordinate,
+    notes_on_program,
+    path_refusals,
+    versions,
+)
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
 from bread.backends.stan.messages import StanDataError
 from bread.backends.stan.model import StanModel
-from bread.backends.stan.opening import Declared
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.program import Program, analyse
 from bread.backends.stan.refusals import RefusedError
@@ -35,8 +42,6 @@ from bread.backends.stan.split import Splitter
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
-
-RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
 
 def open_model(model: Any, options: OpenOptions) -> StanModel:
@@ -102,7 +107,7 @@ class _Opening:
         self._toolchain = toolchain
         self._data = {**data, **program.fixed_data}
         self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
-        self._notes: list[str] = list(_notes(program, data))
+        self._notes: list[str] = list(notes_on_program(program, data))
 
     def open(self, options: OpenOptions, kernel: Any) -> StanModel:
         """Put the model together and check it."""
@@ -251,26 +256,26 @@ class _Opening:
         for name, values in observed.items():
             opening.require_numbers(name, values)
         shown = (*instance.names("parameters"), *transformed)
-        refusals = _path_refusals(self._program)
-        names = [_name_of(label) for label in instance.coordinates]
+        refusals = path_refusals(self._program)
+        names = [name_of_coordinate(label) for label in instance.coordinates]
         constrained = {one.name for one in self._program.parameters if one.is_constrained}
         return ModelInfo(
             name=self._name,
             backend="stan",
             engine="stan",
             kernel=kernel,
-            versions=_versions(self._toolchain),
-            coordinates=tuple(_bracketed(label) for label in instance.coordinates),
+            versions=versions(self._toolchain),
+            coordinates=tuple(bracketed(label) for label in instance.coordinates),
             discrete=np.zeros(instance.dim, dtype=bool),
             hyperparameters=hyperparameters,
-            parameters={name: _dims(name, len(instance.shape(name))) for name in shown},
-            observed={name: _dims(name, values.ndim) for name, values in observed.items()},
+            parameters={name: dims(name, len(instance.shape(name))) for name in shown},
+            observed={name: dims(name, values.ndim) for name, values in observed.items()},
             coords={},
             observed_data=observed,
             constant_data={
-                name: (_dims(name, declared.rank), self._array(name))
+                name: (dims(name, declared.rank), self._array(name))
                 for name, declared in self._inputs.items()
-                if name not in observed and _is_storable(name, declared)
+                if name not in observed and is_storable(name, declared)
             },
             paths=tuple(name for name in ("prior", "bounded", "reference") if name not in refusals),
             path_refusals=refusals,
@@ -279,60 +284,6 @@ class _Opening:
                 name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
             },
         )
-
-
-def _dims(name: str, rank: int) -> tuple[str, ...]:
-    return tuple(f"{name}_dim_{axis}" for axis in range(rank))
-
-
-def _is_storable(name: str, declared: Declared) -> bool:
-    return declared.type in ("int", "real") and name not in RESERVED_NAMES
-
-
-def _name_of(label: str) -> str:
-    """Return the parameter that Stan's label of an unconstrained coordinate belongs to."""
-    return label.split(".", maxsplit=1)[0]
-
-
-def _path_refusals(program: Program) -> dict[str, str]:
-    """Return why paths from the prior cannot be followed, which temper the likelihood alone."""
-    if program.split_refusal is None:
-        return {}
-    reason = (
-        f"The likelihood cannot be told from the prior. {program.split_refusal} Or use path='reference', which needs "
-        "no split."
-    )
-    return {"prior": reason, "bounded": reason}
-
-
-def _bracketed(label: str) -> str:
-    """Return "theta[1,2]" for Stan's "theta.1.2"."""
-    name, *indices = label.split(".")
-    return f"{name}[{','.join(indices)}]" if indices else name
-
-
-def _versions(toolchain: Toolchain) -> dict[str, str]:
-    versions = {"stan": toolchain.version}
-    package = "cmdstanpy" if toolchain.source == "CmdStan" else "httpstan"
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        versions[package] = importlib.metadata.version(package)
-    return {**versions, "compiler": toolchain.compiler.version}
-
-
-def _notes(program: Program, data: Mapping[str, Any]) -> list[str]:
-    how = "inferred from the program" if program.observed_inferred else "as given"
-    notes = [f"Observed, {how}: {', '.join(program.observed)}."]
-    by_part = {
-        part: sorted({str(program.source.origin(one.line).line) for one in program.contributions if one.part == part},
-                     key=int) for part in ("prior", "likelihood", "both")
-    }  # fmt: skip
-    lines = [f"{part}: {', '.join(found)}" for part, found in by_part.items() if found]
-    if lines:
-        notes.append(f"Lines of the program by part: {'; '.join(lines)}.")
-    for name, value in program.fixed_data.items():
-        if name in data and data[name] != value:
-            notes.append(f"The flag {name!r} was set to {value}, so that the likelihood counts.")
-    return [*notes, *program.notes]
 
 
 def _names(observed: Any) -> tuple[str, ...] | None:

@@ -47,7 +47,7 @@ class OwnLaws:
             return True
         pieces = [node] if contribution.kind == "tilde" else [piece for _, piece in self._terms(contribution)]
         for piece in pieces:
-            self._refuse_shared(node, piece, is_tilde=contribution.kind == "tilde")
+            self._refuse_shared(node, piece, part, is_tilde=contribution.kind == "tilde")
         return False
 
     def _terms(self, contribution: Contribution) -> list[tuple[int, Node]]:
@@ -55,12 +55,12 @@ class OwnLaws:
             return [(1, contribution.node)]
         return terms(nodes(contribution.node)[1])
 
-    def _refuse_shared(self, statement: Node, piece: Node, *, is_tilde: bool) -> None:
+    def _refuse_shared(self, statement: Node, piece: Node, part: str, *, is_tilde: bool) -> None:
         if self._parameters(self._flow.depends(piece)).isdisjoint(self._names):
             return
         has_variate = is_tilde or (is_density(piece) and bool(nodes(piece)))
-        own = self._parameters(self._flow.depends(nodes(piece)[0])) if has_variate else frozenset()
-        if own and own.isdisjoint(self._names):
+        own: frozenset[str] = self._parameters(self._flow.depends(nodes(piece)[0])) if has_variate else frozenset()
+        if own.isdisjoint(self._names) and (own or (part == "both" and has_variate)):
             return
         named = ", ".join(repr(name) for name in sorted(self._names))
         reason = f"the law of {named} cannot be told from that of other parameters."
