@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,11 +13,20 @@ from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
 from bread.backends.stan.build import ORIGINAL, build_library
 from bread.backends.stan.dataflow import analyse_dataflow
+from bread.backends.stan.describing import (
+    RESERVED_NAMES,
+    bracketed,
+    dims,
+    is_storable,
+    name_of_coordinate,
+    notes_on_program,
+    path_refusals,
+    versions,
+)
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
 from bread.backends.stan.messages import StanProgramError
 from bread.backends.stan.model import StanModel
-from bread.backends.stan.opening import Declared
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.program import Program, analyse
 from bread.backends.stan.refusals import RefusedError
@@ -38,8 +45,6 @@ from bread.backends.stan.state_draws import StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
-
-RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
 
 def open_model(model: Any, options: OpenOptions) -> StanModel:
@@ -64,7 +69,9 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     InvalidArgumentError
         The program, data or options have a mistake; the message names the line of the program where there is one.
     UnsupportedModelError
-        The program cannot be split, simulated or tempered exactly; construct, line and way out.
+        The program cannot be simulated exactly, or its density is not the one that was analysed; construct, line and
+        way out. A program that cannot be split needs ``simulator``, unless one can be derived, and then allows paths
+        from a reference alone.
     UnsupportedKernelError
         The kernel is neither NUTS nor HMC.
     MissingDependencyError
@@ -82,6 +89,7 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
         observed=opening.read_names(extra.get("observed")),
         data_names=tuple(data),
         likelihood_lines=opening.read_lines(extra.get("likelihood")),
+        held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
@@ -104,7 +112,7 @@ class _Opening:
         self._toolchain = toolchain
         self._data = {**data, **program.fixed_data}
         self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
-        self._notes: list[str] = list(_notes(program, data))
+        self._notes: list[str] = list(notes_on_program(program, data))
 
     def open(self, options: OpenOptions, kernel: Any) -> StanModel:
         """Put the model together and check it."""
@@ -125,7 +133,7 @@ class _Opening:
         original = self._original(library)  # first, because its messages have the right places
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
-        if self._extra.get("simulate_from") == "fitted":
+        if self._extra.get("simulate_from") in ("fitted", "localised"):
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
         model = StanModel(
@@ -137,16 +145,18 @@ class _Opening:
             draws,
             kernel,
             transformed,
-            self._sampler(),
+            user_model=self._sampler(),
         )
         self._prove(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self) -> None:
         program, user_simulator = self._program, self._extra.get("simulator") is not None
-        if program.split_refusal is not None:
-            raise UnsupportedModelError(str(program.split_refusal))
         if program.simulator_refusal is not None and not user_simulator:
+            if program.split_refusal is not None:
+                raise UnsupportedModelError(
+                    f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
+                )
             raise UnsupportedModelError(str(program.simulator_refusal))
         for name in (*(one.name for one in program.parameters), *program.observed):
             if name in RESERVED_NAMES:
@@ -214,6 +224,9 @@ class _Opening:
         return CallableSimulator(wanted, self._data, shapes, observed, observed_shapes)
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
+        if self._is_checked_later():
+            self._notes.append(proof.prove_rewrite(model.instance, original, np.empty((0, model.instance.dim))))
+            return
         try:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
@@ -223,7 +236,10 @@ class _Opening:
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
             self._notes += proof.prove_simulator(
-                model.draws, model.condition_instance, lambda observed: self._original(model.library, observed)
+                model.draws,
+                model.condition_instance,
+                lambda observed: self._original(model.library, observed),
+                is_split=self._program.split_refusal is None,
             )
         except BreadError as error:
             named = self._extra.get("likelihood")
@@ -236,6 +252,11 @@ class _Opening:
         names = [label.split(".")[0] for label in instance.coordinates]
         edged = (self._program.edged_prior, self._program.edged_likelihood)
         return np.array([[name in one for name in names] for one in edged], dtype=bool)
+
+    def _is_checked_later(self) -> bool:
+        """Return whether the simulator may need values of the hyperparameters, which localising gives it."""
+        is_localised = self._extra.get("simulate_from") == "localised"
+        return is_localised and (bool(self._program.held) or callable(self._extra.get("simulator")))
 
     # -- describe ---------------------------------------------------------------------------------------------
 
@@ -274,63 +295,34 @@ class _Opening:
             declared = scopes.named(name, "data")
             opening.require_numbers(name, values, self._program.source.origin(declared.line if declared else 1))
         shown = (*instance.names("parameters"), *transformed)
+        refusals = path_refusals(self._program)
+        names = [name_of_coordinate(label) for label in instance.coordinates]
+        constrained = {one.name for one in self._program.parameters if one.is_constrained}
         return ModelInfo(
             name=self._name,
             backend="stan",
             engine="stan",
             kernel=kernel,
-            versions=_versions(self._toolchain),
-            coordinates=tuple(_bracketed(label) for label in instance.coordinates),
+            versions=versions(self._toolchain),
+            coordinates=tuple(bracketed(label) for label in instance.coordinates),
             discrete=np.zeros(instance.dim, dtype=bool),
             hyperparameters=hyperparameters,
-            parameters={name: _dims(name, len(instance.shape(name))) for name in shown},
-            observed={name: _dims(name, values.ndim) for name, values in observed.items()},
+            parameters={name: dims(name, len(instance.shape(name))) for name in shown},
+            observed={name: dims(name, values.ndim) for name, values in observed.items()},
             coords={},
             observed_data=observed,
             constant_data={
-                name: (_dims(name, declared.rank), self._array(name))
+                name: (dims(name, declared.rank), self._array(name))
                 for name, declared in self._inputs.items()
-                if name not in observed and _is_storable(name, declared)
+                if name not in observed and is_storable(name, declared)
+            },
+            paths=tuple(name for name in ("prior", "bounded", "reference") if name not in refusals),
+            path_refusals=refusals,
+            transformed=np.array([name in constrained for name in names], dtype=bool),
+            positions={
+                name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
             },
         )
-
-
-def _dims(name: str, rank: int) -> tuple[str, ...]:
-    return tuple(f"{name}_dim_{axis}" for axis in range(rank))
-
-
-def _is_storable(name: str, declared: Declared) -> bool:
-    return declared.type in ("int", "real") and name not in RESERVED_NAMES
-
-
-def _bracketed(label: str) -> str:
-    """Return "theta[1,2]" for Stan's "theta.1.2"."""
-    name, *indices = label.split(".")
-    return f"{name}[{','.join(indices)}]" if indices else name
-
-
-def _versions(toolchain: Toolchain) -> dict[str, str]:
-    versions = {"stan": toolchain.version}
-    package = "cmdstanpy" if toolchain.source == "CmdStan" else "httpstan"
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        versions[package] = importlib.metadata.version(package)
-    return {**versions, "compiler": toolchain.compiler.version}
-
-
-def _notes(program: Program, data: Mapping[str, Any]) -> list[str]:
-    how = "inferred from the program" if program.observed_inferred else "as given"
-    notes = [f"Observed, {how}: {', '.join(program.observed)}."]
-    by_part = {
-        part: sorted({str(program.source.origin(one.line).line) for one in program.contributions if one.part == part},
-                     key=int) for part in ("prior", "likelihood", "both")
-    }  # fmt: skip
-    lines = [f"{part}: {', '.join(found)}" for part, found in by_part.items() if found]
-    if lines:
-        notes.append(f"Lines of the program by part: {'; '.join(lines)}.")
-    for name, value in program.fixed_data.items():
-        if name in data and data[name] != value:
-            notes.append(f"The flag {name!r} was set to {value}, so that the likelihood counts.")
-    return [*notes, *program.notes]
 
 
 __all__ = ["open_model"]

@@ -1,37 +1,32 @@
-"""A compiled Stan program with data: densities, gradients, coordinates, and Stan's samplers along a path."""
+"""A compiled Stan program with data: densities, gradients, and Stan's samplers along a path."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
 from bread.backends.base import Direction, FloatArray, IntArray
 from bread.backends.stan.interface import (
     ChainsStruct,
     KernelStruct,
-    Library,
     Progress,
     ScheduleStruct,
     doubles,
-    load,
     pointer,
 )
 from bread.backends.stan.path_arguments import Law, PathArguments
-from bread.backends.stan.values import Layout, data_json
-from bread.errors import DensityError, InvalidArgumentError
+from bread.backends.stan.values import data_json
+from bread.backends.stan.variables import StanVariables, seed_words
+from bread.errors import DensityError
 from bread.paths import Path, PriorPath
 
-Group = Literal["parameters", "transformed", "generated"]
 _PRIOR = PriorPath()
 
 
@@ -97,57 +92,19 @@ class StanLibrary:
         return StanInstance(self, data if isinstance(data, str) else data_json(data), seed, law)
 
 
-class StanInstance:
+class StanInstance(StanVariables):
     """A Stan program with data. Picklable; equal calls give bit-equal results, whatever was called before.
 
     States are rows of unconstrained coordinates, the Jacobian of the map to parameters belongs to the prior, and all
     densities are normalised as far as the program states them (no constant is dropped).
-
-    Attributes
-    ----------
-    coordinates : tuple of str
-        Label of each unconstrained coordinate, such as "theta.3".
     """
 
     def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
         self._library, self._data, self._seed, self._law = library, data, seed, law
-        self._loaded: Library = load(library.path)
-        self._handle = self._loaded.new(data, seed)
-        description = json.loads(self._loaded.describe(self._handle))
-        self._description = description
-        self.coordinates: tuple[str, ...] = tuple(description["coordinates"])
-        self.dim = len(self.coordinates)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self._loaded.delete(self._handle)
+        super().__init__(library.path, data, seed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StanInstance, (self._library, self._data, self._seed, self._law)
-
-    @cached_property
-    def _layouts(self) -> dict[str, Layout]:
-        return {
-            group: Layout(tuple(item["names"]), tuple(tuple(shape) for shape in item["dims"]))
-            for group, item in self._description.items()
-            if group != "coordinates"
-        }
-
-    def names(self, group: Group) -> tuple[str, ...]:
-        """Return the variables of one block: parameters, transformed parameters, or generated quantities."""
-        names = self._layouts[group].names
-        n_parameters = len(self._layouts["parameters"].names)
-        return names if group == "parameters" else names[n_parameters:]
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a variable of any of the three blocks."""
-        for layout in self._layouts.values():
-            if name in layout.names:
-                return layout.shapes[layout.names.index(name)]
-        raise InvalidArgumentError(f"the program has no variable {name!r}; it has {self._all_names()}.")
-
-    def _all_names(self) -> list[str]:
-        return [name for group in ("parameters", "transformed", "generated") for name in self.names(group)]
 
     # -- densities --------------------------------------------------------------------------------------------
 
@@ -198,66 +155,6 @@ class StanInstance:
         )  # fmt: skip
         return float(seconds[0]) / (len(states) * repeats)
 
-    # -- coordinates ------------------------------------------------------------------------------------------
-
-    def constrain(
-        self, states: FloatArray, group: Group = "parameters", seeds: Sequence[SeedSequence] | None = None
-    ) -> dict[str, FloatArray]:
-        """Return named values of each state.
-
-        Parameters
-        ----------
-        states : ndarray, shape (n, dim)
-        group : {"parameters", "transformed", "generated"}
-            Parameters alone; with transformed parameters; or all three blocks.
-        seeds : sequence of SeedSequence, optional
-            One per state, for generated quantities with random numbers; row i depends on ``seeds[i]`` alone.
-
-        Returns
-        -------
-        dict of str to ndarray, each (n, *shape)
-
-        Raises
-        ------
-        DensityError
-            Transformed parameters or generated quantities reject a state or raise.
-        """
-        states = self._rows(states)
-        words = _seed_words([SeedSequence(0)] * len(states) if seeds is None else seeds)
-        layout = self._output_layout(group)
-        values = np.empty((len(states), layout.n_values))
-        with_transformed, with_generated = int(group != "parameters"), int(group == "generated")
-        self._call(
-            "bread_constrain", len(states), pointer(states), pointer(words), with_transformed, with_generated,
-            layout.n_values, pointer(values),
-        )  # fmt: skip
-        return layout.split(values)
-
-    def _output_layout(self, group: Group) -> Layout:
-        layouts = self._layouts
-        if group != "generated":
-            return layouts[group]
-        n_parameters = len(layouts["parameters"].names)
-        return Layout(
-            layouts["transformed"].names + layouts["generated"].names[n_parameters:],
-            layouts["transformed"].shapes + layouts["generated"].shapes[n_parameters:],
-        )
-
-    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
-        """Return the states (n, dim) of named parameters, each (n, *shape).
-
-        Raises
-        ------
-        DensityError
-            A value violates its declared constraint.
-        InvalidArgumentError
-            A parameter is missing or has another shape.
-        """
-        values = np.ascontiguousarray(self._layouts["parameters"].join(parameters))
-        states = np.empty((len(values), self.dim))
-        self._call("bread_unconstrain", len(values), values.shape[1], pointer(values), pointer(states))
-        return states
-
     # -- chains -----------------------------------------------------------------------------------------------
 
     def anneal(
@@ -271,7 +168,7 @@ class StanInstance:
         path: Path = _PRIOR,
     ) -> Chains:
         """Run one annealed chain per row of ``start``; ``progress`` is told now and then the share that is done."""
-        start, words, n_temperatures = self._rows(start), _seed_words(seeds), len(schedule.betas)
+        start, words, n_temperatures = self._rows(start), seed_words(seeds), len(schedule.betas)
         betas = doubles(schedule.betas, (n_temperatures,))
         steps = doubles(schedule.step_sizes, (n_temperatures,))
         metrics = doubles(schedule.inverse_metrics, (n_temperatures, self.dim))
@@ -310,7 +207,7 @@ class StanInstance:
         DensityError
             The chain starts at density zero or NaN, or the program raises.
         """
-        state, words = self._row(state), _seed_words([seed])
+        state, words = self._row(state), seed_words([seed])
         metric = doubles(inverse_metric, (self.dim,))
         wanted = np.array(keep, dtype=np.int64)
         states, counts = np.empty((len(keep), self.dim)), np.zeros(2, dtype=np.int64)
@@ -350,7 +247,7 @@ class StanInstance:
         DensityError
             The chain starts at density zero or NaN, or the program or the adaptation raises.
         """
-        words, spans = _seed_words([seed]), np.array(windows, dtype=np.int64)
+        words, spans = seed_words([seed]), np.array(windows, dtype=np.int64)
         state, metric = self._row(state).copy(), doubles(inverse_metric, (self.dim,))
         step, log_ratio, counts = np.array([float(step_size)]), np.empty(n_steps), np.zeros(2, dtype=np.int64)
         with self._path(path) as arguments:
@@ -376,28 +273,6 @@ class StanInstance:
             if not arguments.error:
                 raise
             raise DensityError(f"{error}: {arguments.error}") from error
-
-    def _call(self, name: str, *arguments: Any) -> str:
-        return self._loaded.call(name, self._handle, *arguments)
-
-    def _watched(self, name: str, progress: Progress | None, *arguments: Any) -> str:
-        return self._loaded.call_watched(name, self._handle, progress, *arguments)
-
-    def _rows(self, states: FloatArray) -> FloatArray:
-        result = np.ascontiguousarray(states, dtype=np.float64)
-        if result.ndim != 2 or result.shape[1] != self.dim:
-            raise InvalidArgumentError(f"states must have the shape (n, {self.dim}) but have the shape {result.shape}.")
-        return result
-
-    def _row(self, state: FloatArray) -> FloatArray:
-        row: FloatArray = self._rows(np.asarray(state, dtype=np.float64)[None, :])[0]
-        return row
-
-
-def _seed_words(seeds: Sequence[SeedSequence]) -> NDArray[np.uint32]:
-    """Return four words of 32 bits for each seed, shape (n, 4)."""
-    words = np.array([seed.generate_state(4, np.uint32) for seed in seeds], dtype=np.uint32)
-    return words.reshape((len(seeds), 4))
 
 
 def _address(structure: ctypes.Structure) -> int:

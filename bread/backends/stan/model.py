@@ -11,13 +11,15 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
-from bread.backends.stan import fitting
+from bread.backends.stan import fitting, localising
 from bread.backends.stan.kernels import StanKernel
 from bread.backends.stan.library import StanInstance, StanLibrary
+from bread.backends.stan.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.program import Program
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, InvalidArgumentError
+from bread.references import Reference
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class StanModel:
     kernel : StanKernel
     transformed : tuple of str
         Transformed parameters that the report shows: those that no outcome enters.
+    law : Law or None
+        Of parameters that the program gives none: those of a localised model.
     user_model : CmdStanModel or None
         The user's object, whose ``sample`` fits; None for a program by path or text, and in a pickled copy.
     """
@@ -52,6 +56,7 @@ class StanModel:
     draws: StateDraws
     kernel: StanKernel
     transformed: tuple[str, ...]
+    law: Law | None = None
     user_model: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,6 +136,21 @@ class StanModel:
             values = self._constrain_each(states)
         return {name: values[name] for name in self.info.parameters}
 
+    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Map named parameters (n, ...) to states (n, dim); transformed parameters are ignored.
+
+        Raises
+        ------
+        InvalidArgumentError
+            A parameter is missing, has another shape, or a value outside its declared support.
+        """
+        try:
+            return self.instance.unconstrain(parameters)
+        except DensityError as error:
+            raise InvalidArgumentError(
+                f"parameters hold a value outside the support of the program: {error}. Pass draws of this program."
+            ) from error
+
     def _constrain_each(self, states: FloatArray) -> dict[str, FloatArray]:
         values = self.instance.constrain(states)
         for name in self.transformed:
@@ -152,7 +172,7 @@ class StanModel:
         InvalidArgumentError
             For a missing or unknown variable, another shape, or values that the data block refuses.
         """
-        return StanPosterior(self.condition_instance(data), self.draws, self.kernel)
+        return StanPosterior(self.condition_instance(data), self.draws, self.kernel, self.info.path_refusals)
 
     def condition_instance(self, data: Data) -> StanInstance:
         """Return the tempered program with other observed data."""
@@ -167,4 +187,17 @@ class StanModel:
                 raise InvalidArgumentError(
                     f"data[{name!r}] must be of shape {expected[name].shape}, like the real data; got {array.shape}."
                 )
-        return self.library.instance({**self.data, **arrays})
+        return self.library.instance({**self.data, **arrays}, law=self.law)
+
+    def localise(self, names: Sequence[str], reference: Reference) -> StanModel:
+        """Return this model with ``reference`` as the law of the named parameters; compiles once a set of names.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The law of the named parameters cannot be told from that of the others, depends on them, or their type is
+            neither real, vector, row vector nor matrix (or arrays of these).
+        InvalidArgumentError
+            A name is no parameter, or the reference has another number of coordinates.
+        """
+        return localising.localise(self, names, reference)

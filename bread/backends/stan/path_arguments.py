@@ -150,7 +150,7 @@ class PathArguments:
                 value[0] = float(reference.log_density(row[None, :])[0])
                 if gradient:
                     np.ctypeslib.as_array(gradient, (n,))[:] = reference.gradient(row[None, :])[0]
-            except Exception as error:  # C++ code stands between this frame and the caller
+            except BaseException as error:  # C++ code stands between this frame and the caller
                 self.error = self.error or f"{type(error).__name__}: {error}"
                 return 1
             return 0

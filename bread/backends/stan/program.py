@@ -21,6 +21,8 @@ from bread.backends.stan.split import Classified, Splitter
 from bread.backends.stan.syntax import Node, parse
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
+UNCONSTRAINED = ("real", "vector", "row_vector", "matrix", "complex", "complex_vector", "complex_matrix")
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -31,6 +33,11 @@ class Parameter:
     dimensions: tuple[str, ...]
     bounds: dict[str, str]
     line: int
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether its unconstrained coordinates are transforms of it; offset and multiplier do not count."""
+        return self.type not in UNCONSTRAINED or not self.bounds.keys().isdisjoint(("lower", "upper"))
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class Program:
     split_refusal, simulator_refusal : Refusal or None
         Why there is no split (then ``tempered`` is not tempered), or no simulator.
     notes : tuple of str
+    held : tuple of str
+        Parameters that the simulator must be given, because their prior cannot be drawn from.
     edits : tuple of Edit
         Edits that make ``tempered`` from ``source.text``.
     """
@@ -100,6 +109,7 @@ class Program:
     split_refusal: Refusal | None = None
     simulator_refusal: Refusal | None = None
     notes: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 
     @property
@@ -118,6 +128,7 @@ def analyse(
     observed: Sequence[str] | str | None,
     data_names: Sequence[str] | None = None,
     likelihood_lines: Sequence[int] | None = None,
+    held: Sequence[str] | None = None,
     stanc: Stanc,
 ) -> Program:
     """Read a program, split it into prior and likelihood, and derive its simulator.
@@ -131,6 +142,9 @@ def analyse(
         Names in the user's data, to name what is missing; None does not look.
     likelihood_lines : sequence of int or None
         Lines whose contributions are the likelihood, by the user's own word.
+    held : sequence of str or None
+        Parameters that may be held whenever the program is simulated, so that their priors need not be proper; none
+        of them stands for the hyperparameters. None: every prior must be.
     stanc : Stanc
         Stan's compiler front end.
 
@@ -151,7 +165,7 @@ def analyse(
     _check_data(source, scopes, data_names)
     names = (observed,) if isinstance(observed, str) else observed
     outcomes = infer_observed(flow, source) if names is None else check_observed(names, flow, source)
-    analysis = _Analysis(source, blocks, scopes, flow, outcomes, likelihood_lines, stanc)
+    analysis = _Analysis(source, blocks, scopes, flow, outcomes, likelihood_lines, held, stanc)
     return analysis.program(names is None)
 
 
@@ -164,6 +178,7 @@ class _Analysis:
         flow: Dataflow,
         outcomes: Sequence[Variable],
         lines: Sequence[int] | None,
+        held: Sequence[str] | None,
         stanc: Stanc,
     ) -> None:
         self._source = source
@@ -172,6 +187,7 @@ class _Analysis:
         self._flow = flow
         self._outcomes = tuple(outcomes)
         self._lines = lines
+        self._held = held
         self._stanc = stanc
         self._splitter = Splitter(flow, source, outcomes)
 
@@ -211,6 +227,7 @@ class _Analysis:
             split_refusal=split_refusal,
             simulator_refusal=simulator_refusal,
             notes=self._notes(simulator),
+            held=simulator.held if simulator is not None else (),
             edits=tuple(edits),
         )
 
@@ -231,7 +248,13 @@ class _Analysis:
         try:
             return self._derivation().derive(self._seen(classified)), None
         except RefusedError as error:
-            return None, error.refusal
+            refusal = error.refusal
+        if self._held is None or split_refusal is not None:
+            return None, refusal
+        try:
+            return self._derivation().derive(self._seen(classified), self._held or self._hyperparameters(None)), None
+        except RefusedError:
+            return None, refusal
 
     @cached_property
     def _view(self) -> View:
@@ -303,7 +326,7 @@ class _Analysis:
         """Return parameters that others depend on, by the simulator, or else by statements free of observed data."""
         everything = tuple(v.name for v in self._scopes.of_kind("parameter"))
         if simulator is not None:
-            return simulator.hyperparameters or everything
+            return simulator.held or simulator.hyperparameters or everything
         found: set[str] = set()
         for contribution in self._flow.contributions:
             if contribution.kind != "tilde" or self._splitter.is_observed(contribution.own):

@@ -6,6 +6,9 @@
   constant (exact).
 * At draws (theta, y) of the simulator the gradients of log prior and log likelihood have mean zero, as the score of
   any density has; the normalising constant of the prior is not needed (a z test of every coordinate).
+
+A program that cannot be split is taken as a whole: its own density, and the gradient of the log joint density. A
+simulator that errs in the spread of symmetric outcomes alone passes there; the ranks of a check test it.
 """
 
 from __future__ import annotations
@@ -113,7 +116,7 @@ class Scores:
     Attributes
     ----------
     gradients : ndarray, shape (n, 2 * dim)
-        Of the log prior, then of the log likelihood.
+        Of the log prior, then of the log likelihood; (n, dim) of the log joint density of a program without a split.
     log_likelihood : ndarray, shape (n,)
         By the tempered program.
     excess : ndarray, shape (n,)
@@ -137,21 +140,25 @@ def reason_of(original: StanInstance) -> str:
     return original.terms(states)[2]
 
 
-def prove_simulator(draws: StateDraws, condition: Condition, original: Condition) -> tuple[str, ...]:
+def prove_simulator(
+    draws: StateDraws, condition: Condition, original: Condition | None = None, *, is_split: bool = True
+) -> tuple[str, ...]:
     """Check the simulator against the tempered density; return notes for the report.
 
     Parameters
     ----------
     draws : StateDraws
     condition, original : callable
-        Return the tempered and the original program with other observed data.
+        Return the tempered and the original program (if there is one, for its messages) with other observed data.
+    is_split : bool
+        Whether prior and likelihood are known apart.
 
     Raises
     ------
     UnsupportedModelError
         They disagree; the message names the coordinate.
     """
-    scores = _scores(draws, condition, original, SeedSequence(_ROOT), GRADIENT_DRAWS)
+    scores = _scores(draws, condition, original, SeedSequence(_ROOT), GRADIENT_DRAWS, is_split)
     known = np.isfinite(scores.excess)
     if known.any():
         spread = float(np.ptp(scores.excess[known]))
@@ -168,23 +175,25 @@ def prove_simulator(draws: StateDraws, condition: Condition, original: Condition
             f"Simulator and density were not compared by gradients: they overflow at {n} of {len(scores.gradients)} "
             "prior draws. The alarm compares them.",
         )
-    is_tested = ~draws.edged.ravel()
     dim = draws.instance.dim
+    is_tested: NDArray[np.bool_] = np.logical_not(draws.edged.ravel() if is_split else np.any(draws.edged, axis=0))
     if scores.redrawn:  # the law of the draws that are kept may end abruptly anywhere
         is_tested[:dim] = False
     p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
-        again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS)
+        again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, is_split)
         is_tested[:dim] &= not again.redrawn
         suspect = is_tested & (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
-            raise UnsupportedModelError(_disagreement(int(np.flatnonzero(suspect)[0]), again.gradients, draws.instance))
+            index = int(np.flatnonzero(suspect)[0])
+            raise UnsupportedModelError(_disagreement(index, again.gradients, draws.instance, is_split))
         scores, p_values = again, np.where(is_tested, _p_values(again.gradients), 1.0)
+    what = "gradients of log prior and log likelihood are" if is_split else "gradient of the log joint density is"
     return (
         *([scores.redrawn] if scores.redrawn else []),
-        f"Simulator and density agree on {len(scores.gradients)} joint draws: mean gradients of log prior and log "
-        f"likelihood are zero (smallest p-value {p_values.min():.2g}, corrected for {p_values.size} tests).",
+        f"Simulator and density agree on {len(scores.gradients)} joint draws: mean {what} zero (smallest p-value "
+        f"{p_values.min():.2g}, corrected for {p_values.size} tests).",
         *(
             [
                 f"Of these means, {n_edges} may differ from zero, because a density ends abruptly there, and are not "
@@ -196,7 +205,9 @@ def prove_simulator(draws: StateDraws, condition: Condition, original: Condition
     )
 
 
-def _scores(draws: StateDraws, condition: Condition, original: Condition, seed: SeedSequence, n: int) -> Scores:
+def _scores(
+    draws: StateDraws, condition: Condition, original: Condition | None, seed: SeedSequence, n: int, is_split: bool
+) -> Scores:
     """Return gradients at ``n`` joint draws, or at as many as there is time for (20 at least)."""
     try:
         states, joint = draws.simulate(n, None, seed)
@@ -211,17 +222,19 @@ def _scores(draws: StateDraws, condition: Condition, original: Condition, seed: 
         data = {name: values[row] for name, values in joint.data.items()}
         try:
             instance = condition(data)
-            prior = instance.gradient(state, 0.0)[2]
             whole = instance.gradient(state, 1.0)[2]
+            prior = instance.gradient(state, 0.0)[2] if is_split else whole
             log_likelihood.append(float(instance.terms(state[None, :])[1][0]))
         except BreadError as error:
             reason = _own_words(original, data, state) or str(error)
             raise UnsupportedModelError(f"The program refuses a draw of the simulator: {reason}") from error
-        gradients.append(np.concatenate([prior, whole - prior]))
-        if row < OUTCOME_DRAWS and len(left_out):
+        gradients.append(np.concatenate([prior, whole - prior]) if is_split else whole)
+        if is_split and row < OUTCOME_DRAWS and len(left_out):
             _check_left_out(instance.terms(left_out)[1], log_likelihood[-1], joint.reason)
     values = np.array(log_likelihood)
-    own = np.full(len(values), np.nan) if joint.log_likelihood is None else joint.log_likelihood[: len(values)]
+    own = np.full(len(values), np.nan)
+    if is_split and joint.log_likelihood is not None:
+        own = joint.log_likelihood[: len(values)]
     return Scores(np.array(gradients), values, values - own, joint.redrawn_note(n))
 
 
@@ -239,8 +252,10 @@ def _check_left_out(log_likelihood: FloatArray, own: float, reason: str) -> None
         )
 
 
-def _own_words(original: Condition, data: Mapping[str, NDArray[Any]], state: FloatArray) -> str:
+def _own_words(original: Condition | None, data: Mapping[str, NDArray[Any]], state: FloatArray) -> str:
     """Return why the program itself refuses data or state; "" if it does not."""
+    if original is None:
+        return ""
     try:
         return original(data).terms(state[None, :])[2]
     except BreadError as error:
@@ -259,17 +274,17 @@ def _p_values(gradients: FloatArray) -> FloatArray:
     return result
 
 
-def _part(index: int, instance: StanInstance) -> str:
-    part = "prior" if index < instance.dim else "likelihood"
+def _part(index: int, instance: StanInstance, is_split: bool) -> str:
+    part = "joint density" if not is_split else "prior" if index < instance.dim else "likelihood"
     return f"{part} with respect to {instance.coordinates[index % instance.dim]!r} (unconstrained)"
 
 
-def _disagreement(index: int, gradients: FloatArray, instance: StanInstance) -> str:
+def _disagreement(index: int, gradients: FloatArray, instance: StanInstance, is_split: bool) -> str:
     values = gradients[:, index]
     error = values.std(ddof=1) / len(values) ** 0.5
     return (
         f"The simulator and the program disagree: over {len(values)} joint draws the mean gradient of the log "
-        f"{_part(index, instance)} is {values.mean():.3g} (standard error {error:.2g}), and must be 0. "
+        f"{_part(index, instance, is_split)} is {values.mean():.3g} (standard error {error:.2g}), and must be 0. "
         "If you passed simulator=, its draws do not follow the program; otherwise pass simulator=, and "
         "please report the program."
     )

@@ -334,6 +334,7 @@ def cannot_hold(name: str, simulator: JointSimulator) -> str:
             f"the data of a Stan program `int {USE_FIXED};` and `fixed_{name}`, to be used where {USE_FIXED} is 1."
         )
     return (
-        f"simulator= cannot hold the hyperparameter {name!r} at its estimate, which simulate_from='fitted' needs. "
+        f"simulator= cannot hold the hyperparameter {name!r} at a value, which simulate_from='fitted' needs, and "
+        "'localised' too. "
         f"{way_out} Or use simulate_from='prior'."
     )

@@ -11,6 +11,7 @@ from bread.backends.stan.drawing import Bounds, Drawer
 from bread.backends.stan.draws import Draw, Reader
 from bread.backends.stan.edges import Edges
 from bread.backends.stan.implicit import Implicit
+from bread.backends.stan.own_laws import OwnLaws
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.rendering import Inliner, Renderer, plain_type
 from bread.backends.stan.requirements import Requirements, stays_inside
@@ -71,6 +72,8 @@ class Simulator:
     edged_prior, edged_likelihood : tuple of str
         Parameters in whose coordinates the gradient of the log prior (log likelihood) need not have mean zero.
     notes : tuple of str
+    held : tuple of str
+        Parameters that must be given.
     """
 
     functions: str
@@ -82,6 +85,7 @@ class Simulator:
     edged_prior: tuple[str, ...]
     edged_likelihood: tuple[str, ...]
     notes: tuple[str, ...]
+    held: tuple[str, ...] = ()
 
 
 class Derivation:
@@ -117,9 +121,10 @@ class Derivation:
         self._implicit = Implicit(flow, source, self._render)
         self._notes = self._requirements.notes
         self._fixable: frozenset[str] = frozenset()
+        self._held: frozenset[str] = frozenset()
 
-    def derive(self, classified: Sequence[Classified]) -> Simulator:
-        """Derive the simulator.
+    def derive(self, classified: Sequence[Classified], held: Sequence[str] = ()) -> Simulator:
+        """Derive the simulator; the values of ``held`` parameters will be given, and their own law does not matter.
 
         Raises
         ------
@@ -128,14 +133,17 @@ class Derivation:
         """
         self._requirements.refuse_structure(self._blocks)
         reader = Reader(self._flow, self._source, self._splitter, frozenset(self._observed))
-        draws = [draw for item in classified for draw in reader.read(item)]
+        self._held = frozenset(held)
+        laws = OwnLaws(self._flow, self._source, held)
+        kept = [item for item in classified if not held or not laws.belongs(item.contribution, item.part)]
+        draws = [draw for item in kept for draw in reader.read(item)]
         by_variable: dict[Variable, list[Draw]] = {variable: [] for variable in (*self._parameters, *self._observed)}
         for draw in draws:
             by_variable[draw.variable].append(draw)
         for parameter in self._parameters:
             if by_variable[parameter]:
                 self._requirements.check_parameter(parameter, by_variable[parameter])
-        self._implicit.check([parameter for parameter in self._parameters if not by_variable[parameter]])
+        self._implicit.check([p for p in self._parameters if not by_variable[p] and p.name not in self._held])
         for outcome in self._observed:
             self._requirements.check_outcome(outcome, by_variable[outcome])
         slicer = Slicer(self._flow, self._source, self._blocks, self._render, self._drawer, self._recomputed, draws)
@@ -156,8 +164,9 @@ class Derivation:
         hyper = self._hyperparameters(needs)
         edges = Edges(self._flow)
         prior, likelihood = (self._names(edges.find(draws, kind)) for kind in ("parameter", "data"))
+        held = tuple(parameter.name for parameter in self._parameters if parameter.name in self._held)
         notes = tuple(self._notes)
-        return Simulator(functions, data, generated, hyper, fixable, widened, prior, likelihood, notes)
+        return Simulator(functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held)
 
     def _hyperparameters(self, needs: dict[Variable, frozenset[Variable]]) -> tuple[str, ...]:
         return self._names({p for v in self._parameters for p in needs[v] if p is not v})
@@ -226,6 +235,8 @@ class Derivation:
                 one = self._assembled[variable]
                 code = one.centred_code(code, draws, self._flow, self._source, self._render)
                 code += f" {one.parts_code(self._render)}"
+        elif variable.name in self._held:
+            code = f'reject("bread: the value of {variable.name} must be given");'
         else:
             code = self._implicit.code(variable)
         if variable.name not in self._fixable:

@@ -1,0 +1,72 @@
+"""What a report says of an opened Stan program: labels, versions, notes, and the paths that it does not allow."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
+
+from bread.backends.stan.opening import Declared
+from bread.backends.stan.program import Program
+from bread.backends.stan.toolchain import Toolchain
+
+RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
+
+
+def dims(name: str, rank: int) -> tuple[str, ...]:
+    """Return names for the dimensions of a variable."""
+    return tuple(f"{name}_dim_{axis}" for axis in range(rank))
+
+
+def is_storable(name: str, declared: Declared) -> bool:
+    """Return whether a report can hold a variable of the data block."""
+    return declared.type in ("int", "real") and name not in RESERVED_NAMES
+
+
+def name_of_coordinate(label: str) -> str:
+    """Return the parameter that Stan's label of an unconstrained coordinate belongs to."""
+    return label.split(".", maxsplit=1)[0]
+
+
+def path_refusals(program: Program) -> dict[str, str]:
+    """Return why paths from the prior cannot be followed, which temper the likelihood alone."""
+    if program.split_refusal is None:
+        return {}
+    reason = (
+        f"The likelihood cannot be told from the prior. {program.split_refusal} Or use path='reference', which needs "
+        "no split."
+    )
+    return {"prior": reason, "bounded": reason}
+
+
+def bracketed(label: str) -> str:
+    """Return "theta[1,2]" for Stan's "theta.1.2"."""
+    name, *indices = label.split(".")
+    return f"{name}[{','.join(indices)}]" if indices else name
+
+
+def versions(toolchain: Toolchain) -> dict[str, str]:
+    """Return the versions of what computes."""
+    found = {"stan": toolchain.version}
+    package = "cmdstanpy" if toolchain.source == "CmdStan" else "httpstan"
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        found[package] = importlib.metadata.version(package)
+    return {**found, "compiler": toolchain.compiler.version}
+
+
+def notes_on_program(program: Program, data: Mapping[str, Any]) -> list[str]:
+    """Return what a reader must know of the analysis: outcomes, the part of each line, flags that were set."""
+    how = "inferred from the program" if program.observed_inferred else "as given"
+    notes = [f"Observed, {how}: {', '.join(program.observed)}."]
+    by_part = {
+        part: sorted({str(program.source.origin(one.line).line) for one in program.contributions if one.part == part},
+                     key=int) for part in ("prior", "likelihood", "both")
+    }  # fmt: skip
+    lines = [f"{part}: {', '.join(found)}" for part, found in by_part.items() if found]
+    if lines:
+        notes.append(f"Lines of the program by part: {'; '.join(lines)}.")
+    for name, value in program.fixed_data.items():
+        if name in data and data[name] != value:
+            notes.append(f"The flag {name!r} was set to {value}, so that the likelihood counts.")
+    return [*notes, *program.notes]

@@ -1,0 +1,253 @@
+"""A program whose named parameters have another law: a reference on their unconstrained coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+
+from bread.backends.base import FloatArray, IntArray
+from bread.backends.stan import proof, rewriting
+from bread.backends.stan.build import build_library
+from bread.backends.stan.dataflow import Dataflow, analyse_dataflow
+from bread.backends.stan.library import StanInstance, StanLibrary
+from bread.backends.stan.own_laws import OwnLaws
+from bread.backends.stan.path_arguments import Law
+from bread.backends.stan.places import in_users_files
+from bread.backends.stan.program import Program
+from bread.backends.stan.refusals import RefusedError, refuse
+from bread.backends.stan.rewriting import Edit
+from bread.backends.stan.scopes import Variable, resolve
+from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator
+from bread.backends.stan.state_draws import StateDraws
+from bread.backends.stan.syntax import Node, end, parse, start
+from bread.backends.stan.toolchain import find_toolchain
+from bread.backends.stan.variates import rank
+from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.references import Reference
+
+if TYPE_CHECKING:
+    from bread.backends.stan.model import StanModel
+
+_IDENTITY, _LOG, _LOGIT = 0, 1, 2
+_TYPES = ("real", "vector", "row_vector", "matrix")
+_WAY_OUT = "Use simulate_from='prior'."
+
+
+def localise(model: StanModel, names: Sequence[str], reference: Reference) -> StanModel:
+    """Return ``model`` with ``reference`` as the law of the named parameters; see `bread.backends.base.Model`.
+
+    The program is rewritten and compiled anew, once for a set of names, and checked as at its opening.
+    """
+    program, info = model.program, model.info
+    unknown = [name for name in names if name not in info.positions]
+    if unknown or not names:
+        raise InvalidArgumentError(
+            f"names must be parameters of the program, {', '.join(info.positions)}; received {list(names)}."
+        )
+    if program.split_refusal is not None:
+        raise UnsupportedModelError(
+            f"The law of {', '.join(names)} cannot be told from the rest of the program: {program.split_refusal} "
+            f"{_WAY_OUT}"
+        )
+    positions = np.sort(np.concatenate([info.positions[name] for name in names]))
+    n_coordinates = reference.sample(1, default_rng(0)).shape[-1]
+    if n_coordinates != len(positions):
+        raise InvalidArgumentError(
+            f"the reference is a density of {n_coordinates} coordinates; here it must be one of {len(positions)}, "
+            f"those of {', '.join(names)}."
+        )
+    missing = [name for name in program.held if name not in names]
+    if missing:
+        raise InvalidArgumentError(f"names must hold {missing[0]!r}, whose prior cannot be drawn from.")
+    try:
+        text, kinds = rewrite(program, names)
+    except RefusedError as error:
+        raise UnsupportedModelError(str(error.refusal)) from error
+    library = StanLibrary(
+        build_library(
+            text, find_toolchain(), filename=program.source.name, places=lambda code: in_users_files(code, program)
+        )
+    )
+    owner = {int(place): name for name in names for place in info.positions[name]}
+    jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
+    _prove_jacobians(model.instance, owner, positions, jacobians)
+    law = Law(positions, reference, jacobians)
+    instance = library.instance(model.data, law=law)
+    simulator = LocalisedSimulator(model.draws.simulator, model.instance, tuple(names), positions, reference)
+    draws = StateDraws(simulator, instance, model.draws.edged)
+    localised = replace(model, library=library, law=law, instance=instance, draws=draws)
+    notes = proof.prove_simulator(localised.draws, localised.condition_instance)
+    what = f"Localised: the law of {', '.join(names)} is a density near the real data ({reference.label})."
+    return replace(localised, info=replace(info, notes=(*info.notes, what, *notes)))
+
+
+def rewrite(program: Program, names: Sequence[str]) -> tuple[str, dict[str, int]]:
+    """Return the tempered program without the law of the named parameters, and how each is transformed.
+
+    Statements that are their law are left out, and constant factors of their Jacobians taken out; the rest of the
+    Jacobians is left to the driver (`bread.backends.stan.path_arguments.Law`). Every line end stays.
+
+    Raises
+    ------
+    RefusedError
+        Their law cannot be told from that of others.
+    """
+    source = program.source
+    blocks = parse(source)
+    scopes = resolve(blocks)
+    flow = analyse_dataflow(blocks, scopes)
+    laws, edits = OwnLaws(flow, source, names), list(program.edits)
+    for contribution, known in zip(flow.contributions, program.contributions, strict=True):
+        if laws.belongs(contribution, known.part):
+            first, last = start(contribution.node), end(contribution.node)
+            edits.append(Edit(first, last, rewriting.blank(source.text[first:last]) + ";"))
+    kinds, factors = {}, []
+    for name in names:
+        variable = scopes.named(name, "parameter")
+        assert variable is not None
+        kinds[name], factor = _Transform(program, flow, names, variable).read()
+        factors += [factor] if factor else []
+    if factors:
+        last = end(blocks["model_block"]) - 1
+        edits.append(Edit(last, last, f" target += -({' + '.join(factors)}); "))
+    return rewriting.apply_edits(source.text, edits), kinds
+
+
+@dataclass(frozen=True)
+class _Transform:
+    """How one parameter is made from its unconstrained coordinates."""
+
+    program: Program
+    flow: Dataflow
+    names: Sequence[str]
+    variable: Variable
+
+    def read(self) -> tuple[int, str]:
+        """Return the kind, and the log of the Jacobian's factor that coordinates do not enter, in Stan; "" for 0."""
+        variable, bounds = self.variable, self.variable.bounds
+        if variable.type not in _TYPES:
+            raise self._refuse(f"{variable.name!r} is a {variable.type}, whose transform bread does not replace.")
+        others = {v.name for v in self.flow.depends(*bounds.values()) if v.kind == "parameter"} - set(self.names)
+        if others:
+            raise self._refuse(f"the bounds of {variable.name!r} depend on the parameter {min(others)!r}.")
+        if "lower" in bounds and "upper" in bounds:
+            return _LOGIT, self._sum(f"({self._text('upper')}) - ({self._text('lower')})", "lower", "upper")
+        if "lower" in bounds or "upper" in bounds:
+            return _LOG, ""
+        return _IDENTITY, self._sum(f"({self._text('multiplier')})", "multiplier") if "multiplier" in bounds else ""
+
+    def _sum(self, factor: str, *names: str) -> str:
+        """Return the sum over elements of the log of a factor."""
+        variable = self.variable
+        if all(rank(variable.bounds[name], self.flow.scopes) == 0 for name in names):
+            size = " * ".join(f"({self._code(node)})" for node in variable.dimensions)
+            return f"{size} * log({factor})" if size else f"log({factor})"
+        if variable.array_sizes:
+            raise self._refuse(f"the bounds of the elements of the array {variable.name!r} differ.")
+        return f"sum(log({factor} + 0 * {variable.name}))"
+
+    def _text(self, bound: str) -> str:
+        text = self._code(self.variable.bounds[bound])
+        if "infinity" in text:
+            raise self._refuse(f"{self.variable.name!r} has an infinite bound.")
+        return text
+
+    def _code(self, node: Node) -> str:
+        return " ".join(self.program.source.code[start(node) : end(node)].split())
+
+    def _refuse(self, reason: str) -> RefusedError:
+        return refuse(self.program.source, self.variable.node, reason, _WAY_OUT)
+
+
+def _prove_jacobians(instance: StanInstance, owner: dict[int, str], positions: IntArray, jacobians: IntArray) -> None:
+    """Compare the transforms with difference quotients of Stan's own.
+
+    Raises
+    ------
+    UnsupportedModelError
+        They differ, as where a bound given as data is infinite.
+    """
+    step, state = 1e-5, default_rng(0).uniform(-1.0, 1.0, instance.dim)
+    for place, kind in zip(positions.tolist(), jacobians.tolist(), strict=True):
+        u = state[place] + np.array([0.0, 0.7])
+        states = np.repeat(state[None, :], 4, axis=0)
+        states[:, place] = np.concatenate([u + step, u - step])
+        values = instance.constrain(states)[owner[place]].reshape((2, 2, -1))
+        slope = np.abs(values[0] - values[1]).sum(axis=-1) / (2 * step)
+        shape = [np.ones(2), np.exp(u), 1.0 / (np.exp(-u / 2) + np.exp(u / 2)) ** 2][kind]
+        # one bound: plus or minus the exponential
+        factor = 1.0 if kind == _LOG else slope[0] / shape[0]
+        if not np.allclose(slope / shape, factor, rtol=1e-5):
+            raise UnsupportedModelError(
+                f"The transform of {owner[place]!r} is not the one that its declaration states; is a bound infinite? "
+                f"Leave such a bound out of the program. {_WAY_OUT}"
+            )
+
+
+@dataclass(frozen=True)
+class LocalisedSimulator:
+    """Draws the named parameters from the reference, and everything else given them.
+
+    Parameters
+    ----------
+    simulator : JointSimulator
+        Can hold the named parameters.
+    instance : StanInstance
+        Maps coordinates to parameters.
+    names : tuple of str
+    positions : ndarray of int
+        Their coordinates.
+    reference : Reference
+    """
+
+    simulator: JointSimulator
+    instance: StanInstance
+    names: tuple[str, ...]
+    positions: IntArray
+    reference: Reference
+    fixable: tuple[str, ...] = field(default=(), init=False)
+
+    @property
+    def can_redraw(self) -> bool:
+        """Whether a failure may be met by another draw; see `bread.backends.stan.simulation.JointSimulator`."""
+        return self.simulator.can_redraw
+
+    def draw(
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
+    ) -> JointDraws:
+        """Return one draw per seed; see `bread.backends.stan.simulation.JointSimulator`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The simulator rejects draws: the law of the others given the named is then not normalised.
+        """
+        draws = [self._draw(seed, only_parameters) for seed in seeds]
+        log_likelihood: FloatArray | None = None
+        known = [one.log_likelihood for one in draws if one.log_likelihood is not None]
+        if draws and len(known) == len(draws):
+            log_likelihood = np.concatenate(known)
+        return JointDraws(
+            {name: np.concatenate([one.parameters[name] for one in draws]) for name in draws[0].parameters},
+            {name: np.concatenate([one.data[name] for one in draws]) for name in draws[0].data},
+            log_likelihood,
+        )
+
+    def _draw(self, seed: SeedSequence, only_parameters: bool) -> JointDraws:
+        own, rest = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size).spawn(2)
+        state = np.zeros((1, self.instance.dim))
+        state[0, self.positions] = self.reference.sample(1, default_rng(own))[0]
+        values = self.instance.constrain(state)
+        held = {name: values[name][0] for name in self.names}
+        draws = self.simulator.draw([rest], held, only_parameters=only_parameters)
+        if draws.acceptance < 1.0:
+            raise UnsupportedModelError(
+                f"Given {', '.join(self.names)}, the other parameters are drawn by rejection: the density that the "
+                "program states for them is normalised only up to a function of these, which another law of theirs "
+                f"brings to light. Write the truncation out (T[low, high]). {_WAY_OUT}"
+            )
+        return draws
