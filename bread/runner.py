@@ -321,13 +321,14 @@ class Runner:
     def _consistency(self, temperatures: Sequence[int]) -> None:
         """Anneal forward at every T: the confirming simulations, more forward-only ones, and the real data."""
         confirm = [int(index) for index in self.result.indices("confirm")]
+        if self._plan.n_temperatures is None:  # what the search ran: a part of it shows the curve
+            largest = temperatures[-1]
+            temperatures = sorted({max(2, largest // 16), max(2, largest // 4), largest})
         if len(temperatures) < 2:
-            if self._plan.n_temperatures is not None or temperatures[0] <= 2:
-                self.result.warnings.append(
-                    "The consistency test compares curves over at least two numbers of temperatures; one was run."
-                )
-                return
-            temperatures = [max(2, temperatures[0] // 4), temperatures[0]]
+            self.result.warnings.append(
+                "The consistency test compares curves over at least two numbers of temperatures; one was run."
+            )
+            return
         extra = self._simulate(max(0, CONSISTENCY_SIMULATIONS - len(confirm)), "forward")
         for n_temperatures in temperatures:
             tasks = [
