@@ -212,7 +212,8 @@ def _scores(
             raise UnsupportedModelError(
                 f"The program refuses a draw of its own simulator: {describe(str(error))}"
             ) from error
-        gradients.append(np.concatenate([prior, whole - prior]))
+        with np.errstate(invalid="ignore"):  # they may overflow, which is looked for below
+            gradients.append(np.concatenate([prior, whole - prior]))
         if row < OUTCOME_DRAWS and len(left_out):
             _check_left_out(instance.terms(left_out)[1], log_likelihood[-1], joint.reason)
     values = np.array(log_likelihood)
@@ -257,6 +258,7 @@ def _disagreement(index: int, gradients: FloatArray, instance: StanInstance) -> 
     return (
         f"The simulator and the program disagree: over {len(values)} joint draws the mean gradient of the log "
         f"{_part(index, instance)} is {values.mean():.3g} (standard error {error:.2g}), and must be 0. "
-        "If you passed simulator=, its draws do not follow the program; otherwise pass simulator=, and "
-        "please report the program."
+        "If you passed simulator=, its draws do not follow the program. If priors are very vague, such as "
+        "inv_gamma(0.001, 0.001), the noise of simulated data is lost in rounding: use others. Else pass simulator=, "
+        "and please report the program."
     )
