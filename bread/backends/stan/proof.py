@@ -27,7 +27,7 @@ from bread.errors import BreadError, DensityError, UnsupportedModelError
 
 REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan starts from
 REWRITE_TOLERANCE = 1e-8  # nats, relative to the size of the terms; rounding leaves about 1e-13
-LIKELIHOOD_TOLERANCE = 1e-4  # nats, and 1e-8 of the log likelihood: solvers of differential equations leave noise
+LIKELIHOOD_TOLERANCE = 1e-2  # nats, and 1e-8 of the log likelihood: solvers of differential equations leave noise
 GRADIENT_DRAWS = 200
 MORE_DRAWS = 4  # a suspicion is tested on this many times as many fresh draws
 GRADIENT_SECONDS = 3.0
