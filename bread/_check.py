@@ -80,7 +80,8 @@ def check(
         Stan: draws parameters and data jointly, for programs whose own simulator cannot be derived. A function
         ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of
         arrays (with a third argument ``fixed`` it also holds hyperparameters, which "fitted" needs); or a Stan program
-        whose generated quantities bear the names of the parameters and observed variables.
+        whose generated quantities bear the names of the parameters and observed variables (with ``int use_fixed`` and
+        ``fixed_<name>`` in its data block it holds these parameters at the values where ``use_fixed`` is 1).
     likelihood : int or sequence of int, optional
         Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior", "localised"}, default "fitted"
@@ -95,7 +96,9 @@ def check(
         all of them where there are none.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``). Stan: also a CmdStanMCMC, or the paths of its CSV files.
+        ``agreement``). Stan: also a CmdStanMCMC, or the paths of its CSV files; without it a CmdStanModel that is
+        compiled, or can be, is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the
+        embedded engine.
     init_steps : int, default 100
         S: kernel steps from the simulated parameters to the first reverse start, under "fitted".
     simulations : int, default 20

@@ -150,7 +150,14 @@ class StateDraws:
             message = f"{name!r} rounds to the border of its support"
         log_prior, log_likelihood, why = self.instance.terms(states[inside])
         is_rejected = np.isneginf(log_prior) & np.isneginf(log_likelihood)
-        return states, inside[~is_rejected], message or (why if is_rejected.any() else "")
+        message = message or (why if is_rejected.any() else "")
+        for row in np.flatnonzero(~is_rejected):
+            try:  # solvers of differential equations are more exact with derivatives, and kernels start with these
+                self.instance.gradient(states[inside[row]], 0.0)
+            except DensityError as error:
+                is_rejected[row] = True
+                message = message or str(error)
+        return states, inside[~is_rejected], message
 
 
 def _without_place(reason: str) -> str:
