@@ -18,7 +18,8 @@ from test_pymc_kernels import mixed
 from bread.backends.base import AnnealRun, Failure, Kernel
 from bread.backends.pymc.posterior import PyMCPosterior, compile_engine
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths import PriorPath
+from bread.paths import PriorPath, ReferencePath
+from bread.references import diagonal
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -318,5 +319,6 @@ def test_wrong_arguments():
     other = Kernel(np.array([0.0, 1.0]), {"scaling": np.ones((2, 1))})
     with pytest.raises(InvalidArgumentError, match=r"settings of NUTS.*'step_size'.*\['scaling'\]"):
         posterior.evolve(PATH, other, 0.5, np.zeros(1), [1], SeedSequence(1))
-    with pytest.raises(InvalidArgumentError, match="from the prior only"):
-        posterior.log_ratio("reference", np.zeros((1, 1)))
+    reference = ReferencePath(diagonal(np.zeros(1), np.ones(1)))
+    with pytest.raises(InvalidArgumentError, match="Slice does not move all coordinates by their gradient"):
+        make_posterior(pm.Slice).log_ratio(reference, np.zeros((1, 1)))
