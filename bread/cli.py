@@ -48,6 +48,16 @@ class SimulateFrom(StrEnum):
 
     fitted = "fitted"
     prior = "prior"
+    localised = "localised"
+
+
+class PathName(StrEnum):
+    """Where chains anneal from."""
+
+    auto = "auto"
+    prior = "prior"
+    bounded = "bounded"
+    reference = "reference"
 
 
 class KernelName(StrEnum):
@@ -102,7 +112,8 @@ def check(
     simulate_from: Annotated[
         SimulateFrom,
         typer.Option(
-            help="'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at their estimate."
+            help="'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at their estimate. "
+            "'localised': exact, near your data, on a model whose hyperparameters have a fit as their law."
         ),
     ] = SimulateFrom.fitted,
     hyperparameter: Annotated[
@@ -139,6 +150,14 @@ def check(
             show_default=False,
         ),
     ] = None,
+    path: Annotated[
+        PathName,
+        typer.Option(
+            metavar="NAME",
+            help="Where chains anneal from: prior, bounded (finite where the prior's bound is not), reference (fitted to "
+            "each data set) or auto (the cheapest).",
+        ),
+    ] = PathName.prior,
     max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,
     target: Annotated[float, typer.Option(metavar="NATS", help="Bound to reach, in nats.")] = 1.0,
     schedule: Annotated[
@@ -172,7 +191,7 @@ def check(
         "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,
         "posterior": posterior or None, "init_steps": init_steps, "simulations": simulations, "chains": chains,
         "n_temperatures": temperatures or None, "max_temperatures": max_temperatures, "target": target,
-        "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws, "cores": cores,
+        "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws, "cores": cores,
         "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
     }  # fmt: skip
     _require_writable(output)
