@@ -77,11 +77,14 @@ def check(
         Stan: data variables that are outcomes. By default inferred where the program leaves no doubt: data left of a
         ``~`` or first in an ``_lpdf`` or ``_lpmf``; the report's notes say which.
     simulator : callable, path or str, optional
-        Stan: draws parameters and data jointly, for programs whose own simulator cannot be derived. A function
+        Draws parameters and data jointly, for models whose own simulator cannot be derived. A function
         ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of
-        arrays (with a third argument ``fixed`` it also holds hyperparameters, which "fitted" needs); or a Stan program
-        whose generated quantities bear the names of the parameters and observed variables (with ``int use_fixed`` and
-        ``fixed_<name>`` in its data block it holds these parameters at the values where ``use_fixed`` is 1).
+        arrays (with a third argument ``fixed`` it also holds hyperparameters, which "fitted" needs). PyMC: for
+        ``pm.Potential``, improper priors and distributions without random draws, on the reference path. Stan: also a
+        Stan program whose generated quantities bear the names of the parameters and observed variables (it holds
+        hyperparameters that its data declare as ``fixed_<name>``, where ``use_fixed`` is 1); a program whose
+        likelihood cannot be told from its prior is then annealed on the reference path. Simulator and density are
+        compared by their gradients (Stan) and by the ranks.
     likelihood : int or sequence of int, optional
         Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior", "localised"}, default "fitted"

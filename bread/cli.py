@@ -154,8 +154,8 @@ def check(
         PathName,
         typer.Option(
             metavar="NAME",
-            help="Where chains anneal from: prior, bounded (finite where the prior's bound is not), reference (fitted to "
-            "each data set) or auto (the cheapest).",
+            help="Where chains anneal from: prior, bounded (finite where the prior's bound is not), reference "
+            "(fitted to each data set) or auto (the cheapest).",
         ),
     ] = PathName.prior,
     max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,
@@ -191,8 +191,8 @@ def check(
         "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,
         "posterior": posterior or None, "init_steps": init_steps, "simulations": simulations, "chains": chains,
         "n_temperatures": temperatures or None, "max_temperatures": max_temperatures, "target": target,
-        "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws, "cores": cores,
-        "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
+        "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws,
+        "cores": cores, "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
     }  # fmt: skip
     _require_writable(output)
     try:

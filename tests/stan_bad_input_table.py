@@ -248,7 +248,6 @@ THROWN = {
     9: (r"the model refuses s = \d", at(48, 4, 40), UnsupportedModelError),
     10: ("normal_lpdf: Scale parameter is -[0-9.]+, but must be positive", at(50, 2, 58), UnsupportedModelError),
     11: (RANGE.format(11, 2), at(8, 6, 24), UnsupportedModelError),
-    12: (r"the included file refuses positive mu = \d", at(2, 2, 57, "positive.stan"), UnsupportedModelError),
 }
 
 

@@ -90,6 +90,15 @@ def test_a_program_that_does_not_throw(mode: int, tmp_path: Path) -> None:
     assert "The program's generated quantities are not computed." in model.info.notes
 
 
+def test_a_program_that_rejects_half_of_its_draws(tmp_path: Path) -> None:
+    """Mode 12: the included file refuses positive mu. Draws are made again as a whole; the note has the words."""
+    (tmp_path / "positive.stan").write_text(INCLUDED)
+    (tmp_path / "user.stan").write_text(BLOCKS)
+    model = opened(tmp_path / "user.stan", {"mode": 12, "N": 3, "y": [1.0, 0.2, -1.0]}, observed="y")
+    assert any("the included file refuses positive mu" in note for note in model.info.notes)
+    assert (model.simulate(20, fixed=None, seed=np.random.SeedSequence(1)).parameters["mu"] <= 0).all()
+
+
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain()
     for compiler in ("no-such-compiler", "/bin/false"):

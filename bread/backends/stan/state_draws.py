@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance
 from bread.backends.stan.messages import place_of
-from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator, cannot_hold, concatenate_draws
+from bread.backends.stan.simulation import (
+    DerivedDrawError,
+    DerivedSimulator,
+    Fixed,
+    JointDraws,
+    JointSimulator,
+    cannot_hold,
+    concatenate_draws,
+)
 from bread.errors import DensityError, InvalidArgumentError
 
 MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
@@ -109,7 +117,8 @@ class StateDraws:
             if not len(remaining):
                 break
         else:
-            raise DensityError(f"{len(remaining)} of {len(seeds)} draws failed {MOST_ROUNDS} times over: {reason}")
+            kind = DerivedDrawError if isinstance(self.simulator, DerivedSimulator) else DensityError
+            raise kind(f"{len(remaining)} of {len(seeds)} draws failed {MOST_ROUNDS} times over: {reason}")
         order = np.argsort(done)
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
