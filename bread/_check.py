@@ -49,7 +49,7 @@ def check(
     n_temperatures: int | Sequence[int] | None = None,
     max_temperatures: int = 1024,
     target: float = 1.0,
-    path: Any = "prior",
+    path: Any = "auto",
     schedule: str | ArrayLike = "adaptive",
     kernel: Any = None,
     engine: str | None = None,
@@ -115,7 +115,7 @@ def check(
         Where growing ends.
     target : float, default 1.0
         Nats.
-    path : {"prior", "bounded", "reference", "auto"}, reference or posterior, default "prior"
+    path : {"auto", "prior", "bounded", "reference"}, reference or posterior, default "auto"
         Where chains are annealed from. "prior": the prior, through powers of the likelihood. "bounded": the prior,
         through likelihoods that fall no faster than a power of their logarithm; the bound is then finite where the
         usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to

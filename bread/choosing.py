@@ -87,8 +87,8 @@ class PathChooser:
             No pilot could run along any path.
         """
         plan, tune = self._plan, self._plan.tune
-        if plan.path != AUTO:
-            return self._required(plan.path, extra)
+        if plan.path != AUTO or len(self._info.paths) == 1:
+            return self._required(self._info.paths[0] if plan.path == AUTO else plan.path, extra)
         kinds = [name for name in CANDIDATES if name in self._info.paths]
         if kinds == [PriorPath.name]:
             kinds = []  # nothing to compare with but the bounded path

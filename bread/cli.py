@@ -157,7 +157,7 @@ def check(
             help="Where chains anneal from: prior, bounded (finite where the prior's bound is not), reference "
             "(fitted to each data set) or auto (the cheapest).",
         ),
-    ] = PathName.prior,
+    ] = PathName.auto,
     max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,
     target: Annotated[float, typer.Option(metavar="NATS", help="Bound to reach, in nats.")] = 1.0,
     schedule: Annotated[

@@ -66,7 +66,8 @@ class _Path:
         """
         ratio = log_ratio[..., :-1]
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.temper(betas[1:], ratio) - self.temper(betas[:-1], ratio))
+            steps = self.temper(betas[1:], ratio) - self.temper(betas[:-1], ratio)
+        return np.asarray(np.where(np.isneginf(ratio), -np.inf, steps))
 
     def log_weight(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
         """Return log weights (nats), shape ``log_ratio.shape[:-1]``: the sum of `increments`."""
