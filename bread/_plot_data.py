@@ -36,6 +36,7 @@ class BoundsData:
     forward: Curve
     reverse: Curve
     observed: Curve | None
+    start_name: str
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,10 @@ def bounds_data(report: Any) -> BoundsData:
         own = logsumexp(log_weights, axis=1) - np.log(log_weights.shape[1])
         last = _last_known(own[:, None])[0]
         observed_curve = _curve(temperatures, [row - last for row in log_weights])
-    return BoundsData(_curve(temperatures, rows(forward)), _curve(temperatures, rows(reverse)), observed_curve)
+    start_name = str(read_attributes(report).get("path_start", "prior"))
+    return BoundsData(
+        _curve(temperatures, rows(forward)), _curve(temperatures, rows(reverse)), observed_curve, start_name
+    )
 
 
 def _curve(x: FloatArray, rows: list[FloatArray]) -> Curve:

@@ -42,7 +42,7 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     _draw_curve(ax, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
     if data.observed is not None:
         _draw_curve(ax, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
-    _draw_curve(ax, data.forward, FORWARD, "^", "forward chains, from the prior")
+    _draw_curve(ax, data.forward, FORWARD, "^", f"forward chains, from the {data.start_name}")
     ax.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
     _temperature_axis(ax, data.forward.x)
     _compress(ax, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))

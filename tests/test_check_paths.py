@@ -162,6 +162,8 @@ def test_plot_path_names_both_ends():
     pytest.importorskip("matplotlib").use("Agg")
     report = bread.check(REGRESSION, path="reference", n_temperatures=[4, 8], simulations=4, **QUICK)
     ax = bread.plot_path(report)
+    legend = bread.plot_bounds(report).get_legend_handles_labels()[1]
+    assert "forward chains, from the reference" in legend
     labels = [label.get_text() for label in ax.get_xticklabels()]
     assert "0\nreference" in labels and "1\nposterior" in labels
 
