@@ -54,6 +54,10 @@ class ReferenceFit:
     n_gradients: int = 0
     n_evaluations: int = 0
 
+    def without_draws(self) -> ReferenceFit:
+        """Return the fit without the pilot's draws, small enough to travel with every task."""
+        return replace(self, draws=self.draws[:0], end_log_ratio=self.end_log_ratio[:0])
+
 
 @dataclass
 class _Cost:

@@ -134,7 +134,7 @@ class Runner:
         if self._plan.tune_each:
             self._tune(indices, phase)
         elif self.result.reference_fit is not None:
-            shared, plan = self.result.reference_fit, self._plan
+            shared, plan = self.result.reference_fit.without_draws(), self._plan
             kernel = self.result.kernels[SHARED]
             tasks = [MoveTask(index, self._data(index), shared, kernel, plan.root) for index in indices]
             with self.phase("moving the reference", phase, len(tasks)):
