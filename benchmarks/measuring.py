@@ -93,4 +93,4 @@ def check(model: Any, *, stop_before: str = "", **settings: Any) -> Any:
 
     with warnings.catch_warnings(), patch.object(Display, "phase", phase):
         warnings.simplefilter("ignore")
-        return bread.check(model, random_seed=SEED, progressbar=False, **settings)
+        return bread.check(model, path="prior", random_seed=SEED, progressbar=False, **settings)

@@ -72,7 +72,7 @@ def run_pilot(
     Parameters are those of `tune`, with the kind of path in place of the path.
     """
 
-    def along(path: Path, steps: int, number: int = 0) -> tuple[Kernel, FloatArray]:
+    def along(path: Path, steps: int, number: int = 0) -> Pilot:
         return tune(
             posterior, path, root=root, simulation=simulation, n_steps=steps, n_start_draws=n_start_draws,
             source=source, number=number,
@@ -87,17 +87,14 @@ def run_pilot(
             assert request.fit is not None
             fit = fit_reference(posterior, request.fit, root=root, simulation=simulation)
             path, steps = ReferencePath(fit.reference), request.fit.n_steps
-        kernel, start = along(path, steps)
+        pilot = along(path, steps)
     elif request.kind == "bounded":
-        usual, _ = along(PriorPath(), max(n_steps // 2, 10), 1)
-        path = bounded_path_from(usual.log_ratio[-1])
-        kernel, start = along(path, n_steps)
-        kernel = replace(kernel, n_gradients=kernel.n_gradients + usual.n_gradients)
+        usual = along(PriorPath(), max(n_steps // 2, 10), 1).kernel
+        pilot = along(bounded_path_from(usual.log_ratio[-1]), n_steps)
+        pilot = pilot._replace(kernel=replace(pilot.kernel, n_gradients=pilot.kernel.n_gradients + usual.n_gradients))
     else:
-        path = PriorPath()
-        kernel, start = along(path, n_steps)
-    end = fit.end_log_ratio if fit is not None else kernel.log_ratio[-1]
-    return Pilot(kernel, path, start, end, fit)
+        pilot = along(PriorPath(), n_steps)
+    return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
 
 
 def tune(
@@ -110,7 +107,7 @@ def tune(
     n_start_draws: int,
     source: str,
     number: int = 0,
-) -> tuple[Kernel, FloatArray]:
+) -> Pilot:
     """Adapt the kernel along the path and freeze it.
 
     Knots are placed where draws at the one before still overlap (`bread.schedules.next_knot`), so that they grow
@@ -137,9 +134,7 @@ def tune(
 
     Returns
     -------
-    Kernel
-    ndarray, shape (n_start_draws,)
-        log_ratio (nats) at draws from the path's start.
+    Pilot
     """
     start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, number, range(n_start_draws)))
     start_log_ratio = posterior.log_ratio(path, start)
@@ -176,7 +171,7 @@ def tune(
         n_gradients=sum(item.n_gradients for item in adaptations),
         n_evaluations=sum(item.n_evaluations for item in adaptations) + len(start),
     )
-    return kernel, start_log_ratio
+    return Pilot(kernel, path, start_log_ratio, kernel.log_ratio[-1])
 
 
 def _guarded_knot(betas: list[float], log_ratio: FloatArray, path: Path) -> float:

@@ -45,7 +45,7 @@ def test_eight_schools_with_defaults_converge() -> None:
 
 @pytest.mark.slow
 def test_half_cauchy_is_noticed_and_certified_by_the_one_sided_bound() -> None:
-    report = bread.check(eight_schools(is_centred=False, has_heavy_tail=True), **QUIET)
+    report = bread.check(eight_schools(is_centred=False, has_heavy_tail=True), path="prior", **QUIET)
     bounds = read_group(report, "bounds")
     assert not bounds["jeffreys_reliable"].values.any()
     verdict = bread.verdict(report)
@@ -70,7 +70,7 @@ def test_narrow_heavy_mode_is_not_converged_while_r_hat_is_content() -> None:
     within, between = theta.var(axis=1, ddof=1).mean(), theta.mean(axis=1).var(ddof=1)
     assert np.sqrt(1 + between / within) < 1.01  # R-hat is content
     assert np.abs(theta.mean() + 3) < 0.2  # and nine tenths of the mass are at 5
-    report = bread.check(model, **QUIET, simulate_from="prior", kernel="hmc", max_temperatures=64)
+    report = bread.check(model, **QUIET, simulate_from="prior", path="prior", kernel="hmc", max_temperatures=64)
     verdict = bread.verdict(report)
     assert verdict.status == "not converged"
     assert verdict.ci_lower > 1
@@ -85,7 +85,7 @@ def test_two_symmetric_modes_anneal_well_and_one_run_disagrees() -> None:
         one_mode = pm.sample(
             chains=2, random_seed=1, progressbar=False, cores=1, quiet=True, initvals={"theta": 2.0}, init="adapt_diag"
         )
-    settings = QUIET | {"simulate_from": "prior", "n_temperatures": [16, 64]}
+    settings = QUIET | {"simulate_from": "prior", "path": "prior", "n_temperatures": [16, 64]}
     verdict = bread.verdict(bread.check(model, **settings, posterior=one_mode))
     assert verdict.estimate < 1
     assert verdict.agreement is False

@@ -166,7 +166,9 @@ def test_another_law_than_the_simulators_is_caught() -> None:
     localised = conjugate("hierarchical").localise(("mu",), LAW)
     other = replace(localised.draws.simulator, reference=gaussian(np.array([MEAN + 0.7]), np.array([[VARIANCE]])))
     with pytest.raises(UnsupportedModelError, match=r"mean gradient of the log prior with respect to '(mu|theta.\d)'"):
-        proof.prove_simulator(StateDraws(other, localised.instance, localised.draws.edged), localised.condition_instance)
+        proof.prove_simulator(
+            StateDraws(other, localised.instance, localised.draws.edged), localised.condition_instance
+        )
 
 
 # bread derives no simulator: the variate is transformed. Both statements are the law of s alone.

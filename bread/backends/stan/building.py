@@ -41,7 +41,7 @@ from bread.backends.stan.simulation import (
     require_fixable,
 )
 from bread.backends.stan.split import Splitter
-from bread.backends.stan.state_draws import StateDraws
+from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
@@ -231,7 +231,9 @@ class _Opening:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
             has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
-            reason = (proof.reason_of(original) if has_own_words else "") or str(error)
+            own = proof.reason_of(original) if has_own_words else ""
+            count, is_count, _ = str(error).rpartition(TIMES_OVER)
+            reason = f"{count}{is_count}{own}" if own else str(error)
             raise UnsupportedModelError(f"The prior cannot be simulated: {reason}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))

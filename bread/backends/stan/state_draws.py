@@ -32,6 +32,7 @@ from bread.backends.stan.simulation import (
 from bread.errors import DensityError, InvalidArgumentError
 
 MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
+TIMES_OVER = " times over: "
 _OUTCOME_TRIES = 5
 _REDRAW = 20160816  # in the keys of redraws
 
@@ -118,7 +119,7 @@ class StateDraws:
                 break
         else:
             kind = DerivedDrawError if isinstance(self.simulator, DerivedSimulator) else DensityError
-            raise kind(f"{len(remaining)} of {len(seeds)} draws failed {MOST_ROUNDS} times over: {reason}")
+            raise kind(f"{len(remaining)} of {len(seeds)} draws failed {MOST_ROUNDS}{TIMES_OVER}{reason}")
         order = np.argsort(done)
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
