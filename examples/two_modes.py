@@ -16,7 +16,8 @@ if __name__ == "__main__":
     model = narrow_and_wide()
     draws = pm.sample(model=model, chains=4, random_seed=options.seed, progressbar=False)
     print(az.summary(draws).to_string())
-    run("narrow heavy mode", model, options, simulate_from="prior", kernel="hmc", max_temperatures=256)
+    settings = {"simulate_from": "prior", "path": "prior"}
+    run("narrow heavy mode", model, options, **settings, kernel="hmc", max_temperatures=256)
     model = two_symmetric_modes()
     draws = pm.sample(model=model, random_seed=options.seed, chains=1, progressbar=False)
-    run("two symmetric modes", model, options, simulate_from="prior", posterior=draws)
+    run("two symmetric modes", model, options, **settings, posterior=draws)
