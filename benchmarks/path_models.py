@@ -79,6 +79,40 @@ model {
 }
 """
 
+POISSON_REGRESSION = """
+data { int N; int K; matrix[N, K] x; array[N] int y; }
+parameters { real alpha; vector[K] beta; }
+model {
+  alpha ~ normal(0, 1);
+  beta ~ normal(0, 0.5);
+  y ~ poisson_log(alpha + x * beta);
+}
+"""
+
+SURVIVAL = """
+data { int N; int K; matrix[N, K] x; vector<lower=0>[N] y; }
+parameters { real alpha; vector[K] beta; real<lower=0> shape; }
+model {
+  alpha ~ normal(0, 1);
+  beta ~ normal(0, 1);
+  shape ~ lognormal(0, 0.5);
+  y ~ weibull(shape, exp(alpha + x * beta));
+}
+"""
+
+VARYING_INTERCEPTS = """
+data { int N; int J; array[N] int<lower=1, upper=J> group; vector[N] x; vector[N] y; }
+parameters { real mu; real<lower=0> tau; real slope; vector[J] intercept; real<lower=0> sigma; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ lognormal(-0.5, 0.5);
+  slope ~ normal(0, 1);
+  sigma ~ lognormal(0, 0.5);
+  intercept ~ normal(mu, tau);
+  y ~ normal(intercept[group] + slope * x, sigma);
+}
+"""
+
 
 @dataclass(frozen=True)
 class PathModel:
@@ -95,7 +129,20 @@ def _own() -> dict[str, PathModel]:
     sample = {"N": 20, "y": list(rng.normal(0.5, 0.7, size=20))}
     x = rng.normal(size=(5, 3))
     poor = {"N": 5, "K": 3, "x": x.tolist(), "y": list(x @ np.array([0.5, -0.5, 1.0]) + rng.normal(size=5))}
+    design = 0.7 * rng.normal(size=(200, 5))
+    counts = rng.poisson(np.exp(0.5 + design @ np.array([0.5, -0.4, 0.3, 0.0, 0.2])))
+    group = np.repeat(np.arange(10), 20)
+    slopes = rng.normal(size=200)
+    response = 1.0 + 0.6 * rng.normal(size=10)[group] + 0.5 * slopes + 0.8 * rng.normal(size=200)
+    varying = {"N": 200, "J": 10, "group": (group + 1).tolist(), "x": slopes.tolist(), "y": response.tolist()}
+    times = np.exp(0.3 + design[:, :3] @ np.array([0.6, -0.4, 0.2])) * rng.weibull(1.5, size=200)
+    survival = {"N": 200, "K": 3, "x": design[:, :3].tolist(), "y": times.tolist()}
     return {
+        "Poisson regression": PathModel(
+            POISSON_REGRESSION, {"N": 200, "K": 5, "x": design.tolist(), "y": counts.tolist()}
+        ),
+        "varying intercepts": PathModel(VARYING_INTERCEPTS, varying),
+        "Weibull survival": PathModel(SURVIVAL, survival),
         "regression, 5 data": PathModel(DATA_POOR_REGRESSION, poor),
         "schools, centred": PathModel(SCHOOLS_CENTRED, EIGHT_SCHOOLS),
         "schools, non-centred": PathModel(SCHOOLS_NON_CENTRED, EIGHT_SCHOOLS),
