@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -46,6 +47,29 @@ def test_gradient_is_that_of_the_tempered_density(beta: float) -> None:
     exact = EXAMPLE.log_prior(state[None])[0] + beta * EXAMPLE.log_likelihood(state[None])[0]
     assert density == pytest.approx(exact, rel=1e-12)
     assert log_likelihood == pytest.approx(EXAMPLE.log_likelihood(state[None])[0], rel=1e-12)
+
+
+def test_an_instance_collected_during_a_call_is_freed_later() -> None:
+    """The garbage collector may run inside a call: freeing then must neither wait for the call nor be forgotten."""
+    instance = EXAMPLE.posterior(NUTS).instance
+    loaded = instance._loaded
+    other = EXAMPLE.posterior(NUTS).instance
+    assert other._loaded is loaded and other is not instance
+    finished = threading.Event()
+
+    def collect(doomed: list[object]) -> None:
+        with loaded._lock:  # as inside a call
+            doomed.clear()
+        finished.set()
+
+    doomed: list[object] = [other]
+    del other
+    gc.collect()
+    threading.Thread(target=collect, args=(doomed,), daemon=True).start()
+    assert finished.wait(timeout=30), "freeing waits for the call that it interrupts"
+    assert len(loaded._garbage) == 1
+    fresh = EXAMPLE.posterior(NUTS).instance
+    assert fresh is not instance and not loaded._garbage
 
 
 def test_coordinates_round_trip_with_shapes() -> None:

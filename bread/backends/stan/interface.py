@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
@@ -96,6 +97,7 @@ class Library:
         except OSError as error:
             raise BreadError(f"The compiled Stan program cannot be loaded: {error}. Build it again.") from error
         self._lock = threading.Lock()
+        self._garbage: deque[int] = deque()
         for name, arguments in _ARGUMENTS.items():
             getattr(self._functions, name).argtypes = (_POINTER, *arguments, _TEXT, _INT64)
         self._functions.bread_new.argtypes = (_TEXT, _UINT32, _POINTER, _TEXT, _INT64)
@@ -105,6 +107,7 @@ class Library:
 
     def new(self, json: str, seed: int) -> int:
         """Return the handle of a new instance of the program with these data."""
+        self._free()
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(MESSAGE_BYTES)
         with self._lock:
             status = self._functions.bread_new(json.encode(), seed, ctypes.byref(handle), message, MESSAGE_BYTES)
@@ -113,9 +116,21 @@ class Library:
         return handle.value
 
     def delete(self, handle: int) -> None:
-        """Free an instance."""
-        with self._lock:
-            self._functions.bread_delete(handle)
+        """Free an instance, now or when the library is next free.
+
+        Python may collect an instance at any moment, also in a thread that is inside a call of this library: waiting
+        for the call would be waiting for ever.
+        """
+        self._garbage.append(handle)
+        self._free()
+
+    def _free(self) -> None:
+        if self._lock.acquire(blocking=False):
+            try:
+                while self._garbage:
+                    self._functions.bread_delete(self._garbage.popleft())
+            finally:
+                self._lock.release()
 
     def describe(self, handle: int) -> str:
         """Return names and shapes as JSON."""
