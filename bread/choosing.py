@@ -89,19 +89,17 @@ class PathChooser:
         plan, tune = self._plan, self._plan.tune
         if plan.path != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if plan.path == AUTO else plan.path, extra)
-        kinds = [name for name in CANDIDATES if name in self._info.paths]
-        if kinds == [PriorPath.name]:
-            kinds = []  # nothing to compare with but the bounded path
+        has_reference = ReferencePath.name in self._info.paths
         short = max(10, tune // SCREENING)
         usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
         start = PriorPath.name
         if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
             start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
         screened = None if usual is None else self._predict(start, usual, short)
-        if screened is not None and (not kinds or self._is_cheap(screened)):
-            self._extra, self._skipped_reference = extra, bool(kinds)
+        if screened is not None and (not has_reference or self._is_cheap(screened)):
+            self._extra, self._skipped_reference = extra, has_reference
             return self._required(start, extra)
-        fitted = self._pilots(ReferencePath.name, extra, tune) if ReferencePath.name in self._info.paths else None
+        fitted = self._pilots(ReferencePath.name, extra, tune) if has_reference else None
         if fitted is None:
             return self._required(start, extra)
         costs = [self._predict(ReferencePath.name, fitted, tune)]

@@ -8,9 +8,9 @@ import numpy as np
 
 from bread import bounds, schedules
 from bread.backends.base import FloatArray
+from bread.plan import FIRST_TEMPERATURES
 from bread.tuning import Pilot
 
-SMALLEST_TEMPERATURES = 4
 DECISIVE = 5.0  # ratio of predicted costs beyond which no race is run
 
 
@@ -114,7 +114,7 @@ def predicted_cost(
     n_transitions = sum(len(pilot.kernel.betas) * n_steps for pilot in pilots)
     per_transition = sum(pilot.kernel.n_gradients for pilot in pilots) / max(n_transitions, 1)
     product = float(np.mean([gap_times_temperatures(pilot) for pilot in pilots]))
-    wanted = max(product / target, SMALLEST_TEMPERATURES)
+    wanted = max(product / target, FIRST_TEMPERATURES)
     return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
 
 
@@ -139,7 +139,7 @@ def measured(cost: PathCost, n_temperatures: int, gaps: FloatArray, per_transiti
     target : float
     """
     gap = float(np.mean(gaps))
-    wanted = max(n_temperatures * max(gap, 0.1 * target) / target, SMALLEST_TEMPERATURES)
+    wanted = max(n_temperatures * max(gap, 0.1 * target) / target, FIRST_TEMPERATURES)
     return PathCost(cost.kind, cost.is_reliable, wanted, per_transition, cost.per_data_set, cost.n_chains)
 
 

@@ -33,12 +33,11 @@ from bread.tasks import (
     ReverseStartTask,
     Task,
 )
-from bread.tuning import PathRequest, Pilot
+from bread.tuning import KNOT_DRAWS, PathRequest, Pilot
 
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
 DRAW_BATCH = 8  # chains per task for the draws on the real data: enough tasks for a dozen workers
-KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
 _BOTH: tuple[Direction, Direction] = ("forward", "reverse")
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 

@@ -19,7 +19,7 @@ from bread.errors import DensityError
 from bread.paths import Path, ReferencePath
 from bread.reference_pilots import ReferenceFit, move_reference
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.tuning import PathRequest, Pilot, run_pilot
+from bread.tuning import KNOT_DRAWS, PathRequest, Pilot, run_pilot
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class RaceTask:
         if self.tune_each:
             pilot = run_pilot(
                 posterior, self.request, root=self.root, simulation=self.simulation, n_steps=self.n_steps,
-                n_start_draws=250, source="",
+                n_start_draws=KNOT_DRAWS, source="",
             )  # fmt: skip
             path, kernel, n_other = pilot.path, pilot.kernel, pilot.n_gradients
         elif self.shared.fit is not None:

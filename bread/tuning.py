@@ -18,6 +18,7 @@ from bread.seeds import Purpose, chain_seeds, seed_sequence
 
 KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the next
 MAX_KNOTS = 40
+KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
 
 
 @dataclass(frozen=True)
