@@ -231,6 +231,18 @@ def test_every_generator_exists_in_stan():
         assert is_discrete(name), name
 
 
+def test_what_stanc_does_not_accept_is_told_in_its_words():
+    program = analyse_text(
+        "functions { vector twice(vector s) { return 2 * s; } }\n"
+        "data { vector[2] s; vector[3] y; }\nparameters { real mu; }\n"
+        "model { mu ~ normal(0, twice(s)); y ~ normal(mu, 1); }\n"
+    )
+    assert program.simulator_refusal is not None
+    assert "left hand side has type real and the right hand side has type array[] real. Pass" in str(
+        program.simulator_refusal
+    )
+
+
 @pytest.mark.parametrize("spread", ["[5, 5]'", "s", "{5.0, 5.0}", "rep_vector(5, 2)", "2 * s", "-(s')'"])
 def test_a_single_value_with_several_densities_is_refused_by_name(spread):
     data = "vector[N] y; vector[2] s;"

@@ -300,14 +300,13 @@ class _Analysis:
         ]
 
     def _types_refusal(self, message: str) -> Refusal:
-        first = next(
-            (row.strip() for row in message.splitlines() if row.strip() and "error in" not in row and "---" not in row),
-            "",
-        )
-        reason = next((row.strip() for row in message.splitlines()[::-1] if row.strip()), first)
+        words = stanc_reason(message).partition(" Available signatures:")[0]
+        reason = re.sub(r"^.*? to (?:line \d+, )?column \d+: ", "", words).rstrip(
+            "."
+        )  # its places are of the rewritten text
         return Refusal(
             "the rewritten program",
-            f"stanc does not accept what bread derived from the program: {reason}",
+            f"stanc does not accept what bread derived from the program: {reason}.",
             "Pass simulator= or likelihood=, and please report the program.",
             1,
             self._source.origin(1),
