@@ -44,6 +44,7 @@ from bread.backends.stan.split import Splitter
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
+from bread.backends.user_function import UserFunction
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
 
@@ -220,8 +221,8 @@ class _Opening:
                 f"text); received {type(wanted).__name__}."
             )
         shapes = {name: instance.shape(name) for name in parameters}
-        observed_shapes = {name: self._array(name).shape for name in observed}
-        return CallableSimulator(wanted, self._data, shapes, observed, observed_shapes)
+        outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
+        return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():
