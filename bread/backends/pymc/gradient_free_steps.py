@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from pymc.blocking import DictToArrayBijection, RaveledVars
 
+from bread.backends.arguments import within_limits
 from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc.density import CountedDensity
-from bread.backends.pymc.stepping import LONGEST_TUNE_INTERVAL, FrozenStep, Point, within_limits
+from bread.backends.pymc.stepping import LONGEST_TUNE_INTERVAL, FrozenStep, Point
 
 
 class _CountedStep(FrozenStep):

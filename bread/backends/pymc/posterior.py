@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence, default_rng
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import (
@@ -29,16 +29,9 @@ from bread.backends.base import (
 )
 from bread.backends.pymc.chains import Chain
 from bread.backends.pymc.engine import Engine
+from bread.backends.starts import StateSimulator, draw_reference
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths import Path, PriorPath, ReferencePath
-
-
-class StateSimulator(Protocol):
-    """Draws states from the prior: the part of a model's simulator that a posterior needs."""
-
-    def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Return one exact prior draw per seed, shape (len(seeds), dim)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -77,10 +70,7 @@ class PyMCPosterior:
             self._load(path)
         if not isinstance(path, ReferencePath):
             return self.simulator.draw_states(seeds)
-        states = np.empty((len(seeds), self.engine.layout.dim))
-        for index, seed in enumerate(seeds):
-            states[index] = path.reference.sample(1, default_rng(seed))[0]
-        return states
+        return draw_reference(path.reference, seeds, self.engine.layout.dim)
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""

@@ -19,21 +19,15 @@ from pymc.blocking import DictToArrayBijection
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag, QuadPotentialDiagAdapt
 from pymc.step_methods.step_sizes import DualAverageAdaptation
 
-from bread.backends.base import FloatArray, Settings
+from bread.backends.arguments import within_limits
+from bread.backends.base import Settings
 from bread.backends.pymc.gradients import TemperedGradient
 from bread.backends.pymc.versions import seed_step
 
 Point = dict[str, Any]
 
-# Settings stay within these limits (those of PyMC's own metric), so that their logs can be interpolated.
-SMALLEST_SETTING, LARGEST_SETTING = 1e-12, 1e12
 # PyMC's adaptation in a long run; a short pilot uses a share of its length.
 LONGEST_METRIC_WINDOW, LONGEST_TUNE_INTERVAL = 101, 100
-
-
-def within_limits(values: Any) -> FloatArray:
-    """Return settings, clipped to what can be interpolated."""
-    return np.asarray(np.clip(np.array(values, dtype=np.float64), SMALLEST_SETTING, LARGEST_SETTING))
 
 
 class FrozenStep:
