@@ -200,6 +200,24 @@ def test_missing_data_are_named():
         analyse(source, observed=None, data_names=["N", "y", "k"], stanc=stanc)
 
 
+@pytest.mark.parametrize(
+    ("statement", "observed"),
+    [
+        ("target += log(p[k[n]]);", ("k",)),
+        ("array[2] real d; for (j in 1 : 2) d[j] = log(q[j]) + log(p[k[n]]); target += log_sum_exp(d);", ("k",)),
+        ("target += log_mix(q[1], log(p[k[n]]), log(p[k[n]]));", ("k",)),
+        ("real mu = log(p[k[n]]); y[n] ~ normal(mu, 1);", ("y",)),
+        ("target += normal_lpdf(y[n] | log(p[k[n]]), 1);", ("y",)),
+        ("target += normal_lpdf(y[n] | 0, 1) - log(p[k[n]]);", ("y",)),
+        ("target += normal_lpdf(y[n] | 0, 1) + log(exp(p)[k[n]]);", ("y",)),
+    ],
+)
+def test_category_looked_up_in_a_simplex_is_inferred_as_a_term_alone(statement, observed):
+    text = f"""data {{ int N; vector[N] y; array[N] int k; }} parameters {{ simplex[3] p; simplex[2] q; }}
+    model {{ for (n in 1 : N) {{ {statement} }} }}"""
+    assert analyse_text(text).observed == observed
+
+
 def test_nothing_observed_in_the_density():
     program = analyse_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1);"), observed=["x"])
     assert program.split_refusal is not None
