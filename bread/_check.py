@@ -107,9 +107,9 @@ def check(
         all of them where there are none.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``). Stan: also a CmdStanMCMC, or the paths of its CSV files; without it a CmdStanModel that is
-        compiled, or can be, is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the
-        embedded engine.
+        ``agreement``). PyMC: also what ``pm.fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
+        CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is compiled, or can be,
+        is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
     init_steps : int, default 100
         S: kernel steps from the simulated parameters to the first reverse start, under "fitted".
     simulations : int, default 20
@@ -129,8 +129,9 @@ def check(
         usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
         each data set by a short pilot, often a hundred times cheaper where data say much. "auto": the cheapest of
         them, by pilots on extra simulated data sets. A reference of your own is an object with ``sample(n, rng)`` and
-        ``log_density(states)`` on unconstrained coordinates (and ``gradient(states)`` if it has one); draws from
-        ``pm.sample``, ``pm.fit`` or Pathfinder are fitted. Whatever it is, the bound holds.
+        ``log_density(states)`` on unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a
+        reference is fitted: whatever ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound
+        holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
     kernel : optional
@@ -268,7 +269,11 @@ def _reference(path: Any, model: Model) -> Reference:
     """Return the user's reference, or one fitted to the user's draws."""
     if callable(getattr(path, "log_density", None)):
         return as_reference(path)
-    draws = model.unconstrain({name: _flat(values) for name, values in model.read_posterior(path).draws.items()})
+    try:
+        read = model.read_posterior(path).draws
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(str(error).replace("posterior=", "path=")) from error
+    draws = model.unconstrain({name: _flat(values) for name, values in read.items()})
     transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")

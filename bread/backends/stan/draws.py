@@ -13,7 +13,7 @@ from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.split import Classified, Splitter
 from bread.backends.stan.syntax import Node, distribution_of, end, is_density, name_of, nodes, start, strip, terms, walk
-from bread.backends.stan.variates import Render, Variate, read_variate
+from bread.backends.stan.variates import Render, Variate, looked_up, read_variate
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
 
@@ -308,17 +308,10 @@ class Reader:
 
     def _lookup(self, term: Node) -> tuple[Node, Argument] | None:
         """Read ``log(phi[k, w[n]])``, of an array of simplexes and an outcome: the outcome, and the simplex."""
-        if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1:
+        found = looked_up(term, self._flow.scopes)
+        if found is None:
             return None
-        indexed = strip(nodes(term)[0])
-        if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
-            return None
-        base, *indices = nodes(indexed)
-        variable = self._flow.scopes.variable(base)
-        single = all(index.data == "index_one" for index in indices)
-        if variable is None or variable.type != "simplex" or len(indices) != variable.rank or not single:
-            return None
-        *places, outcome = (nodes(index)[0] for index in indices)
+        base, places, outcome = found
         variate = read_variate(outcome, self._flow.scopes, lambda v: v in self._observed)
         if variate is None or variate.open or variate.wrappers:
             return None

@@ -156,7 +156,7 @@ class StateDraws:
         inside = np.flatnonzero(is_finite.all(axis=1))
         message = ""
         if len(inside) < len(states):
-            name = np.array(self.instance.coordinates)[~is_finite.all(axis=0)][0]
+            name = self.instance.coordinates[int(np.flatnonzero(~is_finite.all(axis=0))[0])]
             message = f"{name!r} rounds to the border of its support"
         log_prior, log_likelihood, why = self.instance.terms(states[inside])
         is_rejected = np.isneginf(log_prior) & np.isneginf(log_likelihood)

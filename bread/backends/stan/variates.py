@@ -290,3 +290,19 @@ def _take(inner: Variate, indices: list[Node], scopes: Scopes) -> Variate | None
         elif index.data == "index_to":
             changed[dimension] = Index("between", size, None, children[0])
     return Variate(inner.variable, tuple(changed))
+
+
+def looked_up(term: Node, scopes: Scopes) -> tuple[Node, tuple[Node, ...], Node] | None:
+    """Read ``log(phi[k, x])``, a probability out of a simplex: the simplexes, which of them (k), the category x."""
+    if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1 or "log" in scopes.functions:
+        return None
+    indexed = strip(nodes(term)[0])
+    if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
+        return None
+    base, *indices = nodes(indexed)
+    variable = scopes.variable(base)
+    single = all(index.data == "index_one" for index in indices)
+    if variable is None or variable.type != "simplex" or len(indices) != variable.rank or not single:
+        return None
+    *places, category = (nodes(index)[0] for index in indices)
+    return base, tuple(places), category
