@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bread.backends.stan.copies import read_elementwise
 from bread.backends.stan.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
 from bread.backends.stan.hidden import Hidden, read_hidden
@@ -216,14 +217,14 @@ class Reader:
             raise refuse(self._source, node, f"Stan has no random number generator for {name!r}.", _OWN)
         return Draw(node, controls, variate, name, tuple(read), low, high)
 
-    def _alias(self, variable: Variable) -> Node | None:
-        """Return the expression that a variable is another name for, if it is defined once, in one piece."""
+    def _alias(self, variable: Variable) -> Node | Variate | None:
+        """Return what a variable is another name for, if it is defined once, in one piece or element by element."""
         definitions = self._flow.definitions.get(variable, [])
         if variable.kind not in ("transformed data", "transformed parameter", "local") or len(definitions) != 1:
             return None
         (definition,) = definitions
         plain = definition.whole and not definition.controls and not definition.increment
-        return definition.value if plain else None
+        return definition.value if plain else read_elementwise(self._flow, definition, self._is_drawn)
 
     def _is_random(self, *expressions: Node) -> bool:
         variables = self._flow.depends(*expressions)

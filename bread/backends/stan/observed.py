@@ -40,7 +40,7 @@ def check_observed(names: Sequence[str], flow: Dataflow, source: Source) -> tupl
 
 
 def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
-    """Infer the observed variables: data left of a ``~``, first in an ``_lpdf`` or ``_lpmf``, or looked up in a simplex.
+    """Infer the observed variables: data left of a ``~``, first in an ``_lpdf``, ``_lpmf``, or looked up in a simplex.
 
     A transformed data variable there stands for the one data variable that its values come from. ``log(phi[x])`` looks
     up ``x`` where it is a term of the log density, or of a sum over components.
