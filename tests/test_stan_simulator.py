@@ -214,6 +214,28 @@ def test_outcome_copied_in_a_loop(copied, reason):
     assert program.is_automatic if reason is None else reason in str(program.simulator_refusal)
 
 
+@pytest.mark.parametrize(
+    ("density", "automatic"),
+    [
+        ("binomial_lpmf(s[i] | T, p)", True),
+        ("binomial_lpmf(s[i] | 3, p)", False),  # not as many trials as elements
+        ("binomial_lpmf(s[i] | T, [p, p]')", False),
+        ("binomial_lpmf(s[i] | T, p / (1 + y[i, 1]))", False),
+        ("beta_binomial_lpmf(s[i] | T, p, 2)", False),  # the trials of a row are not independent
+        ("poisson_lpmf(s[i] | p)", False),
+    ],
+)
+def test_row_of_trials_under_the_density_of_its_total(density, automatic):
+    text = f"""data {{ int M; int T; array[M, T] int y; }}
+    transformed data {{ array[M] int s; for (i in 1 : M) s[i] = sum(y[i]); }}
+    parameters {{ real<lower=0, upper=1> p; }}
+    model {{ for (i in 1 : M) {{
+      if (s[i] > 0) target += log(p) + {density};
+      else target += log_sum_exp(log(p) + {density.replace("s[i]", "0")}, log1m(p));
+    }} }}"""
+    assert analyse_text(text).is_automatic == automatic
+
+
 def test_what_cannot_be_drawn_is_named_by_its_outcome():
     text = """data { int M; int T; array[M, T] int y; }
     transformed data { array[M] int s; for (i in 1 : M) s[i] = sum(y[i]); }

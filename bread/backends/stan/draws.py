@@ -330,6 +330,10 @@ class Reader:
         chosen = ", ".join(f"{{{i}}}" for i in range(1, len(places) + 1))
         return outcome, Argument((base, *places), f"{{0}}[{chosen}]" if places else "{0}")
 
+    def selection(self, node: Node) -> Variate | None:
+        """Read the elements of one outcome that an expression takes."""
+        return read_variate(node, self._flow.scopes, lambda v: v in self._observed)
+
     def component(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw | None:
         """Read the density of a mixture's component."""
         lookup = self._lookup(term)

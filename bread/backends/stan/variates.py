@@ -165,9 +165,9 @@ def read_variate(
         if is_target(plain.variable):
             return plain
         value = alias(plain.variable)
-        known = value is None or isinstance(value, Variate)
-        inner = value if known else read_variate(value, scopes, is_target, alias)
-        return _narrow(inner, plain, scopes) if inner is not None else None
+        if value is not None and not isinstance(value, Variate):
+            value = read_variate(value, scopes, is_target, alias)
+        return _narrow(value, plain, scopes) if value is not None else None
     if node.data == "call" and name_of(node) in ("log", "log10", "logit") and len(nodes(node)) == 1:
         # of an outcome, the derivative is a constant of the data; of a parameter it would change the law
         inner = read_variate(nodes(node)[0], scopes, is_target, alias)
