@@ -189,6 +189,7 @@ def test_parameter_whose_size_is_computed_in_a_loop_cannot_be_fixed():
     )
     program = analyse_text(text)
     assert program.is_automatic and program.fixable == ("mu",)
+    assert program.hyperparameters == ("mu",)  # what simulate_from="fitted" can hold
     assert "bread_use_fixed_b" not in program.tempered
     assert any("'b'" in note for note in program.notes)
 
