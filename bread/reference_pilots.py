@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
-from bread.bounds import NORMAL_QUANTILE, START_LIMIT, tail_index
 from bread.errors import DensityError
 from bread.paths import PriorPath, ReferencePath
 from bread.reference_fits import FAMILIES, SMALLEST_SCALE, move_component
 from bread.references import MixtureReference, diagonal
 from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.tails import NORMAL_QUANTILE, START_LIMIT, tail_index
 
 N_CHAINS = 4  # of a thorough fit
 START_CANDIDATES = 20  # prior draws, of which the chains of a fit start from the best

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread import bounds, path_choice, schedules
+from bread import bounds, intervals, path_choice, schedules
 from bread.backends.base import AnnealRun, Direction, Failure, Fit, FloatArray, Kernel, Model, Simulations
 from bread.choosing import PathChooser
 from bread.errors import DensityError
@@ -212,7 +212,7 @@ class Runner:
             yield task
         _raise_if_broken(broken)
 
-    def _anneal_both(self, indices: Sequence[int], n_temperatures: int, name: str, phase: str) -> bounds.Interval:
+    def _anneal_both(self, indices: Sequence[int], n_temperatures: int, name: str, phase: str) -> intervals.Interval:
         """Anneal forward and reverse on simulations; forward on the real data. Return the deciding bound."""
         directions: tuple[Direction, ...] = ("reverse", "forward")
         pairs = [(index, direction) for index in indices for direction in directions]
@@ -240,12 +240,12 @@ class Runner:
             name, interval = self._deciding_bound(np.array(done), n_temperatures)
             self._display.bound(name, interval.estimate, interval.lower, interval.upper)
 
-    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> tuple[str, bounds.Interval]:
+    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> tuple[str, intervals.Interval]:
         """Return B with its interval, or the one-sided bound where B has no finite mean."""
         forward = self.result.log_weights("forward", n_temperatures, indices)
         reverse = self.result.log_weights("reverse", n_temperatures, indices)
         if np.isnan(forward).any() or np.isnan(reverse).any():
-            return "B", bounds.Interval(np.nan, np.nan, np.nan)
+            return "B", intervals.Interval(np.nan, np.nan, np.nan)
         if bounds.jeffreys_is_reliable(self.result.start_tails(), forward, self.result.end_log_ratio):
             return "B", bounds.jeffreys_bound(forward, reverse, self.result.level)
         return "KL", bounds.kl_exact_approx(forward, reverse, self.result.level)
@@ -305,7 +305,7 @@ class Runner:
 
     def _confirm(self, n_temperatures: int, is_last: bool) -> bool:
         """Anneal fresh simulations at this T; return whether their bound decides."""
-        self.result.level = bounds.alpha_level(self._attempts)
+        self.result.level = intervals.alpha_level(self._attempts)
         self._attempts += 1
         fresh = self._simulate(self._plan.simulations, "confirm")
         interval = self._anneal_both(fresh, n_temperatures, f"T = {n_temperatures}, confirm", "confirm")

@@ -281,3 +281,13 @@ def test_every_generator_exists_in_stan():
         assert f"{name}_{'lpmf' if is_discrete(name) else 'lpdf'}" in known
     for name in re.findall(r"^(\w+)_lpmf\(", signatures, re.MULTILINE):
         assert is_discrete(name), name
+
+
+@pytest.mark.parametrize("spread", ["[5, 5]'", "s", "{5.0, 5.0}", "rep_vector(5, 2)", "2 * s", "-(s')'"])
+def test_a_single_value_with_several_densities_is_refused_by_name(spread):
+    data = "vector[N] y; vector[2] s;"
+    message = refused("real mu;", f"mu ~ normal(0, {spread}); y ~ normal(mu, 1);", data)
+    assert "`mu ~ normal(0," in message and "single value" in message and f"({spread})" in message
+    outcome = refused("real mu;", f"mu ~ normal(0, 1); for (n in 1:N) y[n] ~ normal(mu, {spread});", data)
+    assert "`y[n] ~ normal(mu," in outcome and "single value" in outcome
+    supported("vector[2] mu;", f"mu ~ normal(0, {spread}); y ~ normal(mu[1], 1);", data)

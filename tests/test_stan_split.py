@@ -178,6 +178,17 @@ def test_observed_must_be_data(observed, message):
         analyse_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1);"), observed=observed)
 
 
+def test_outcome_is_inferred_from_the_error_that_has_the_density():
+    body = "vector[N] err; for (n in 1 : N) err[n] = {}; mu ~ normal(0, 1); sigma ~ gamma(2, 2); err ~ normal(0, sigma);"
+    assert analyse_text(model(body.format("y[n] - mu * x[n]"))).observed == ("y",)
+    with pytest.raises(UnsupportedModelError, match="'y', 'x'; which of them is the outcome is in doubt"):
+        analyse_text(model(body.format("y[n] - x[n] - mu")))
+    with pytest.raises(UnsupportedModelError, match="cannot tell which data are outcomes"):
+        analyse_text(model(body.format("mu * x[n]")))
+    beside = model(body.format("x[n] - mu").replace("err ~ normal", "err ~ normal(0, 1); y ~ normal"))
+    assert analyse_text(beside).observed == ("y",)
+
+
 def test_one_name_may_be_given_as_a_string():
     source = Source.from_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1); sigma ~ exponential(1);"))
     assert analyse(source, observed="y", stanc=stanc).observed == ("y",)

@@ -88,6 +88,7 @@ class PyMCModel:
 
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
+        posterior = fitting.draws_of(posterior)
         return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
 
     def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
+import pytensor
 from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
@@ -44,6 +45,7 @@ def refuse_unsupported(
         For a discrete free variable with a kernel that needs gradients of all variables.
     """
     _refuse_structure(model, has_simulator)
+    _refuse_single_precision(model)
     _refuse_names(model)
     replaced = {variable.owner for variable in model.free_RVs if variable.name in localised}
     for variable in model.basic_RVs:
@@ -92,6 +94,17 @@ def _refuse_structure(model: Any, has_simulator: bool) -> None:
                 f"Variable {variable.name!r} is of type {variable.type}; only dense PyTensor tensors are supported. "
                 "Write the model with pm.* distributions (not pymc.dims, not sparse)."
             )
+
+
+def _refuse_single_precision(model: Any) -> None:
+    """Refuse what PyTensor would compute with 7 digits: sums of log densities lose whole nats."""
+    narrow = [v.name for v in model.basic_RVs if v.dtype.startswith("float") and v.dtype != "float64"]
+    if pytensor.config.floatX != "float64" or narrow:
+        where = f"variable {narrow[0]!r} is in" if narrow else "pytensor.config.floatX asks for"
+        raise UnsupportedModelError(
+            f"Models are computed in double precision only, but {where} single precision: log weights would be off by "
+            "its rounding. Set pytensor.config.floatX = 'float64' before the model is built, and give no dtype."
+        )
 
 
 def _refuse_names(model: Any) -> None:

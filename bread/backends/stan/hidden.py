@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from bread.backends.stan.coverage import Coverage, Linear, Region, constant, difference
 from bread.backends.stan.dataflow import Dataflow, Definition, loop_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS
+from bread.backends.stan.inflated import CHOOSE
 from bread.backends.stan.rendering import Renderer, plain_type
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.syntax import Node, name_of, nodes, start, strip, terms, walk
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bread.backends.stan.draws import Draw, Reader
 
 _SUM = 'if (abs(log_sum_exp(bread_w)) > 1e-6) reject("bread: the probabilities of a hidden state do not sum to one");'
-_CHOOSE = "bread_state = categorical_rng(softmax(bread_w));"
+_CHOOSE = f"bread_state = {CHOOSE};"
 
 
 @dataclass(frozen=True, eq=False)

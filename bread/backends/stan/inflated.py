@@ -27,6 +27,8 @@ _SINGLE = {"binomial": "bernoulli", "binomial_logit": "bernoulli_logit"}
 _SUM = (
     'if (abs(log_sum_exp(bread_w)) > 1e-6) reject("bread: the weights of a zero-inflated outcome do not sum to one");'
 )
+# Not categorical_logit_rng: it refuses the log weight of a component whose probability has rounded to 0.
+CHOOSE = "categorical_rng(softmax(bread_w))"
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,11 +232,11 @@ def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, mode: Mode, tota
     if mode == "step":
         return (
             f"bread_visit += 1; if (bread_from[bread_visit] == 0) {{ {choose} bread_from[bread_visit] = "
-            f"categorical_logit_rng(bread_w); if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
+            f"{CHOOSE}; if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
             f"if (bread_from[bread_visit] == 1) {{ {drawer.code(component, render, 'step')} }}"
         )
     return (
         f"{{ {choose} real bread_so_far = {total}; "
-        f"if (categorical_logit_rng(bread_w) == 1) {{ {drawer.code(component, render, 'draw')} }} else {{ {nothing} }} "
+        f"if ({CHOOSE} == 1) {{ {drawer.code(component, render, 'draw')} }} else {{ {nothing} }} "
         f"{total} = bread_so_far + ({law}); }}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bread.backends.stan.dataflow import Dataflow, base_variable
 from bread.backends.stan.refusals import quote
+from bread.backends.stan.residuals import read_residuals
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.syntax import DENSITY_SUFFIXES, Node, is_density, line, name_of, nodes, terms, walk
@@ -43,7 +44,8 @@ def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
     """Infer the observed variables: data left of a ``~``, first in an ``_lpdf``, ``_lpmf``, or looked up in a simplex.
 
     A transformed data variable there stands for the one data variable that its values come from. ``log(phi[x])`` looks
-    up ``x`` where it is a term of the log density, or of a sum over components.
+    up ``x`` where it is a term of the log density, or of a sum over components. Where no data stand there, the outcome
+    may be the one whose error does: ``err[t] = y[t] - nu[t]; err ~ normal(0, sigma)``.
 
     Raises
     ------
@@ -56,12 +58,32 @@ def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
             for variable in _data_behind(variate, flow, source):
                 found[variable] = None
     if not found:
+        found = dict.fromkeys(_behind_errors(flow, source))
+    if not found:
         data = ", ".join(repr(variable.name) for variable in flow.scopes.of_kind("data")) or "none"
         raise UnsupportedModelError(
             f"{source.name!r}: no data variable stands left of `~` or first in an _lpdf or _lpmf, so that bread cannot "
             f"tell which data are outcomes. Name them: observed=[...] (data variables: {data})."
         )
     return tuple(variable for variable in flow.scopes.of_kind("data") if variable in found)
+
+
+def _behind_errors(flow: Dataflow, source: Source) -> list[Variable]:
+    """Return the data variables whose errors have a density; two that one statement may mean are in doubt."""
+    found: list[Variable] = []
+    for contribution in flow.contributions:
+        if contribution.kind != "tilde":
+            continue
+        possible = [
+            data
+            for data in flow.scopes.of_kind("data")
+            if read_residuals(flow, contribution, lambda v, data=data: v is data) is not None
+        ]
+        if len(possible) > 1:
+            variate = nodes(contribution.node)[0]
+            _refuse_doubt(source, contribution.line, f"`{quote(source, variate)}`", possible)
+        found += possible
+    return found
 
 
 def _variates(statement: Node, flow: Dataflow) -> list[Node]:

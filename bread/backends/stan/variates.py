@@ -16,6 +16,8 @@ _ELEMENTWISE = {"exp", "log", "sqrt", "square", "inv", "inv_logit", "logit", "ab
 _ELEMENTWISE |= {"log1p", "log1m", "expm1", "cos", "sin", "tan", "cbrt", "pi", "e"}
 _REDUCING = {"mean", "sum", "sd", "variance", "max", "min", "num_elements", "size", "rows", "cols"}
 _REDUCING |= {"dot_self", "dot_product", "distance"}
+# functions that return a container of one dimension
+_FLAT = {*_FLATTEN, "rep_vector", "rep_row_vector", "linspaced_vector", "zeros_vector", "ones_vector"}
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,14 @@ def rank(node: Node, scopes: Scopes) -> int | None:
             return None
         taken = [rank(nodes(index)[0], scopes) == 0 for index in indices if index.data == "index_one"]
         return inner - len(taken) if all(taken) else None
-    if node.data == "unary":
+    if node.data in ("unary", "transpose"):
         return rank(nodes(node)[0], scopes)
     if node.data == "binary":
-        ranks = [rank(child, scopes) for child in nodes(node)]
-        return 0 if ranks == [0, 0] else None
+        known = [r for r in (rank(child, scopes) for child in nodes(node)) if r is not None]
+        return max(known) if len(known) == 2 and min(known) == 0 else None
     if node.data == "call" and name_of(node) not in scopes.functions:
+        if name_of(node) in _FLAT:
+            return 1
         ranks = [rank(child, scopes) for child in nodes(node)]
         scalar = name_of(node) in _ELEMENTWISE and all(r == 0 for r in ranks)
         return 0 if scalar or (name_of(node) in _REDUCING and len(ranks) > 0 and ranks != [0, 0]) else None
