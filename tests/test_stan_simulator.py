@@ -189,8 +189,60 @@ def test_parameter_whose_size_is_computed_in_a_loop_cannot_be_fixed():
     )
     program = analyse_text(text)
     assert program.is_automatic and program.fixable == ("mu",)
+    assert program.hyperparameters == ("mu",)  # what simulate_from="fitted" can hold
     assert "bread_use_fixed_b" not in program.tempered
     assert any("'b'" in note for note in program.notes)
+
+
+@pytest.mark.parametrize(
+    ("copied", "reason"),
+    [
+        ("for (n in 1 : N) z[n] = log10(y[n]);", None),
+        ("for (n in 1 : N) z[n] = 2 * y[n] - 1;", None),
+        ("for (n in 2 : N) z[n] = y[n]; z[1] = 0;", "computed from"),
+        ("for (n in 1 : N) z[n] = y[N - n + 1];", "computed from"),
+        ("for (n in 1 : N) z[n] = y[n] - n;", "computed from"),
+        ("for (n in 1 : N) z[n] = y[1];", "computed from"),
+        ("for (n in 1 : N) z[n] += y[n];", "computed from"),
+        ("for (n in 1 : N) z[n] = square(y[n]);", "computed from"),
+    ],
+)
+def test_outcome_copied_in_a_loop(copied, reason):
+    text = f"""data {{ int N; vector[N] y; }} transformed data {{ vector[N] z; {copied} }} parameters {{ real mu; }}
+    model {{ mu ~ normal(0, 1); z ~ normal(mu, 1); }}"""
+    program = analyse_text(text)
+    assert program.observed == ("y",)
+    assert program.is_automatic if reason is None else reason in str(program.simulator_refusal)
+
+
+@pytest.mark.parametrize(
+    ("density", "automatic"),
+    [
+        ("binomial_lpmf(s[i] | T, p)", True),
+        ("binomial_lpmf(s[i] | 3, p)", False),  # not as many trials as elements
+        ("binomial_lpmf(s[i] | T, [p, p]')", False),
+        ("binomial_lpmf(s[i] | T, p / (1 + y[i, 1]))", False),
+        ("beta_binomial_lpmf(s[i] | T, p, 2)", False),  # the trials of a row are not independent
+        ("poisson_lpmf(s[i] | p)", False),
+    ],
+)
+def test_row_of_trials_under_the_density_of_its_total(density, automatic):
+    text = f"""data {{ int M; int T; array[M, T] int y; }}
+    transformed data {{ array[M] int s; for (i in 1 : M) s[i] = sum(y[i]); }}
+    parameters {{ real<lower=0, upper=1> p; }}
+    model {{ for (i in 1 : M) {{
+      if (s[i] > 0) target += log(p) + {density};
+      else target += log_sum_exp(log(p) + {density.replace("s[i]", "0")}, log1m(p));
+    }} }}"""
+    assert analyse_text(text).is_automatic == automatic
+
+
+def test_what_cannot_be_drawn_is_named_by_its_outcome():
+    text = """data { int M; int T; array[M, T] int y; }
+    transformed data { array[M] int s; for (i in 1 : M) s[i] = sum(y[i]); }
+    parameters { real<lower=0, upper=1> p; }
+    model { for (i in 1 : M) target += bernoulli_lpmf(1 | p) + binomial_lpmf(s[i] | T, p); }"""
+    assert "computed from 'y'" in str(analyse_text(text).simulator_refusal)
 
 
 def test_outcomes_without_a_density_are_held_and_noted():

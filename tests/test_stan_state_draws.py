@@ -55,6 +55,22 @@ def test_prior_is_restricted_to_what_the_program_accepts() -> None:
     np.testing.assert_array_equal(fewer.states, simulations.states[:7])
 
 
+def test_draws_that_round_to_the_border_are_named_plainly() -> None:
+    text = """data {
+  vector[2] y;
+}
+parameters {
+  vector<lower=0>[2] rate;
+}
+model {
+  rate ~ gamma(0.01, 1);
+  y ~ normal(rate, 1);
+}
+"""
+    model = opened(text, {"y": [0.5, 1.0]}, observed="y")
+    assert "('rate." in "\n".join(model.info.notes) and "rounds to the border" in "\n".join(model.info.notes)
+
+
 def test_outcomes_that_overflow_do_not_change_the_prior_of_the_starts() -> None:
     """Rates above about 2^30 have no integer outcome: joint draws avoid them, starts of forward chains do not."""
     model = corpus("overflowing_counts")

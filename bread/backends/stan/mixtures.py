@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bread.backends.stan.coverage import Coverage, Region
 from bread.backends.stan.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS
+from bread.backends.stan.hidden import hidden_code
 from bread.backends.stan.inflated import CHOOSE, inflated_code
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.scopes import Variable
@@ -181,6 +182,8 @@ def mixture_code(draw: Draw, flow: Dataflow, source: Source, render: Renderer, d
         return inflated_code(draw, render, drawer, mode, total)
     if mode != "draw":
         raise refuse(source, draw.statement, "an outcome that depends on itself is a mixture.", "Pass simulator=.")
+    if draw.hidden is not None:
+        return hidden_code(draw.hidden, draw.variable, render, drawer, total)
     if draw.gathered is not None:
         return _gathered_code(draw, flow, render, drawer, total)
     texts = [weight.text(render) for weight in draw.weights]

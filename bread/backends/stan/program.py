@@ -63,7 +63,8 @@ class Program:
     parameters : tuple of Parameter
         In the order of the program.
     hyperparameters : tuple of str
-        Parameters that the priors of other parameters depend on; all where there are none.
+        Parameters that the priors of other parameters depend on; all where there are none. Those that the simulator
+        cannot hold are left out, unless it holds none of them.
     fixable : tuple of str
         Parameters for which the tempered program takes ``bread_use_fixed_<name>`` (0 or 1, always to be given) and
         ``bread_fixed_<name>`` as data: the value (a scalar in a list of one), left out where it is not used. Empty
@@ -325,7 +326,8 @@ class _Analysis:
         """Return parameters that others depend on, by the simulator, or else by statements free of observed data."""
         everything = tuple(v.name for v in self._scopes.of_kind("parameter"))
         if simulator is not None:
-            return simulator.held or simulator.hyperparameters or everything
+            can_be_held = tuple(name for name in simulator.hyperparameters if name in simulator.fixable)
+            return simulator.held or can_be_held or simulator.fixable or everything
         found: set[str] = set()
         for contribution in self._flow.contributions:
             if contribution.kind != "tilde" or self._splitter.is_observed(contribution.own):

@@ -71,7 +71,7 @@ class Variate:
     wrappers : tuple of (str, Node)
         Operations around the elements, outermost first: the outcome x of the density is mapped back to the element
         by undoing them in this order: ("+", b) for element + b, ("-", b) for element - b, ("r-", b) for b - element,
-        ("*", b), ("/", b), and, for outcomes alone, ("log", None) and ("logit", None).
+        ("*", b), ("/", b), and, for outcomes alone, ("log", None), ("log10", None) and ("logit", None).
     """
 
     variable: Variable
@@ -99,9 +99,13 @@ class Variate:
                 "*": f"({outcome} / {other})",
                 "/": f"({outcome} * {other})",
                 "log": f"exp({outcome})",
+                "log10": f"pow(10, {outcome})",
                 "logit": f"inv_logit({outcome})",
             }[operator]
         return outcome
+
+
+Alias = Callable[[Variable], Node | Variate | None]
 
 
 def is_many(node: Node, scopes: Scopes) -> bool:
@@ -146,7 +150,7 @@ def read_variate(
     node: Node,
     scopes: Scopes,
     is_target: Callable[[Variable], bool],
-    alias: Callable[[Variable], Node | None] = lambda variable: None,
+    alias: Alias = lambda variable: None,
 ) -> Variate | None:
     """Read what a statement gives a density; None where it is no plain selection of elements of one variable.
 
@@ -157,7 +161,7 @@ def read_variate(
     is_target : callable
         Whether a variable is one that is drawn (a parameter or an observed variable).
     alias : callable
-        The expression that a variable is another name for, or None.
+        What a variable is another name for, as an expression or read already, or None.
     """
     node = strip(node)
     plain = _read_selection(node, scopes)
@@ -165,9 +169,10 @@ def read_variate(
         if is_target(plain.variable):
             return plain
         value = alias(plain.variable)
-        inner = read_variate(value, scopes, is_target, alias) if value is not None else None
-        return _narrow(inner, plain, scopes) if inner is not None else None
-    if node.data == "call" and name_of(node) in ("log", "logit") and len(nodes(node)) == 1:
+        if value is not None and not isinstance(value, Variate):
+            value = read_variate(value, scopes, is_target, alias)
+        return _narrow(value, plain, scopes) if value is not None else None
+    if node.data == "call" and name_of(node) in ("log", "log10", "logit") and len(nodes(node)) == 1:
         # of an outcome, the derivative is a constant of the data; of a parameter it would change the law
         inner = read_variate(nodes(node)[0], scopes, is_target, alias)
         if inner is None or inner.variable.kind != "data" or name_of(node) in scopes.functions:
@@ -178,9 +183,7 @@ def read_variate(
     return None
 
 
-def _read_affine(
-    node: Node, scopes: Scopes, is_target: Callable[[Variable], bool], alias: Callable[[Variable], Node | None]
-) -> Variate | None:
+def _read_affine(node: Node, scopes: Scopes, is_target: Callable[[Variable], bool], alias: Alias) -> Variate | None:
     operator = token(node, "SIGN", "TIMES")
     left, right = nodes(node)
     inside = [any(_is_drawn(inner, scopes, is_target) for inner in walk(side)) for side in (left, right)]
