@@ -91,6 +91,7 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
         data_names=tuple(data),
         likelihood_lines=opening.read_lines(extra.get("likelihood")),
         held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
+        data=data,
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
