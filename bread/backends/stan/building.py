@@ -25,7 +25,7 @@ from bread.backends.stan.describing import (
 )
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.messages import StanProgramError
+from bread.backends.stan.messages import StanProgramError, without_place
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.program import Program, analyse
@@ -234,8 +234,8 @@ class _Opening:
         except DensityError as error:
             has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
             own = proof.reason_of(original) if has_own_words else ""
-            count, is_count, _ = str(error).rpartition(TIMES_OVER)
-            reason = f"{count}{is_count}{own}" if own else str(error)
+            count, is_count, why = str(error).rpartition(TIMES_OVER)
+            reason = f"{count}{is_count}{own or without_place(why)}" if has_own_words else str(error)
             raise UnsupportedModelError(f"The prior cannot be simulated: {reason}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
