@@ -63,7 +63,7 @@ parameters {
   vector<lower=0>[2] rate;
 }
 model {
-  rate ~ gamma(0.01, 1);
+  rate ~ gamma(0.003, 1);
   y ~ normal(rate, 1);
 }
 """
