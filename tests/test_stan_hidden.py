@@ -80,6 +80,7 @@ def test_chains_whose_probabilities_do_not_sum_to_one_are_refused(changed: dict[
 @pytest.mark.parametrize(
     "text",
     [
+        program(move="exp(bernoulli_lpmf(y[1] | p[j]))"),
         program(row="N - 1"),  # the last outcome is left out
         program(gives="p[y[n - 1] + 1]"),  # an outcome enters the law of the next
         program().replace("y[n] |", "y[n - 1] |"),
@@ -96,6 +97,11 @@ def test_forms_that_are_no_forward_algorithm_are_refused(text: str) -> None:
     assert analyse_text(program()).simulator_refusal is None
     changed = analyse_text(text)
     assert changed.observed == ("y",) and changed.simulator_refusal is not None
+
+
+def test_states_may_have_a_density_of_their_own() -> None:
+    text = program(start="categorical_lpmf(k | move[1])").replace("log(move[j, k])", "categorical_lpmf(k | move[j])")
+    assert analyse_text(text).simulator_refusal is None and analyse_text(text).observed == ("y",)
 
 
 def test_chain_may_run_over_part_of_the_data() -> None:

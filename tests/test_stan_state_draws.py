@@ -12,7 +12,9 @@ from stan_corpus_table import CORPUS
 from bread.backends.base import OpenOptions
 from bread.backends.stan.building import open_model
 from bread.backends.stan.model import StanModel
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.backends.stan.simulation import JointDraws
+from bread.backends.stan.state_draws import StateDraws
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical, pytest.mark.slow]
 N = 2000
@@ -55,20 +57,26 @@ def test_prior_is_restricted_to_what_the_program_accepts() -> None:
     np.testing.assert_array_equal(fewer.states, simulations.states[:7])
 
 
+class Rounded:
+    """An instance and a simulator whose second coordinate always rounds to the border of its support."""
+
+    coordinates = ("a.1", "a.2")
+    can_redraw = True
+
+    def draw(self, seeds: list[SeedSequence], fixed: object, *, only_parameters: bool) -> JointDraws:
+        return JointDraws({}, {})
+
+    def unconstrain(self, parameters: object) -> np.ndarray:
+        return np.array([[0.0, -np.inf]])
+
+    def terms(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+        return np.zeros(len(states)), np.zeros(len(states)), ""
+
+
 def test_draws_that_round_to_the_border_are_named_plainly() -> None:
-    text = """data {
-  vector[2] y;
-}
-parameters {
-  vector<lower=0>[2] rate;
-}
-model {
-  rate ~ gamma(0.01, 1);
-  y ~ normal(rate, 1);
-}
-"""
-    model = opened(text, {"y": [0.5, 1.0]}, observed="y")
-    assert "('rate." in "\n".join(model.info.notes) and "rounds to the border" in "\n".join(model.info.notes)
+    draws = StateDraws(Rounded(), Rounded(), np.zeros((2, 2), dtype=bool))
+    with pytest.raises(DensityError, match="times over: 'a.2' rounds to the border of its support"):
+        draws.draw_states([SeedSequence(1)])
 
 
 def test_outcomes_that_overflow_do_not_change_the_prior_of_the_starts() -> None:

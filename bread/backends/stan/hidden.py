@@ -187,15 +187,13 @@ class _Reading:
         outcomes: list[Draw] = []
         n_before = 0
         for sign, term in terms(one.value):
-            if self._reader.is_density(term):
+            if self._reader.is_density(term) and not self._outcomes.isdisjoint(self._flow.depends(term)):
                 draw = self._reader.component(one.node, one.controls, term) if sign > 0 else None
                 if draw is None or not self._is_outcome(draw):
                     return None
                 outcomes.append(draw)
             elif before is not None and sign > 0 and self._is_row(term, before, (one.controls[0], one.controls[-1])):
                 n_before += 1
-            elif any(self._reader.is_density(inner) for inner in walk(term)):
-                return None
             else:
                 weights.append((sign, term))
         reads = [node for _, node in weights] + [node for draw in outcomes for node in draw.expressions()]
