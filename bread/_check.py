@@ -83,7 +83,8 @@ def check(
         Stan: values of the data block, or the path of a file in CmdStan's JSON format.
     observed : str or sequence of str, optional
         Stan: data variables that are outcomes. By default inferred where the program leaves no doubt: data left of a
-        ``~``, first in an ``_lpdf`` or ``_lpmf``, or looked up in a simplex; the report's notes say which.
+        ``~``, first in an ``_lpdf`` or ``_lpmf``, looked up in a simplex, or less its mean as an error that has a
+        density; the report's notes say which.
     simulator : callable, path or str, optional
         Draws parameters and data jointly, for models whose own simulator cannot be derived. A function
         ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of

@@ -148,12 +148,13 @@ def tune(
         )
     generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, number))
     betas = [0.0]
+    # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
+    state = start[int(np.argmax(np.isfinite(usable)))]
     first = posterior.adapt(
-        path, 0.0, start[0], seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
+        path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
     )
     adaptations: list[Adaptation] = [first]
     draws = [usable]
-    state = start[0]
     while betas[-1] < 1.0:
         beta = _guarded_knot(betas, draws[-1], path)
         if len(betas) == 1:

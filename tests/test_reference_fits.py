@@ -142,7 +142,16 @@ def test_two_modes_are_fitted():
 
 def test_fit_starts_where_the_density_is_finite():
     model = UniformLocation(np.array([0.0, 100.0]), kernel=HMCKernel(5))  # no location gives both
-    with pytest.raises(DensityError, match="None of 20 draws"):
+    with pytest.raises(DensityError, match="None of 800 states"):
         fit_reference(
             model.condition(model.observed_data), FitRequest(1, np.zeros(1, dtype=bool), 20), root=3, simulation=0
         )
+
+
+@pytest.mark.parametrize(("place", "prior_sd"), [(40.0, 30.0), (0.5, 3e4)], ids=["rare", "only near 0"])
+def test_fit_starts_where_hardly_a_prior_draw_has_a_density(place, prior_sd):
+    """One draw in a hundred, and one in sixty thousand, of a likelihood that is zero elsewhere."""
+    model = UniformLocation(place + np.array([-0.2, 0.2]), prior_sd=prior_sd, kernel=HMCKernel(5))
+    request = FitRequest(1, np.zeros(1, dtype=bool), 50, family="diagonal")
+    fit = fit_reference(model.condition(model.observed_data), request, root=3, simulation=0)
+    assert (abs(fit.draws - place) < 0.8).all(), "the likelihood is zero farther away"

@@ -235,3 +235,4 @@ def test_prior_only_flag_is_fixed_to_zero():
     program = analysed("brms_lprior")
     assert program.fixed_data == {"prior_only": 0}
     assert analysed("blr").fixed_data == {}
+    assert not any("held at their observed values" in note for note in program.notes)

@@ -175,3 +175,42 @@ def test_transformed_parameters_that_outcomes_enter_are_named() -> None:
     model = corpus("uniform_without_bounds")
     assert "p" not in model.info.parameters
     assert "left out of the report, because outcomes enter them: p." in "\n".join(model.info.notes)
+
+
+def errors_program(errors: str, prior: str) -> str:
+    return f"""data {{
+  int<lower=2> T;
+  vector[T] y;
+}}
+parameters {{
+  real phi;
+  real<lower=0> sigma;
+}}
+model {{
+  vector[T] err;
+  phi ~ {prior};
+  sigma ~ lognormal(0, 0.5);
+  {errors}
+  err ~ normal(0, sigma);
+}}
+"""
+
+
+def test_series_that_lose_their_errors_in_rounding_are_drawn_again() -> None:
+    """A series that doubles 60 times has no digits left for its errors; the next number has another density."""
+    errors = "err[1] = y[1]; for (t in 2 : T) err[t] = y[t] - phi * y[t - 1];"
+    data = {"T": 60, "y": np.sin(np.arange(60.0)).tolist()}
+    model = opened(errors_program(errors, "normal(0, 2)"), data)
+    assert "rounding the outcome y changes its density" in "\n".join(model.info.notes)
+    simulations = model.simulate(200, fixed=None, seed=SeedSequence(1))
+    largest = np.abs(simulations.parameters["phi"]).max()
+    assert 1.2 < largest < 2.5, "2.5^60 is 1e24"
+    starts = model.constrain(model.draws.draw_states(SeedSequence(2).spawn(N)))
+    assert stats.kstest(starts["phi"], stats.norm(scale=2).cdf).pvalue > LEVEL
+
+
+def test_errors_of_later_outcomes_are_refused_all_the_same() -> None:
+    errors = "for (t in 1 : T - 1) err[t] = y[t] - phi * y[t + 1]; err[T] = y[T];"
+    data = {"T": 60, "y": np.sin(np.arange(60.0)).tolist()}
+    with pytest.raises(UnsupportedModelError, match="the outcome y depends on its own later elements"):
+        opened(errors_program(errors, "normal(0, 0.5)"), data)

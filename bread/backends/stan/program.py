@@ -16,6 +16,7 @@ from bread.backends.stan.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.messages import StanProgramError, stanc_reason
 from bread.backends.stan.observed import check_observed, infer_observed
 from bread.backends.stan.refusals import Refusal, RefusedError, quote
+from bread.backends.stan.requirements import PRIOR_ONLY
 from bread.backends.stan.rewriting import Edit
 from bread.backends.stan.scopes import Scopes, Variable, resolve
 from bread.backends.stan.simulator import ONLY_PARAMETERS, Derivation, Simulator
@@ -24,7 +25,6 @@ from bread.backends.stan.split import Classified, Splitter
 from bread.backends.stan.syntax import Node, parse
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
-_PRIOR_ONLY = "prior_only"  # brms: 1 leaves the likelihood out
 UNCONSTRAINED = ("real", "vector", "row_vector", "matrix", "complex", "complex_vector", "complex_matrix")
 
 
@@ -350,9 +350,9 @@ class _Analysis:
         return tuple(name for name in everything if name in found) or everything
 
     def _fixed_data(self) -> dict[str, int]:
-        flag = self._scopes.named(_PRIOR_ONLY, "data")
+        flag = self._scopes.named(PRIOR_ONLY, "data")
         controls = {v for c in self._flow.contributions for v in c.control}
-        return {_PRIOR_ONLY: 0} if flag is not None and flag.type == "int" and flag in controls else {}
+        return {PRIOR_ONLY: 0} if flag is not None and flag.type == "int" and flag in controls else {}
 
     def _notes(self, simulator: Simulator | None) -> tuple[str, ...]:
         notes = list(simulator.notes) if simulator is not None else []
@@ -363,7 +363,7 @@ class _Analysis:
 
 def _integers(scopes: Scopes, outcomes: Sequence[Variable], data: Mapping[str, Any]) -> dict[str, int]:
     """Return the values of scalar integers of the data that stay what they are, whatever is simulated."""
-    held = (v for v in scopes.of_kind("data") if v not in outcomes and v.name != _PRIOR_ONLY)
+    held = (v for v in scopes.of_kind("data") if v not in outcomes and v.name != PRIOR_ONLY)
     values = {v.name: np.asarray(data[v.name]) for v in held if v.type == "int" and not v.rank and v.name in data}
     return {name: int(value) for name, value in values.items() if not value.ndim and value.dtype.kind in "biu"}
 
