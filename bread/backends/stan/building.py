@@ -25,6 +25,7 @@ from bread.backends.stan.describing import (
 )
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
+from bread.backends.stan.localising import rewrite
 from bread.backends.stan.messages import StanProgramError, without_place
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.places import in_users_files
@@ -119,7 +120,7 @@ class _Opening:
     def open(self, options: OpenOptions, kernel: Any) -> StanModel:
         """Put the model together and check it."""
         program = self._program
-        self._refuse()
+        self._refuse(options)
         hyperparameters = self._hyperparameters(options)
         source = program.source
         library = StanLibrary(
@@ -152,14 +153,14 @@ class _Opening:
         self._prove(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
-    def _refuse(self) -> None:
+    def _refuse(self, options: OpenOptions) -> None:
         program, user_simulator = self._program, self._extra.get("simulator") is not None
         if program.simulator_refusal is not None and not user_simulator:
             if program.split_refusal is not None:
                 raise UnsupportedModelError(
                     f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
                 )
-            raise UnsupportedModelError(str(program.simulator_refusal))
+            raise UnsupportedModelError(f"{program.simulator_refusal}{self._way_round_flat_priors(options)}")
         for name in (*(one.name for one in program.parameters), *program.observed):
             if name in RESERVED_NAMES:
                 raise UnsupportedModelError(
@@ -172,6 +173,24 @@ class _Opening:
                     f"The observed variable {name!r} is a {self._inputs[name].type}; observed variables must be of "
                     "type int or real, or arrays, vectors and matrices of them."
                 )
+
+    def _way_round_flat_priors(self, options: OpenOptions) -> str:
+        """Return that localising takes the program as it is, if it does; else ""."""
+        program = self._program
+        if not (program.simulator_refusal and program.simulator_refusal.flat):
+            return ""
+        held = analyse(
+            program.source,
+            observed=program.observed,
+            likelihood_lines=opening.read_lines(self._extra.get("likelihood")),
+            held=options.hyperparameters or (),
+            stanc=self._toolchain.run_stanc,
+        )
+        try:
+            is_taken = held.is_automatic and bool(rewrite(held, held.held))
+        except RefusedError:
+            is_taken = False
+        return " Or use simulate_from='localised', which takes the program as it is." if is_taken else ""
 
     def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
         if options.hyperparameters is None:
