@@ -259,7 +259,7 @@ def _check_excess(scores: Scores, condition: Condition) -> None:
     if spread <= tolerance:
         return
     deviation = np.abs(scores.excess - np.median(scores.excess[known]))
-    for row in np.flatnonzero(known & (deviation > 0.5 * tolerance)):
+    for row in np.flatnonzero(known & (deviation > 0.5 * tolerance)).tolist():
         noise = rounding_noise(condition(scores.data[row]), scores.states[row])
         if deviation[row] > 0.5 * tolerance + NOISE_TIMES * noise:
             raise UnsupportedModelError(
