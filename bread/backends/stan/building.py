@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -251,11 +252,9 @@ class _Opening:
         try:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
-            has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
-            own = proof.reason_of(original) if has_own_words else ""
-            count, is_count, why = str(error).rpartition(TIMES_OVER)
-            reason = f"{count}{is_count}{own or without_place(why)}" if has_own_words else str(error)
-            raise UnsupportedModelError(f"The prior cannot be simulated: {reason}") from error
+            raise UnsupportedModelError(
+                f"The prior cannot be simulated: {self._why_no_draw(error, original)}"
+            ) from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
             self._notes += proof.prove_simulator(
@@ -269,6 +268,22 @@ class _Opening:
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
             raise type(error)(f"{error}{doubt}") from error
+
+    def _why_no_draw(self, error: DensityError, original: StanInstance) -> str:
+        """Return why draws fail: in the program's own words, else by the lines whose generators fail."""
+        if not isinstance(error, DerivedDrawError) or "bread:" in str(error):
+            return str(error)
+        count, is_count, why = str(error).rpartition(TIMES_OVER)
+        own = proof.reason_of(original)
+        if own:
+            return f"{count}{is_count}{own}"
+        name, is_generator, _ = why.partition("_rng:")
+        density = re.compile(rf"\b{re.escape(name)}(_lpdf|_lpmf)?\s*\(")
+        lines = [
+            self._program.source.origin(one.line) for one in self._program.contributions if density.search(one.text)
+        ]
+        places = f" (drawn for {'; '.join(map(str, lines))})" if is_generator and lines else ""
+        return f"{count}{is_count}{without_place(why)}{places}. Use priors without such draws, or pass simulator=."
 
     def _edged(self, instance: StanInstance) -> NDArray[np.bool_]:
         """Return which scores, of prior and of likelihood, need not have mean zero; shape (2, dim)."""
