@@ -108,6 +108,25 @@ model {
         opened(text, {"y": 1.0}, observed="y")
 
 
+def test_a_prior_whose_draws_overflow_is_refused_by_the_lines_that_need_them() -> None:
+    text = """data {
+  real y;
+}
+parameters {
+  real<lower=0> variance;
+  real mu;
+}
+model {
+  variance ~ inv_gamma(1e-8, 1e-8);
+  mu ~ normal(0, sqrt(variance));
+  y ~ student_t(4, mu, 1);
+}
+"""
+    words = r"normal_rng: Scale parameter is inf, .*! \(drawn for 'program.stan', line 10\)\. Use priors"
+    with pytest.raises(UnsupportedModelError, match=words):
+        opened(text, {"y": 1.0}, observed="y")
+
+
 def test_generators_that_fail_where_outcomes_are_likely_are_refused() -> None:
     """Negative control: rates on both sides of 2^30, where Stan's generator ends, have nearly the same outcomes."""
     text = """data {

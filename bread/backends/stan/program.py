@@ -261,10 +261,13 @@ class _Analysis:
             refusal = error.refusal
         if self._held is None or split_refusal is not None:
             return None, refusal
-        try:
-            return self._derivation().derive(self._seen(classified), self._held or self._hyperparameters(None)), None
-        except RefusedError:
-            return None, refusal
+        held = tuple(self._held or self._hyperparameters(None))
+        for _ in range(1 if self._held else 2):  # a scale of the outcomes with a flat prior is no hyperparameter
+            try:
+                return self._derivation().derive(self._seen(classified), held), None
+            except RefusedError as error:
+                held += error.refusal.flat
+        return None, refusal
 
     @cached_property
     def _view(self) -> View:
