@@ -17,6 +17,7 @@ from bread.backends.reference import (
     NormalMean,
 )
 from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.paths import ReferencePath
 from bread.references import diagonal, gaussian
 
 QUICK = {"cores": 1, "progressbar": False, "random_seed": 3, "draws": 20, "tune": 100}
@@ -127,7 +128,7 @@ def test_a_reference_that_knows_the_exact_draw_is_found_out():
             for index in indices:
                 if index >= 0:
                     exact = self.result.simulations.states[index]
-                    self.result.paths[index] = runner.ReferencePath(diagonal(exact, np.full(1, 0.6)))
+                    self.result.paths[index] = ReferencePath(diagonal(exact, np.full(1, 0.6)))
 
     honest = check_with(runner.Runner, model)
     assert bread.verdict(honest).status == "converged"
