@@ -159,7 +159,7 @@ def expected_upper(gaps: FloatArray, n_simulations: int, n_averaged: int = 1) ->
     """
     if len(gaps) < 2 or not np.isfinite(gaps).all():
         return float(np.mean(gaps))
-    error = float(np.std(gaps, ddof=1)) / np.sqrt(n_averaged * n_simulations)
+    error = float(np.std(gaps, ddof=1) / np.sqrt(n_averaged * n_simulations))
     return float(np.mean(gaps)) + float(stats.t.ppf(0.975, n_simulations - 1)) * error
 
 
