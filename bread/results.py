@@ -105,6 +105,16 @@ class CheckResult:
         """Return the path of one data set."""
         return self.paths.get(simulation, self.path)
 
+    def unfitted_message(self) -> str | None:
+        """Return a sentence on the data sets to which no reference could be fitted; None where there are none."""
+        if not self.unfitted:
+            return None
+        real = " (the real data among them)" if OBSERVED in self.unfitted else ""
+        return (
+            f"No reference could be fitted to {len(self.unfitted)} of {len(self.paths)} data sets{real}: these anneal "
+            "from the reference of an extra simulated data set, moved to them. The bound holds, and may be large."
+        )
+
     def start_tails(self) -> list[FloatArray]:
         """Return functions of the log ratios at the start whose lower tail says whether B is finite."""
         return [self.path.tail(values) for values in self.start_log_ratio]
