@@ -114,7 +114,7 @@ model {
 """
 
 
-LONG = {"kernel": "hmc", "chains": 2, "max_temperatures": 16384}  # the matrix factorisation: NUTS costs 4 times as much
+LONG = {"kernel": "hmc", "chains": 2, "max_temperatures": 32768}  # the matrix factorisation: NUTS costs 4 times as much
 
 
 @dataclass(frozen=True)
