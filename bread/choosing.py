@@ -91,16 +91,14 @@ class PathChooser:
         fitted = self._pilots(ReferencePath.name, extra, tune) if has_reference else None
         if fitted is None:
             return self._required(start, extra)
-        costs = [self._predict(ReferencePath.name, fitted, tune)]
-        pilots = {ReferencePath.name: fitted}
+        entrants = [self._entrant(self._predict(ReferencePath.name, fitted, tune), fitted)]
         if screened is not None:
-            costs.append(screened)
-            if path_choice.needs_race(costs):
-                pilots[start] = self._required(start, extra)
-                costs = self._race([costs[0], self._predict(start, pilots[start], tune)], pilots)
-        self.costs = {cost.kind: cost.total for cost in costs}
-        chosen = path_choice.best(costs).kind
-        return pilots[chosen] if chosen in pilots else self._required(chosen, extra)
+            entrants.append(self._entrant(screened))
+        self._extra = extra
+        Race(plan, self._stage, entrants).run()
+        self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
+        chosen = path_choice.best([entrant.cost for entrant in entrants])
+        return next(entrant.pilots or entrant.prepare() for entrant in entrants if entrant.cost is chosen)
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
         """Return whether a path that looked cheap has cost more than looking for another would."""
@@ -119,10 +117,19 @@ class PathChooser:
         fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
         if fitted is None:
             return None
-        predicted = self._predict(ReferencePath.name, fitted, self._plan.tune)
-        raced = self._race([predicted], {ReferencePath.name: fitted}, [current])[0]
-        self.costs = {cost.kind: cost.total for cost in (current, raced)}
-        return fitted if path_choice.best([current, raced]) is raced else None
+        entrant = self._entrant(self._predict(ReferencePath.name, fitted, self._plan.tune), fitted)
+        Race(self._plan, self._stage, [entrant], [current]).run()
+        self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
+        return fitted if path_choice.best([current, entrant.cost]) is entrant.cost else None
+
+    def _entrant(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Entrant:
+        """Return a path for the race, whose pilots run when they are wanted."""
+
+        def prepare() -> list[Pilot]:
+            assert self._extra is not None
+            return self._required(cost.kind, self._extra)
+
+        return Entrant(cost, self.quick(self.request(cost.kind)), prepare, list(pilots))
 
     def _required(self, kind: str, extra: Simulations) -> list[Pilot]:
         """Return pilots that must succeed."""
@@ -166,12 +173,3 @@ class PathChooser:
         return path_choice.predicted_cost(
             kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=n_steps, per_data_set=per_data_set
         )
-
-    def _race(
-        self, costs: list[PathCost], pilots: dict[str, list[Pilot]], rivals: Sequence[PathCost] = ()
-    ) -> list[PathCost]:
-        """Return the costs as a race measures them; ``rivals`` are known and do not run."""
-        entrants = [
-            Entrant(cost, pilots[cost.kind], self.quick(self.request(cost.kind))) for cost in costs
-        ]  # fmt: skip
-        return Race(self._plan, self._stage, entrants, rivals).run()

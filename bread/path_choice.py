@@ -13,7 +13,6 @@ from bread.backends.base import FloatArray
 from bread.plan import FIRST_TEMPERATURES
 from bread.tuning import Pilot
 
-DECISIVE = 5.0  # ratio of predicted costs beyond which no race is run
 SLOWEST = 0.2  # power of T with which a gap is taken to fall at least
 
 
@@ -119,12 +118,6 @@ def predicted_cost(
     product = float(np.mean([gap_times_temperatures(pilot) for pilot in pilots]))
     wanted = max(product / target, FIRST_TEMPERATURES)
     return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
-
-
-def needs_race(costs: list[PathCost]) -> bool:
-    """Return whether the predictions are too near each other to decide."""
-    usable = [cost.total for cost in costs if cost.is_reliable]
-    return len(usable) > 1 and sorted(usable)[1] < DECISIVE * min(usable)
 
 
 @dataclass(frozen=True)

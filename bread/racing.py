@@ -7,7 +7,7 @@ target, or one path is far ahead; what is left is extrapolated at the rate at wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -50,10 +50,12 @@ class Entrant:
     ----------
     cost : PathCost
         As predicted from pilots; after a round, as measured.
-    pilots : list of Pilot
-        On the extra data sets of the choice.
     request : PathRequest
         What is fitted to every data set.
+    prepare : callable
+        Returns pilots on the extra data sets of the choice; called before the first round, if there is one.
+    pilots : list of Pilot
+        Those pilots, once there.
     own : list of Pilot
         Along the path of each data set of the race, after the first round.
     rounds : list of Round
@@ -61,46 +63,53 @@ class Entrant:
     """
 
     cost: PathCost
-    pilots: list[Pilot]
     request: PathRequest
+    prepare: Callable[[], list[Pilot]]
+    pilots: list[Pilot] = field(default_factory=list)
     own: list[Pilot] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
 
 
 class Race:
-    """Runs entrants round by round; their ``cost`` is what was measured in the end."""
+    """Runs entrants round by round; their ``cost`` is what was measured in the end.
+
+    The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little.
+    """
 
     def __init__(self, plan: Plan, track: Track, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = ()) -> None:
         self._plan = plan
         self._track = track
-        self._entrants = entrants
-        self._rivals = rivals  # paths whose cost is known
-        self._extra = track.draw_simulations(SIMULATIONS, RACE)
+        self._entrants = [entrant for entrant in entrants if entrant.cost.is_reliable]
+        self._rivals = [cost for cost in rivals if cost.is_reliable]  # paths whose cost is known
+        self._extra: Simulations | None = None
 
-    def run(self) -> list[PathCost]:
-        """Return the cost of each entrant."""
-        for entrant in self._contenders():
-            self._run_round(entrant, min(round(entrant.cost.n_temperatures), FIRST_ROUND))
+    def run(self) -> None:
+        """Run until the race is decided."""
+        if len(self._entrants) + len(self._rivals) < 2:
+            return
+        self._extra = self._track.draw_simulations(SIMULATIONS, RACE)
         while runners := [entrant for entrant in self._contenders() if self._runs_on(entrant)]:
             for entrant in runners:
                 self._run_round(entrant, self._next(entrant))
-        return [entrant.cost for entrant in self._entrants]
 
     def _cheapest(self) -> float:
-        costs = [*self._rivals, *(entrant.cost for entrant in self._entrants)]
-        return min((cost.total for cost in costs if cost.is_reliable), default=float("inf"))
+        return min(cost.total for cost in [*self._rivals, *(entrant.cost for entrant in self._entrants)])
 
     def _contenders(self) -> list[Entrant]:
         limit = MARGIN * self._cheapest()
-        return [item for item in self._entrants if item.cost.is_reliable and item.cost.total <= limit]
+        return [entrant for entrant in self._entrants if entrant.cost.total <= limit]
 
     def _next(self, entrant: Entrant) -> int:
         plan = self._plan
+        if not entrant.rounds:
+            return max(FIRST_TEMPERATURES, min(round(entrant.cost.n_temperatures), FIRST_ROUND))
         largest = plan.max_temperatures if plan.n_temperatures is None else plan.n_temperatures[-1]
         return min(GROWTH * entrant.rounds[-1].n_temperatures, largest)
 
     def _runs_on(self, entrant: Entrant) -> bool:
         """Return whether this path is undecided: it has a rival, its gap is far from the target, T may grow."""
+        if not entrant.rounds:
+            return True
         n_temperatures, last = self._next(entrant), entrant.rounds[-1]
         has_rival = len(self._contenders()) + sum(cost.total < MARGIN * entrant.cost.total for cost in self._rivals) > 1
         check = 1.5 * self._plan.simulations * self._cheapest()
@@ -110,7 +119,9 @@ class Race:
 
     def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
         plan, extra = self._plan, self._extra
-        n_temperatures = max(n_temperatures, FIRST_TEMPERATURES)
+        assert extra is not None
+        if not entrant.pilots:
+            entrant.pilots = entrant.prepare()
         betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(entrant.pilots))
         is_first, shared = not entrant.own, [pilot.without_draws() for pilot in entrant.pilots]
         tasks = [

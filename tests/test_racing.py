@@ -81,12 +81,12 @@ def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20):
         tune_each=False, chains=4, search_simulations=10,
     )  # fmt: skip
     entrants = [
-        Entrant(PathCost(kind, True, n_temperatures, 10.0, 0.0, 8), [pilot()], PathRequest(kind))
+        Entrant(PathCost(kind, True, n_temperatures, 10.0, 0.0, 8), PathRequest(kind), lambda: [pilot()])
         for kind, n_temperatures in predicted.items()
     ]
     assert all(hasattr(Plan, name) or name in Plan.__dataclass_fields__ for name in vars(plan))
-    costs = {cost.kind: cost for cost in Race(plan, track, entrants, rivals).run()}
-    return costs, track.raced
+    Race(plan, track, entrants, rivals).run()
+    return {entrant.cost.kind: entrant.cost for entrant in entrants}, track.raced
 
 
 SLOW = {"prior": lambda n: 7000.0 / n, "reference": lambda n: 100.0 * (64.0 / n) ** 0.5}
@@ -107,9 +107,19 @@ def test_a_race_ends_where_it_is_decided():
     assert [n for _, n, _ in race(near, {"prior": 50.0, "reference": 50.0})[1]] == [50, 50]
     far = {"prior": lambda n: 7000.0 / n, "reference": lambda n: 500.0 / n}
     assert [n for _, n, _ in race(far, {"prior": 500.0, "reference": 600.0})[1]] == [64, 64]
-    assert [n for _, n, _ in race(SLOW, {"prior": 6000.0, "reference": 6e4})[1]] == [64], "no rival"
+    assert race(SLOW, {"prior": 6000.0, "reference": 6e4})[1] == [("prior", 64, True)], "no rival"
+    assert race(SLOW, {"prior": 6000.0})[1] == [], "nothing to choose"
     infinite = {"prior": lambda n: np.inf, "reference": lambda n: np.inf}
     assert len(race(infinite, {"prior": 500.0, "reference": 600.0})[1]) == 2
+
+
+def test_a_path_that_looked_decisively_cheaper_is_tried():
+    missed = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 400.0 * (8.0 / n) ** 0.3}
+    costs, raced = race(missed, {"reference": 8.0, "prior": 1000.0})
+    assert raced[0] == ("reference", 8, True) and ("prior", 64, True) in raced, "a mode that pilots missed"
+    assert costs["prior"].total < costs["reference"].total
+    found = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 8.0 / n}
+    assert race(found, {"reference": 8.0, "prior": 1000.0})[1] == [("reference", 8, True)]
 
 
 def test_rivals_of_known_cost():
