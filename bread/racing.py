@@ -27,6 +27,7 @@ FIRST_ROUND = 64  # most temperatures of the first round
 GROWTH = 4  # of the temperatures from round to round
 NEAR = 4.0  # a gap of at most this times the target is near enough to extrapolate
 MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
+ENTRY = 2.0  # the same for a path that was left out of the first round
 SHARE = 0.1  # most of the predicted cost of the check that a further round of a path may cost
 
 
@@ -96,8 +97,12 @@ class Race:
         return min(cost.total for cost in [*self._rivals, *(entrant.cost for entrant in self._entrants)])
 
     def _contenders(self) -> list[Entrant]:
-        limit = MARGIN * self._cheapest()
-        return [entrant for entrant in self._entrants if entrant.cost.total <= limit]
+        cheapest, has_begun = self._cheapest(), any(entrant.rounds for entrant in self._entrants)
+        return [
+            entrant
+            for entrant in self._entrants
+            if entrant.cost.total <= cheapest * (MARGIN if entrant.rounds or not has_begun else ENTRY)
+        ]
 
     def _next(self, entrant: Entrant) -> int:
         plan = self._plan

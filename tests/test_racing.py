@@ -118,6 +118,10 @@ def test_a_path_that_looked_decisively_cheaper_is_tried():
     costs, raced = race(missed, {"reference": 8.0, "prior": 1000.0})
     assert raced[0] == ("reference", 8, True) and ("prior", 64, True) in raced, "a mode that pilots missed"
     assert costs["prior"].total < costs["reference"].total
+    dearer = {"prior": lambda n: 50.0 / n, "reference": lambda n: 16.0 / n}
+    assert race(dearer, {"reference": 8.0, "prior": 50.0})[1] == [("reference", 8, True)], (
+        "dearer, and yet the cheapest"
+    )
     found = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 8.0 / n}
     assert race(found, {"reference": 8.0, "prior": 1000.0})[1] == [("reference", 8, True)]
 
