@@ -59,7 +59,8 @@ class FakeTrack:
         kind, n_temperatures = tasks[0].request.kind, len(tasks[0].betas)
         self.raced.append((kind, n_temperatures, tasks[0].is_first))
         for position in reversed(range(len(tasks))):
-            gap, spent = self.gaps[kind](n_temperatures), 2 * 10 * (n_temperatures - 1)
+            gap = float(np.broadcast_to(self.gaps[kind](n_temperatures), len(tasks))[position])
+            spent = 2 * 10 * (n_temperatures - 1)
             yield position, RaceResult(gap, spent, 7 if tasks[0].is_first else 0, tasks[0].pilot)
 
     def count(self, phase, n_gradients):
@@ -124,6 +125,13 @@ def test_a_path_that_looked_decisively_cheaper_is_tried():
     )
     found = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 8.0 / n}
     assert race(found, {"reference": 8.0, "prior": 1000.0})[1] == [("reference", 8, True)]
+
+
+def test_a_path_whose_gaps_differ_widely_costs_more_than_its_mean_gap_says():
+    mean = np.array([0.0, 0.0, 0.0, 8.0])
+    wide = {"prior": lambda n: mean * 32.0 / n, "reference": lambda n: 72.0 / n}
+    costs, _ = race(wide, {"prior": 32.0, "reference": 32.0})
+    assert costs["reference"].total < costs["prior"].total, "the search ends where the interval is below the target"
 
 
 def test_rivals_of_known_cost():
