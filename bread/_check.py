@@ -173,7 +173,8 @@ def check(
     Warns
     -----
     UserWarning
-        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1.
+        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1. Or: no reference
+        could be fitted to some data sets, which then anneal from one that was moved to them.
 
     References
     ----------
@@ -296,6 +297,9 @@ def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Dis
         stopped = error if isinstance(error, BreadError) else _stopped_by(error)
         stopped.report = report.to_container(result, model.constrain)
         raise stopped from (None if stopped is error else error)
+    unfitted = result.unfitted_message()
+    if unfitted:
+        warnings.warn(unfitted, UserWarning, stacklevel=3)
 
 
 def _stopped_by(error: Exception) -> BreadError:
