@@ -181,12 +181,20 @@ def _modes(
     posterior: Posterior, kernel: Kernel, transformed: NDArray[np.bool_], root: int, simulation: int, cost: _Cost,
     expected: int | None = None,
 ) -> MixtureReference | None:  # fmt: skip
-    """Return a Gaussian at each mode, its scale corrected by a short chain; None where `fit_modes` finds too few."""
+    """Return a Gaussian at each mode; None where `fit_modes` finds too few.
+
+    A short chain moves each to its mean and widens it, for a mode is not the mean of a skewed law; none is made
+    narrower.
+    """
     seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
     starts = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
     found, n_gradients = fit_modes(posterior, starts, transformed, expected=expected)
     cost.n_gradients += n_gradients
-    return None if found is None else _move(posterior, found, kernel, root, simulation, 5, cost)
+    if found is None:
+        return None
+    moved = _move(posterior, found, kernel, root, simulation, 5, cost)
+    pairs = zip(moved.components, found.components, strict=True)
+    return replace(moved, components=tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs))
 
 
 def _move(
