@@ -24,16 +24,17 @@ COUNTED = ("tune", "race", "search", "confirm")
 
 def measure(model: PathModel, path: str, options: argparse.Namespace) -> dict[str, Any]:
     """Check a model along one path and return what the table shows."""
-    settings = {"simulate_from": options.simulate_from} | model.settings
+    names = ("simulate_from", "target", "simulations", "chains", "max_temperatures")
+    given = {name: getattr(options, name) for name in names}
+    settings = given | model.settings
     if options.simulate_from != "fitted" and settings["simulate_from"] == "fitted":
         settings["simulate_from"] = options.simulate_from
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = bread.check(
-            model.program, data=model.data, observed=list(model.observed), path=path, target=options.target,
-            simulations=options.simulations, chains=options.chains, max_temperatures=options.max_temperatures, draws=0,
-            cores=options.cores, random_seed=options.seed, progressbar=False, **settings,
+            model.program, data=model.data, observed=list(model.observed), path=path, draws=0, cores=options.cores,
+            random_seed=options.seed, progressbar=False, **settings,
         )  # fmt: skip
     verdict = bread.verdict(report)
     cost = read_group(report, "cost")["n_gradients"]
