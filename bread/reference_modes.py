@@ -84,19 +84,19 @@ class _Counted:
 
 
 def fit_modes(
-    posterior: Posterior, starts: Iterable[FloatArray], transformed: NDArray[np.bool_], *, expected: int | None = None
+    posterior: Posterior, starts: Iterable[FloatArray], transformed: NDArray[np.bool_], *, expected: int = 1
 ) -> tuple[MixtureReference | None, int]:
-    """Return a mixture of one Gaussian per mode, weighted by evidence; None where fewer than two modes are found.
+    """Return a mixture of one Gaussian per mode, weighted by evidence; None where the density has no maximum.
 
     Parameters
     ----------
     posterior : Posterior
     starts : iterable of ndarray, shape (dim,)
-        States to optimise from; as many are taken as the number of modes asks for.
+        States to optimise from; no more are taken than the number of modes asks for.
     transformed : ndarray of bool, shape (dim,)
         Coordinates that may be the logarithm of a scale.
-    expected : int, optional
-        Number of modes on another data set: it is looked for as many, and one mode alone is returned too.
+    expected : int
+        Number of modes on another data set: it is looked for as many.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def fit_modes(
     target = _Counted(posterior, ReferencePath(diagonal(np.zeros(dim), np.ones(dim))))
     modes: list[Mode] = []
     for number, start in enumerate(starts):
-        if number >= min(STARTS + STARTS_PER_MODE * max(len(modes), expected or 1), MOST_STARTS):
+        if number >= min(STARTS + STARTS_PER_MODE * max(len(modes), expected), MOST_STARTS):
             break
         found = minimize(target, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
         if found.fun < 1e300 and not any(mode.holds(found.x) for mode in modes):
@@ -119,11 +119,11 @@ def fit_modes(
             modes += [] if mode is None else [mode]
     best = max((mode.log_evidence for mode in modes), default=0.0)
     modes = [mode for mode in modes if mode.log_evidence > best - NEGLIGIBLE]
-    if len(modes) < (2 if expected is None else 1):
+    if not modes:
         return None, target.n_gradients
     weights = np.exp(np.array([mode.log_evidence for mode in modes]) - best)
     components = tuple(mode.component(transformed) for mode in modes)
-    label = f"Gaussian laws at {len(modes)} modes"
+    label = f"Gaussian laws at {len(modes)} modes" if len(modes) > 1 else "Gaussian at the mode"
     return MixtureReference(components, weights / weights.sum(), label), target.n_gradients
 
 

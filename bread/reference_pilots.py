@@ -22,7 +22,8 @@ SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a shared reference to another data set
 FEWEST_MOVE_DRAWS = 15
 MODES = "modes"  # a family that is found by optimisation, not fitted to draws
-MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again on every data set
+ENOUGH = 0.5  # nats: where a Gaussian at the only mode is so near, half of the chains are run
+MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again, cheaply, on every data set
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class ReferenceFit:
     criterion : dict of str to float
         For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
         bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
-        "modes" is there where optimisation found more than one.
+        "modes" is there where optimisation found a maximum.
     draws : ndarray, shape (n, dim)
         The pilot's draws.
     end_log_ratio : ndarray, shape (n,)
@@ -120,10 +121,14 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     plain = ReferencePath(diagonal(np.zeros(request.dim), np.ones(request.dim)))
     cost = _Cost()
     starts = _starts(posterior, plain, request.n_chains, root, simulation, cost)
-    chains, settings = [], []
+    chains: list[FloatArray] = []
+    settings: list[Settings] = []
+    modes: MixtureReference | None = None
     failure: DensityError | None = None
+    n_run = 0
     for index, start in enumerate(starts):
         seeds = [seed_sequence(root, Purpose.REFERENCE, simulation, part, index) for part in (0, 1)]
+        n_run += 1
         try:
             adapted = posterior.adapt(plain, 1.0, start, seeds[0], request.n_steps, previous=None)
             frozen = _frozen(adapted.settings)
@@ -136,14 +141,18 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
         cost.n_evaluations += adapted.n_evaluations + evolved.n_evaluations
         chains.append(evolved.states)
         settings.append(adapted.settings)
+        if len(chains) == 1 and request.family is None:
+            modes = _modes(posterior, frozen, request.transformed, root, simulation, cost)
+        if 2 * len(chains) == request.n_chains and modes is not None and len(modes.components) == 1:
+            number = len(FAMILIES) + 1
+            if _criterion(posterior, modes, chains, request, (root, simulation, number), cost) < ENOUGH:
+                break
     if not chains:
         raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
     chains = _without_lost_chains(posterior, plain, chains, cost)
     family = request.family
     criterion: dict[str, float] = {}
-    modes: MixtureReference | None = None
     if family is None:
-        modes = _modes(posterior, _frozen(settings[0]), request.transformed, root, simulation, cost)
         family, criterion = _select(posterior, request, chains, modes, root, simulation, cost)
     draws = np.concatenate(chains)
     fitted = modes if family == MODES else FAMILIES[family](draws, request.transformed)
@@ -153,7 +162,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     end = posterior.log_ratio(ReferencePath(fitted), draws)
     cost.n_evaluations += len(draws)
     return ReferenceFit(
-        fitted, family, criterion, draws, end, settings[0], request.transformed, len(starts), cost.n_gradients,
+        fitted, family, criterion, draws, end, settings[0], request.transformed, n_run, cost.n_gradients,
         cost.n_evaluations,
     )  # fmt: skip
 
@@ -170,8 +179,9 @@ def move_reference(
     cost = _Cost()
     moved: MixtureReference | None = None
     if shared.family == MODES:
-        expected = len(shared.reference.components)
-        moved = _modes(posterior, kernel, shared.transformed, root, simulation, cost, expected)
+        components = shared.reference.components
+        near = components[0].mean if len(components) == 1 else None
+        moved = _modes(posterior, kernel, shared.transformed, root, simulation, cost, len(components), near)
     if moved is None:
         moved = _move(posterior, shared.reference, kernel, root, simulation, 0, cost)
     return replace(shared, reference=moved, n_gradients=cost.n_gradients, n_evaluations=cost.n_evaluations)
@@ -179,19 +189,19 @@ def move_reference(
 
 def _modes(
     posterior: Posterior, kernel: Kernel, transformed: NDArray[np.bool_], root: int, simulation: int, cost: _Cost,
-    expected: int | None = None,
+    expected: int = 1, near: FloatArray | None = None,
 ) -> MixtureReference | None:  # fmt: skip
-    """Return a Gaussian at each mode; None where `fit_modes` finds too few.
+    """Return a Gaussian at each mode, looked for from prior draws or ``near`` a state; None where there is none.
 
-    A short chain moves each to its mean and widens it, for a mode is not the mean of a skewed law; none is made
-    narrower.
+    Where there are several, a short chain moves each to its mean and widens it: labels that are exchanged make laws
+    that are no Gaussian ones. None is made narrower.
     """
     seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
-    starts = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
-    found, n_gradients = fit_modes(posterior, starts, transformed, expected=expected)
+    drawn = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
+    found, n_gradients = fit_modes(posterior, drawn if near is None else [near], transformed, expected=expected)
     cost.n_gradients += n_gradients
-    if found is None:
-        return None
+    if found is None or len(found.components) == 1:
+        return found
     moved = _move(posterior, found, kernel, root, simulation, 5, cost)
     pairs = zip(moved.components, found.components, strict=True)
     return replace(moved, components=tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs))
@@ -270,20 +280,28 @@ def _select(
 ) -> tuple[str, dict[str, float]]:  # fmt: skip
     """Return the family of the smallest criterion, and the criterion of each."""
     train = np.concatenate([states[: len(states) // 2] for states in chains])
-    test = np.concatenate([states[len(states) // 2 :] for states in chains])
-    criterion: dict[str, float] = {}
     candidates = {name: fit(train, request.transformed) for name, fit in FAMILIES.items()} | {MODES: modes}
-    for number, (name, candidate) in enumerate(candidates.items()):
-        if candidate is None:
-            continue
-        rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 3, number))
-        path = ReferencePath(candidate)
-        start = posterior.log_ratio(path, candidate.sample(request.n_selection_draws, rng))
-        end = posterior.log_ratio(path, test)
-        cost.n_evaluations += len(start) + len(end)
-        criterion[name] = _divergence(start, end)
+    criterion = {
+        name: _criterion(posterior, candidate, chains, request, (root, simulation, number), cost)
+        for number, (name, candidate) in enumerate(candidates.items())
+        if candidate is not None
+    }
     family = min(criterion, key=lambda name: criterion[name] - MODES_MARGIN * (name == MODES))
     return family if np.isfinite(criterion[family]) else "diagonal", criterion
+
+
+def _criterion(
+    posterior: Posterior, candidate: MixtureReference, chains: list[FloatArray], request: FitRequest,
+    key: tuple[int, int, int], cost: _Cost,
+) -> float:  # fmt: skip
+    """Return the criterion of a candidate on the second halves of the chains; ``key`` names its random numbers."""
+    root, simulation, number = key
+    rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 3, number))
+    path = ReferencePath(candidate)
+    start = posterior.log_ratio(path, candidate.sample(request.n_selection_draws, rng))
+    end = posterior.log_ratio(path, np.concatenate([states[len(states) // 2 :] for states in chains]))
+    cost.n_evaluations += len(start) + len(end)
+    return _divergence(start, end)
 
 
 def _divergence(start: FloatArray, end: FloatArray) -> float:
