@@ -69,7 +69,7 @@ def fit_full(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRefere
     if not 1 < draws.shape[1] <= LARGEST_FULL_DIM:
         return None
     mean, scale = _moments(draws)
-    return _single(Component(mean, scale, matrix=_whitening(_correlation(draws), transformed)), "Gaussian")
+    return _single(Component(mean, scale, matrix=whitening(_correlation(draws), transformed)), "Gaussian")
 
 
 def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureReference | None:
@@ -81,7 +81,7 @@ def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRefer
     if transformed.all() or dim > LARGEST_FULL_DIM:
         return None
     mean, scale = _moments(draws)
-    matrix = _whitening(_correlation(draws), transformed)
+    matrix = whitening(_correlation(draws), transformed)
     degrees = np.where(transformed, np.inf, DEGREES)
     matrix[~transformed] *= np.sqrt(DEGREES / (DEGREES - 2.0))  # same variances
     return _single(Component(mean, scale, matrix=matrix, degrees=degrees), f"Student t ({DEGREES:g} degrees)")
@@ -111,7 +111,7 @@ def fit_mixture(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRef
     components = []
     for centre, covariance in zip(best.means_, best.covariances_, strict=True):
         deviation = np.sqrt(np.diag(covariance))
-        matrix = _whitening(covariance / np.outer(deviation, deviation), transformed)
+        matrix = whitening(covariance / np.outer(deviation, deviation), transformed)
         components.append(Component(mean + scale * centre, scale * deviation * np.sqrt(INFLATION), matrix=matrix))
     weights = np.maximum(best.weights_, 1e-3)
     return MixtureReference(tuple(components), weights / weights.sum(), f"mixture of {best.n_components} Gaussian laws")
@@ -143,7 +143,7 @@ def localisation(draws: FloatArray, width: float) -> MixtureReference:
     label = f"Gaussian fit, {width:g} times as wide"
     if draws.shape[1] == 1:
         return _single(Component(mean, scale), label)
-    matrix = _whitening(_correlation(draws), np.ones(draws.shape[1], dtype=bool))
+    matrix = whitening(_correlation(draws), np.ones(draws.shape[1], dtype=bool))
     return _single(Component(mean, scale, matrix=matrix), label)
 
 
@@ -165,7 +165,7 @@ def _correlation(draws: FloatArray) -> FloatArray:
     return np.asarray(covariance / np.outer(deviation, deviation))
 
 
-def _whitening(correlation: FloatArray, first: NDArray[np.bool_]) -> FloatArray:
+def whitening(correlation: FloatArray, first: NDArray[np.bool_]) -> FloatArray:
     """Return W with ``W correlation W' = 1``, in which z at ``first`` depends on the coordinates at ``first`` alone."""
     order = np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)])
     factor = np.linalg.cholesky(correlation[np.ix_(order, order)])

@@ -11,6 +11,7 @@ from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.paths import PriorPath, ReferencePath
 from bread.reference_fits import FAMILIES, SMALLEST_SCALE, move_component
+from bread.reference_modes import MOST_STARTS, fit_modes
 from bread.references import MixtureReference, diagonal
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.tails import NORMAL_QUANTILE, START_LIMIT, tail_index
@@ -21,6 +22,9 @@ MOST_BATCHES = 20  # of so many prior draws, where the density is zero at nearly
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a shared reference to another data set
 FEWEST_MOVE_DRAWS = 15
+MODES = "modes"  # a family that is found by optimisation, not fitted to draws
+ENOUGH = 0.5  # nats: where a Gaussian at the only mode is so near, half of the chains are run
+MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again, cheaply, on every data set
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,19 @@ class ReferenceFit:
     ----------
     reference : MixtureReference
     family : str
-        A key of `bread.reference_fits.FAMILIES`.
+        A key of `bread.reference_fits.FAMILIES`, or "modes".
     criterion : dict of str to float
         For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
         bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
+        "modes" is there where optimisation found a maximum.
     draws : ndarray, shape (n, dim)
         The pilot's draws.
     end_log_ratio : ndarray, shape (n,)
         log p(theta, y) - log q(theta) at those draws.
     settings : dict
         Kernel settings that the pilot adapted at beta = 1.
+    transformed : ndarray of bool, shape (dim,)
+        As of `bread.backends.base.ModelInfo`.
     n_chains : int
         Pilot chains, each adapted for as many steps as it then ran.
     """
@@ -51,6 +58,7 @@ class ReferenceFit:
     draws: FloatArray
     end_log_ratio: FloatArray
     settings: Settings
+    transformed: NDArray[np.bool_]
     n_chains: int
     n_gradients: int = 0
     n_evaluations: int = 0
@@ -114,10 +122,14 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     plain = ReferencePath(diagonal(np.zeros(request.dim), np.ones(request.dim)))
     cost = _Cost()
     starts = _starts(posterior, plain, request.n_chains, root, simulation, cost)
-    chains, settings = [], []
+    chains: list[FloatArray] = []
+    settings: list[Settings] = []
+    modes: MixtureReference | None = None
     failure: DensityError | None = None
+    n_run = 0
     for index, start in enumerate(starts):
         seeds = [seed_sequence(root, Purpose.REFERENCE, simulation, part, index) for part in (0, 1)]
+        n_run += 1
         try:
             adapted = posterior.adapt(plain, 1.0, start, seeds[0], request.n_steps, previous=None)
             frozen = _frozen(adapted.settings)
@@ -130,23 +142,30 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
         cost.n_evaluations += adapted.n_evaluations + evolved.n_evaluations
         chains.append(evolved.states)
         settings.append(adapted.settings)
+        if len(chains) == 1 and request.family is None:
+            modes = _modes(posterior, frozen, request.transformed, root, simulation, cost)
+        if 2 * len(chains) == request.n_chains and modes is not None and len(modes.components) == 1:
+            number = len(FAMILIES) + 1
+            if _criterion(posterior, modes, chains, request, (root, simulation, number), cost) < ENOUGH:
+                break
     if not chains:
         raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
     chains = _without_lost_chains(posterior, plain, chains, cost)
     family = request.family
     criterion: dict[str, float] = {}
     if family is None:
-        family, criterion = _select(posterior, request, chains, root, simulation, cost)
+        family, criterion = _select(posterior, request, chains, modes, root, simulation, cost)
     draws = np.concatenate(chains)
-    fitted = FAMILIES[family](draws, request.transformed)
+    fitted = modes if family == MODES else FAMILIES[family](draws, request.transformed)
     if fitted is None:
         family, fitted = "diagonal", FAMILIES["diagonal"](draws, request.transformed)
         assert fitted is not None
     end = posterior.log_ratio(ReferencePath(fitted), draws)
     cost.n_evaluations += len(draws)
     return ReferenceFit(
-        fitted, family, criterion, draws, end, settings[0], len(starts), cost.n_gradients, cost.n_evaluations
-    )
+        fitted, family, criterion, draws, end, settings[0], request.transformed, n_run, cost.n_gradients,
+        cost.n_evaluations,
+    )  # fmt: skip
 
 
 def move_reference(
@@ -155,14 +174,50 @@ def move_reference(
     """Move a reference to another data set of the same model: a short chain from the mean of each component.
 
     The chain runs at beta = 1 with the shared frozen kernel; its mean becomes the component's, its variances are
-    mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place.
+    mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place. Modes are not
+    moved but found again.
     """
-    path = ReferencePath(shared.reference)
     cost = _Cost()
+    moved: MixtureReference | None = None
+    if shared.family == MODES:
+        components = shared.reference.components
+        near = components[0].mean if len(components) == 1 else None
+        moved = _modes(posterior, kernel, shared.transformed, root, simulation, cost, len(components), near)
+    if moved is None:
+        moved = _move(posterior, shared.reference, kernel, root, simulation, 0, cost)
+    return replace(shared, reference=moved, n_gradients=cost.n_gradients, n_evaluations=cost.n_evaluations)
+
+
+def _modes(
+    posterior: Posterior, kernel: Kernel, transformed: NDArray[np.bool_], root: int, simulation: int, cost: _Cost,
+    expected: int = 1, near: FloatArray | None = None,
+) -> MixtureReference | None:  # fmt: skip
+    """Return a Gaussian at each mode, looked for from prior draws or ``near`` a state; None where there is none.
+
+    Where there are several, a short chain moves each to its mean and widens it: labels that are exchanged make laws
+    that are no Gaussian ones. None is made narrower.
+    """
+    seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
+    drawn = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
+    found, n_gradients = fit_modes(posterior, drawn if near is None else [near], transformed, expected=expected)
+    cost.n_gradients += n_gradients
+    if found is None or len(found.components) == 1:
+        return found
+    moved = _move(posterior, found, kernel, root, simulation, 5, cost)
+    pairs = zip(moved.components, found.components, strict=True)
+    return replace(moved, components=tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs))
+
+
+def _move(
+    posterior: Posterior, reference: MixtureReference, kernel: Kernel, root: int, simulation: int, number: int,
+    cost: _Cost,
+) -> MixtureReference:  # fmt: skip
+    """Return the reference with each component moved to where a short chain from its mean goes."""
+    path = ReferencePath(reference)
     components = []
-    for index, component in enumerate(shared.reference.components):
+    for index, component in enumerate(reference.components):
         keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + MOVE_DRAWS + 1)
-        seed = seed_sequence(root, Purpose.REFERENCE, simulation, 0, index)
+        seed = seed_sequence(root, Purpose.REFERENCE, simulation, number, index)
         try:
             evolved = posterior.evolve(path, kernel, 1.0, component.mean, keep, seed)
         except DensityError:
@@ -170,10 +225,9 @@ def move_reference(
             continue
         cost.n_gradients += evolved.n_gradients
         cost.n_evaluations += evolved.n_evaluations
-        draws = _nearest(shared.reference, index, evolved.states)
+        draws = _nearest(reference, index, evolved.states)
         components.append(move_component(component, draws) if len(draws) >= FEWEST_MOVE_DRAWS else component)
-    moved = replace(shared.reference, components=tuple(components))
-    return replace(shared, reference=moved, n_gradients=cost.n_gradients, n_evaluations=cost.n_evaluations)
+    return replace(reference, components=tuple(components))
 
 
 def _frozen(settings: Settings) -> Kernel:
@@ -244,24 +298,33 @@ def _without_lost_chains(
 
 
 def _select(
-    posterior: Posterior, request: FitRequest, chains: list[FloatArray], root: int, simulation: int, cost: _Cost
-) -> tuple[str, dict[str, float]]:
+    posterior: Posterior, request: FitRequest, chains: list[FloatArray], modes: MixtureReference | None, root: int,
+    simulation: int, cost: _Cost,
+) -> tuple[str, dict[str, float]]:  # fmt: skip
     """Return the family of the smallest criterion, and the criterion of each."""
     train = np.concatenate([states[: len(states) // 2] for states in chains])
-    test = np.concatenate([states[len(states) // 2 :] for states in chains])
-    criterion: dict[str, float] = {}
-    for number, (name, fit) in enumerate(FAMILIES.items()):
-        candidate = fit(train, request.transformed)
-        if candidate is None:
-            continue
-        rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 3, number))
-        path = ReferencePath(candidate)
-        start = posterior.log_ratio(path, candidate.sample(request.n_selection_draws, rng))
-        end = posterior.log_ratio(path, test)
-        cost.n_evaluations += len(start) + len(end)
-        criterion[name] = _divergence(start, end)
-    family = min(criterion, key=lambda name: criterion[name])
+    candidates = {name: fit(train, request.transformed) for name, fit in FAMILIES.items()} | {MODES: modes}
+    criterion = {
+        name: _criterion(posterior, candidate, chains, request, (root, simulation, number), cost)
+        for number, (name, candidate) in enumerate(candidates.items())
+        if candidate is not None
+    }
+    family = min(criterion, key=lambda name: criterion[name] - MODES_MARGIN * (name == MODES))
     return family if np.isfinite(criterion[family]) else "diagonal", criterion
+
+
+def _criterion(
+    posterior: Posterior, candidate: MixtureReference, chains: list[FloatArray], request: FitRequest,
+    key: tuple[int, int, int], cost: _Cost,
+) -> float:  # fmt: skip
+    """Return the criterion of a candidate on the second halves of the chains; ``key`` names its random numbers."""
+    root, simulation, number = key
+    rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 3, number))
+    path = ReferencePath(candidate)
+    start = posterior.log_ratio(path, candidate.sample(request.n_selection_draws, rng))
+    end = posterior.log_ratio(path, np.concatenate([states[len(states) // 2 :] for states in chains]))
+    cost.n_evaluations += len(start) + len(end)
+    return _divergence(start, end)
 
 
 def _divergence(start: FloatArray, end: FloatArray) -> float:

@@ -15,7 +15,7 @@ from annealed_pools import PATH, anneal_pool, log_evidences, tuned_kernel
 from numpy.random import SeedSequence
 
 from bread.alarms import combined_p_value, rank_p_values, weighted_ranks
-from bread.backends.base import AnnealRun, Failure, Kernel, Model
+from bread.backends.base import AnnealRun, Failure, Kernel, Model, Posterior
 from bread.bounds import log_evidence_lower_many, log_evidence_upper_many
 from bread.paths import Path
 
@@ -25,6 +25,7 @@ __all__ = [
     "assert_mean",
     "check_bit_equal_batching",
     "check_contract_shapes",
+    "check_end_gradient",
     "check_evidence",
     "check_forward_reverse_identities",
     "check_frozen",
@@ -128,6 +129,20 @@ def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3, pa
     assert adaptation.state.shape == (info.dim,) and adaptation.log_ratio.ndim == 1 and len(adaptation.log_ratio) > 0
     assert all((np.asarray(value) > 0).all() for value in adaptation.settings.values())
     assert set(adaptation.settings) == set(kernel.settings)
+    if path.reference is not None:
+        check_end_gradient(posterior, path, exact[0])
+
+
+def check_end_gradient(posterior: Posterior, path: Path, state: np.ndarray) -> None:
+    """Log density and gradient at beta = 1, by central differences."""
+    reference = path.reference
+    assert reference is not None
+    around = state + 1e-5 * np.concatenate([np.zeros((1, len(state))), np.eye(len(state)), -np.eye(len(state))])
+    values = posterior.log_ratio(path, around) + reference.log_density(around)
+    value, gradient = posterior.end_gradient(path, state)
+    np.testing.assert_allclose(value, values[0], rtol=1e-9)
+    up, down = values[1:].reshape(2, -1)
+    np.testing.assert_allclose(gradient, (up - down) / 2e-5, rtol=1e-4, atol=1e-4)
 
 
 def check_bit_equal_batching(model: Model, kernel: Kernel, *, n_chains: int = 4, path: Path = PATH) -> None:

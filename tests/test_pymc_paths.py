@@ -11,6 +11,7 @@ import pytest
 from conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
+    check_end_gradient,
     check_evidence,
     check_forward_reverse_identities,
     check_frozen,
@@ -234,6 +235,7 @@ def test_a_reference_of_the_users_and_another_order_of_the_coordinates() -> None
         start = posterior.draw_start(path, seeds)
         runs.append(posterior.anneal(path, betas, kernel, direction="forward", start=start, seeds=seeds))
         np.testing.assert_allclose(runs[-1].log_ratio[:, 0], log_ratio(path, start), rtol=1e-8)
+        check_end_gradient(posterior, path, start[0])
     np.testing.assert_allclose(runs[0].state_at_end, runs[1].state_at_end, rtol=1e-4)  # finite differences
 
 

@@ -113,6 +113,9 @@ def test_density_and_gradient_along_every_path(path: Path, beta: float) -> None:
         if path.reference is None or beta > 0:
             wanted = log_ratio(path, state[None])[0]
             assert beta == 1.0 or ratio == pytest.approx(wanted, rel=1e-11)
+        if path.reference is not None and beta == 1.0:
+            value, again = EXAMPLE.posterior(NUTS).end_gradient(path, state)
+            assert value == density and np.array_equal(again, gradient)
 
 
 def test_a_bent_path_is_not_the_straight_one() -> None:

@@ -292,6 +292,16 @@ class Posterior(Protocol):
         """Return log_ratio at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         ...
 
+    def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 (nats) and its gradient, shape (dim,), at one state; for reference paths.
+
+        Raises
+        ------
+        DensityError
+            The model rejects the state or raises.
+        """
+        ...
+
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
     ) -> Adaptation:

@@ -83,6 +83,10 @@ class Engine:
         """Return log f_0 and log ratio (nats) of a state. Leaves the inverse temperature undefined."""
         raise NotImplementedError
 
+    def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 (nats) and its gradient on a reference path."""
+        raise NotImplementedError
+
     def move(self, position: Any) -> tuple[Any, float, bool]:
         """Run the kernel once; return the new position, its log ratio, whether a transition diverged."""
         raise NotImplementedError
@@ -229,6 +233,12 @@ class GradientEngine(Engine):
         self.controls.set_beta(0.0)
         log_prior, _, log_ratio = self._gradient.function(position)
         return float(log_prior), float(log_ratio)
+
+    def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 and its gradient from the compiled function, which stays at beta = 1 on a reference path."""
+        self._extra_gradients += 1
+        value, gradient, _ = self._gradient.function(self.start(state))
+        return float(value), gradient[self._inverse_order].astype(np.float64)
 
     def move(self, position: FloatArray) -> tuple[FloatArray, float, bool]:
         """Run one trajectory; the log ratio comes from its own evaluations."""

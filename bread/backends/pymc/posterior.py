@@ -84,6 +84,15 @@ class PyMCPosterior:
                     result[index] = np.nan
         return result
 
+    def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
+        engine = self._load(path)
+        try:
+            with np.errstate(all="ignore"):
+                return engine.end_gradient(state)
+        except Exception as error:
+            raise DensityError(f"The log density raises at {state}: {error}") from error
+
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
     ) -> Adaptation:

@@ -24,7 +24,7 @@ from bread.backends.base import (
 from bread.backends.reference.density import Statistics, TargetDensity
 from bread.backends.reference.hmc import HMCAdaptation
 from bread.backends.reference.kernels import Run, Tally, draw_random_numbers
-from bread.errors import InvalidArgumentError
+from bread.errors import DensityError, InvalidArgumentError
 from bread.paths import Path
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ class ReferencePosterior:
         """Return log f_1 - log f_0 at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         with np.errstate(all="ignore"):
             return self._target(path).log_ratio(np.ascontiguousarray(states, dtype=float))
+
+    def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
+        target, states = self._target(path), np.asarray(state, dtype=float)[None, :]
+        with np.errstate(all="ignore"):
+            value, gradient = target.log_density(1.0, states), target.gradient(1.0, states)
+        if target.raised:
+            raise DensityError(f"The log density raises at {state}: {target.message}")
+        return float(value[0]), gradient[0]
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None

@@ -72,6 +72,12 @@ class StanPosterior:
         self._check_path(path)
         return self.instance.terms(states, path)[1]
 
+    def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
+        self._check_path(path)
+        value, _, gradient = self.instance.gradient(state, 1.0, path)
+        return value, gradient
+
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
     ) -> Adaptation:
