@@ -62,6 +62,13 @@ def test_heavy_tails_spare_transformed_coordinates():
     assert fit_heavy(draws, np.ones(3, dtype=bool)) is None
 
 
+def test_chains_that_never_moved_give_finite_fits():
+    draws = np.tile([0.7, -1.2], (5, 1))
+    for fit in FAMILIES.values():
+        fitted = fit(draws, np.zeros(2, dtype=bool))
+        assert fitted is None or np.isfinite(fitted.log_density(draws)).all()
+
+
 def test_mixture_sees_two_modes_and_only_them():
     rng = np.random.default_rng(4)
     one = rng.standard_normal((600, 2))
