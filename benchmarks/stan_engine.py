@@ -34,9 +34,9 @@ def run() -> None:
         rows,
         f"Whole forward chains (`Posterior.anneal`, {N_CHAINS} chains, adaptive schedule; tuning is not in it) divided "
         "by their leapfrog steps: the gradient with which Stan begins every transition, tree building, log weights, "
-        "random numbers and Python are part of the cost. Per gradient: divided by all gradients. Raw: gradients of the "
-        "same program alone, at one state of a chain at every temperature (states of the prior can cost more than "
-        f"those of the posterior). Medians of {ROUNDS} rounds.",
+        "random numbers and Python are part of the cost. Per gradient: divided by all gradients. Raw: Stan's gradient "
+        "of the same program alone, at one state of a chain at every temperature (states of the prior can cost more "
+        f"than those of the posterior). Medians of {ROUNDS} rounds.",
     )  # fmt: skip
 
 
