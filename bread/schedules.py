@@ -284,5 +284,8 @@ def _reweighted_spread(log_ratio: FloatArray, betas: FloatArray, path: Path) -> 
         weights = np.exp(path.temper(beta, log_ratio) - path.temper(beta, largest))
         weights /= weights.sum()
         rate = path.rate(float(beta), log_ratio) - path.rate(float(beta), largest)
-        deviations[index] = np.sqrt(max(float(weights @ rate**2 - (weights @ rate) ** 2), 0.0))
+        rate = np.where(weights > 0, rate, 0.0)
+        unit = 2.0 ** np.floor(np.log2(max(np.abs(rate).max(), 1.0)))  # log ratios of -1e200 have no square
+        rate /= unit
+        deviations[index] = unit * np.sqrt(max(float(weights @ rate**2 - (weights @ rate) ** 2), 0.0))
     return deviations
