@@ -31,10 +31,11 @@ from bread.paths import BoundedPath, PriorPath, ReferencePath
 from bread.plan import Plan
 from bread.progress import Display
 from bread.reference_fits import fit_diagonal, fit_full, fit_low_rank, localisation
-from bread.references import Reference, as_reference
+from bread.references import Reference
 from bread.results import CheckResult
 from bread.runner import Runner, fit_real_data, timed_phase
 from bread.seeds import root_entropy
+from bread.user_references import as_reference
 
 PATHS = (PriorPath.name, BoundedPath.name, ReferencePath.name, AUTO)
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior

@@ -185,7 +185,8 @@ def _starts(
     """Return prior draws of high posterior density that are far from each other: the chains should see every mode."""
     seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 2, range(START_CANDIDATES))
     candidates = posterior.draw_start(PriorPath(), seeds)
-    joint = posterior.log_ratio(plain, candidates) + plain.reference.log_density(candidates)
+    with np.errstate(invalid="ignore"):  # where both are infinite, which is left out below
+        joint = posterior.log_ratio(plain, candidates) + plain.reference.log_density(candidates)
     cost.n_evaluations += len(candidates)
     finite = np.flatnonzero(np.isfinite(joint))
     if not len(finite):

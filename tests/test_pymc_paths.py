@@ -28,7 +28,8 @@ from bread.backends import open_model
 from bread.backends.base import AnnealRun, Kernel, OpenOptions
 from bread.errors import InvalidArgumentError
 from bread.paths import BoundedPath, Path, PriorPath, ReferencePath
-from bread.references import as_reference, diagonal, gaussian
+from bread.references import diagonal, gaussian
+from bread.user_references import as_reference
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 

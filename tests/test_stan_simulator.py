@@ -2,10 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
-from stan_corpus_table import CORPUS, SUPPORTED, analyse_text, analysed
+from stan_corpus_table import CORPUS, SUPPORTED, analyse_text, analysed, stanc
 
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR, is_discrete
+from bread.backends.stan.program import analyse
+from bread.backends.stan.source import Source
 
 ANALYSED = [case for case in CORPUS if case.outcome in ("supported", "simulator refused")]
 
@@ -108,6 +111,33 @@ def test_joint_rejection_only_where_the_constant_depends_on_parameters():
     inside = supported("real<lower=0> s; vector<lower=0>[N] a;", "s ~ gamma(2, 2); a ~ gamma(s, 1); y ~ normal(a, 1);")
     assert [") bread_accept = 0;" in code for code in (constant, half, shifted, inside)] == [False, False, True, False]
     assert ["bread_tries" in code for code in (constant, half, shifted, inside)] == [True, True, False, False]
+
+
+def test_integers_of_the_data_count_with_their_values():
+    case = next(case for case in CORPUS if case.name == "sizes_of_one")
+    changes = [{}, {"K": 2}, {"J": 4}, {"K": np.array(1)}]
+    programs = [analyse(case.source, observed=None, data={**case.data, **change}, stanc=stanc) for change in changes]
+    assert [program.is_automatic for program in programs] == [True, False, False, True]
+    refusals = [str(program.simulator_refusal) for program in programs[1:3]]
+    assert "not every element of 'tau'" in refusals[0] and "has several priors" in refusals[1]
+    unknown = analyse(case.source, observed=None, stanc=stanc)
+    assert unknown.simulator_refusal is not None
+
+
+def test_an_integer_that_is_simulated_has_no_value():
+    text = (
+        "data {{ int K; {} }} parameters {{ vector[2] b; real<lower=0> r; }}"
+        " model {{ b[1] ~ normal(0, 1); for (k in 2 : {}) b[k] ~ normal(0, 2); r ~ gamma(2, 2); K ~ poisson(r); }}"
+    )
+    held = analyse(Source.from_text(text.format("int L;", "L")), observed="K", data={"K": 2, "L": 2}, stanc=stanc)
+    assert held.is_automatic
+    own = analyse(Source.from_text(text.format("", "K")), observed="K", data={"K": 2}, stanc=stanc)
+    assert not own.is_automatic
+
+
+def test_loop_that_ends_before_it_begins_takes_no_element_back():
+    statements = "for (k in 1 : 2) b[k] ~ normal(0, 1); for (k in 3 : 1) b[k] ~ normal(0, 1); b[2 : 5] ~ normal(0, 2);"
+    assert "several priors" in refused("vector[5] b;", statements + " y ~ normal(b[1], 1);")
 
 
 def test_ordered_is_sorted_only_where_the_elements_are_alike():
@@ -267,8 +297,6 @@ def test_generated_quantities_of_the_user_are_left_out():
 
 def test_every_generator_exists_in_stan():
     """Each distribution that bread draws from has its density and its generator in the stanc at hand."""
-    from stan_corpus_table import stanc
-
     signatures = stanc("model {}", "--dump-stan-math-signatures").stdout
     known = set(re.findall(r"^(\w+)\(", signatures, re.MULTILINE))
     newer = {"beta_neg_binomial", "yule_simon"}  # since 2.37
@@ -281,6 +309,18 @@ def test_every_generator_exists_in_stan():
         assert f"{name}_{'lpmf' if is_discrete(name) else 'lpdf'}" in known
     for name in re.findall(r"^(\w+)_lpmf\(", signatures, re.MULTILINE):
         assert is_discrete(name), name
+
+
+def test_what_stanc_does_not_accept_is_told_in_its_words():
+    program = analyse_text(
+        "functions { vector twice(vector s) { return 2 * s; } }\n"
+        "data { vector[2] s; vector[3] y; }\nparameters { real mu; }\n"
+        "model { mu ~ normal(0, twice(s)); y ~ normal(mu, 1); }\n"
+    )
+    assert program.simulator_refusal is not None
+    assert "left hand side has type real and the right hand side has type array[] real. Pass" in str(
+        program.simulator_refusal
+    )
 
 
 @pytest.mark.parametrize("spread", ["[5, 5]'", "s", "{5.0, 5.0}", "rep_vector(5, 2)", "2 * s", "-(s')'"])

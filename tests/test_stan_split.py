@@ -179,7 +179,9 @@ def test_observed_must_be_data(observed, message):
 
 
 def test_outcome_is_inferred_from_the_error_that_has_the_density():
-    body = "vector[N] err; for (n in 1 : N) err[n] = {}; mu ~ normal(0, 1); sigma ~ gamma(2, 2); err ~ normal(0, sigma);"
+    body = (
+        "vector[N] err; for (n in 1 : N) err[n] = {}; mu ~ normal(0, 1); sigma ~ gamma(2, 2); err ~ normal(0, sigma);"
+    )
     assert analyse_text(model(body.format("y[n] - mu * x[n]"))).observed == ("y",)
     with pytest.raises(UnsupportedModelError, match="'y', 'x'; which of them is the outcome is in doubt"):
         analyse_text(model(body.format("y[n] - x[n] - mu")))

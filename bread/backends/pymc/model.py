@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, OpenOptions, Simulations
 from bread.backends.pymc import fitting, reading
+from bread.backends.pymc.engine import Engine
+from bread.backends.pymc.engines import compile_engine
 from bread.backends.pymc.layout import StateLayout
 from bread.backends.pymc.localised import check_localisable, localise_simulator
 from bread.backends.pymc.periodic import PeriodicPosterior, read_periodic, refuse_reference
-from bread.backends.pymc.posterior import Engine, PyMCPosterior, compile_engine
+from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.simulation import Simulator, build_simulator
 from bread.backends.pymc.user_simulator import use_function

@@ -25,7 +25,7 @@ from bread.backends.stan.describing import (
 )
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.messages import StanProgramError
+from bread.backends.stan.messages import StanProgramError, without_place
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.program import Program, analyse
@@ -44,6 +44,7 @@ from bread.backends.stan.split import Splitter
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
+from bread.backends.user_function import UserFunction
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
 
@@ -90,6 +91,7 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
         data_names=tuple(data),
         likelihood_lines=opening.read_lines(extra.get("likelihood")),
         held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
+        data=data,
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
@@ -220,8 +222,8 @@ class _Opening:
                 f"text); received {type(wanted).__name__}."
             )
         shapes = {name: instance.shape(name) for name in parameters}
-        observed_shapes = {name: self._array(name).shape for name in observed}
-        return CallableSimulator(wanted, self._data, shapes, observed, observed_shapes)
+        outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
+        return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():
@@ -232,8 +234,8 @@ class _Opening:
         except DensityError as error:
             has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
             own = proof.reason_of(original) if has_own_words else ""
-            count, is_count, _ = str(error).rpartition(TIMES_OVER)
-            reason = f"{count}{is_count}{own}" if own else str(error)
+            count, is_count, why = str(error).rpartition(TIMES_OVER)
+            reason = f"{count}{is_count}{own or without_place(why)}" if has_own_words else str(error)
             raise UnsupportedModelError(f"The prior cannot be simulated: {reason}") from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bread.backends.stan.copies import read_elementwise
+from bread.backends.stan.coverage import Coverage
 from bread.backends.stan.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
 from bread.backends.stan.hidden import Hidden, read_hidden
@@ -129,6 +130,7 @@ class Reader:
         self._splitter = splitter
         self._observed = observed
         self._inflated = InflatedReader(flow, source)
+        self._coverage = Coverage(flow)
 
     def read(self, classified: Classified) -> list[Draw]:
         """Read one contribution.
@@ -218,12 +220,16 @@ class Reader:
         return Draw(node, controls, variate, name, tuple(read), low, high)
 
     def _alias(self, variable: Variable) -> Node | Variate | None:
-        """Return what a variable is another name for, if it is defined once, in one piece or element by element."""
+        """Return what a variable is another name for, if it is defined once, in one piece or element by element.
+
+        A container of one element is another name for what is put there.
+        """
         definitions = self._flow.definitions.get(variable, [])
         if variable.kind not in ("transformed data", "transformed parameter", "local") or len(definitions) != 1:
             return None
         (definition,) = definitions
-        plain = definition.whole and not definition.controls and not definition.increment
+        whole = definition.whole or self._coverage.is_one_element(variable)
+        plain = whole and not definition.controls and not definition.increment
         return definition.value if plain else read_elementwise(self._flow, definition, self._is_drawn)
 
     def _is_random(self, *expressions: Node) -> bool:

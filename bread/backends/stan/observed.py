@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from operator import is_
 
 from bread.backends.stan.dataflow import Dataflow, base_variable
 from bread.backends.stan.refusals import quote
@@ -41,7 +43,7 @@ def check_observed(names: Sequence[str], flow: Dataflow, source: Source) -> tupl
 
 
 def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
-    """Infer the observed variables: data left of a ``~``, first in an ``_lpdf``, ``_lpmf``, or looked up in a simplex.
+    """Infer the observed variables: data left of a ``~``, first in an ``_lpdf`` or ``_lpmf``, or a simplex's index.
 
     A transformed data variable there stands for the one data variable that its values come from. ``log(phi[x])`` looks
     up ``x`` where it is a term of the log density, or of a sum over components. Where no data stand there, the outcome
@@ -77,7 +79,7 @@ def _behind_errors(flow: Dataflow, source: Source) -> list[Variable]:
         possible = [
             data
             for data in flow.scopes.of_kind("data")
-            if read_residuals(flow, contribution, lambda v, data=data: v is data) is not None
+            if read_residuals(flow, contribution, partial(is_, data)) is not None
         ]
         if len(possible) > 1:
             variate = nodes(contribution.node)[0]

@@ -204,7 +204,7 @@ def _read_affine(node: Node, scopes: Scopes, is_target: Callable[[Variable], boo
 
 def _narrow(inner: Variate, outer: Variate, scopes: Scopes) -> Variate | None:
     """Return the elements ``outer`` of an alias that stands for ``inner``."""
-    if outer.is_whole:
+    if outer.is_whole or not inner.open:
         return inner
     if len(inner.open) != len(outer.indices) or any(inner.indices[d].kind != "all" for d in inner.open):
         return None
