@@ -23,6 +23,7 @@ MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a shared reference to
 FEWEST_MOVE_DRAWS = 15
 MODES = "modes"  # a family that is found by optimisation, not fitted to draws
 ENOUGH = 0.5  # nats: where a Gaussian at the only mode is so near, half of the chains are run
+CHECK_DRAWS, CHECKED = 100, 1.0  # draws from a Gaussian at the only mode; nats by which they may belie it
 MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again, cheaply, on every data set
 
 
@@ -47,6 +48,8 @@ class ReferenceFit:
         Kernel settings that the pilot adapted at beta = 1.
     transformed : ndarray of bool, shape (dim,)
         As of `bread.backends.base.ModelInfo`.
+    fallback : MixtureReference or None
+        The best fit to draws, to be moved to data sets without a good mode; None where ``reference`` is it.
     n_chains : int
         Pilot chains, each adapted for as many steps as it then ran.
     """
@@ -58,6 +61,7 @@ class ReferenceFit:
     end_log_ratio: FloatArray
     settings: Settings
     transformed: NDArray[np.bool_]
+    fallback: MixtureReference | None
     n_chains: int
     n_gradients: int = 0
     n_evaluations: int = 0
@@ -159,11 +163,15 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     if fitted is None:
         family, fitted = "diagonal", FAMILIES["diagonal"](draws, request.transformed)
         assert fitted is not None
+    fallback: MixtureReference | None = None
+    if family == MODES:
+        best = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
+        fallback = FAMILIES[best](draws, request.transformed)
     end = posterior.log_ratio(ReferencePath(fitted), draws)
     cost.n_evaluations += len(draws)
     return ReferenceFit(
-        fitted, family, criterion, draws, end, settings[0], request.transformed, n_run, cost.n_gradients,
-        cost.n_evaluations,
+        fitted, family, criterion, draws, end, settings[0], request.transformed, fallback, n_run,
+        cost.n_gradients, cost.n_evaluations,
     )  # fmt: skip
 
 
@@ -183,7 +191,7 @@ def move_reference(
         near = components[0].mean if len(components) == 1 else None
         moved = _modes(posterior, kernel, shared.transformed, root, simulation, cost, len(components), near)
     if moved is None:
-        moved = _move(posterior, shared.reference, kernel, root, simulation, 0, cost)
+        moved = _move(posterior, shared.fallback or shared.reference, kernel, root, simulation, 0, cost)
     return replace(shared, reference=moved, n_gradients=cost.n_gradients, n_evaluations=cost.n_evaluations)
 
 
@@ -193,18 +201,32 @@ def _modes(
 ) -> MixtureReference | None:  # fmt: skip
     """Return a Gaussian at each mode, looked for from prior draws or ``near`` a state; None where there is none.
 
-    Where there are several, a short chain moves each to its mean and widens it: labels that are exchanged make laws
-    that are no Gaussian ones. None is made narrower.
+    A single one must stand a check: the mode of a funnel is in its neck, where little of its mass is. Where there are
+    several, a short chain moves each to its mean and widens it: labels that are exchanged make laws that are no
+    Gaussian ones. None is made narrower.
     """
     seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
     drawn = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
     found, n_gradients = fit_modes(posterior, drawn if near is None else [near], transformed, expected=expected)
     cost.n_gradients += n_gradients
-    if found is None or len(found.components) == 1:
-        return found
+    if found is None:
+        return None
+    if len(found.components) == 1:
+        return found if _is_near(posterior, found, root, simulation, cost) else None
     moved = _move(posterior, found, kernel, root, simulation, 5, cost)
     pairs = zip(moved.components, found.components, strict=True)
     return replace(moved, components=tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs))
+
+
+def _is_near(posterior: Posterior, reference: MixtureReference, root: int, simulation: int, cost: _Cost) -> bool:
+    """Return whether a reference's own draws, weighted, put its divergence from the posterior below `CHECKED`."""
+    rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 6))
+    ratio = posterior.log_ratio(ReferencePath(reference), reference.sample(CHECK_DRAWS, rng))
+    cost.n_evaluations += CHECK_DRAWS
+    if not np.isfinite(ratio).all():
+        return False
+    weights = np.exp(ratio - ratio.max())
+    return float(weights @ ratio / weights.sum() - ratio.mean()) < CHECKED
 
 
 def _move(
