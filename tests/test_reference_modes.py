@@ -93,7 +93,8 @@ def test_a_gaussian_at_a_mode_is_checked_against_the_density(width, is_near):
         def log_ratio(self, path, states):
             return target.log_density(states) - path.reference.log_density(states)
 
-    assert reference_pilots._is_near(Posterior(), narrow, 0, 0, reference_pilots._Cost()) is is_near
+    divergence = reference_pilots._own_divergence(Posterior(), narrow, 0, 0, reference_pilots._Cost())
+    assert (divergence < reference_pilots.CHECKED) is is_near
 
 
 def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
@@ -105,7 +106,7 @@ def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
     assert shared.n_chains == 2, "half of the chains are enough for a Gaussian posterior"
     kernel = Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in shared.settings.items()})
     at_mode = move_reference(posterior, shared, kernel, root=0, simulation=1)
-    monkeypatch.setattr(reference_pilots, "_is_near", lambda *_: False)
+    monkeypatch.setattr(reference_pilots, "_own_divergence", lambda *_: np.inf)
     moved = move_reference(posterior, shared, kernel, root=0, simulation=1)
     assert at_mode.reference.label == shared.reference.label != moved.reference.label == shared.fallback.label
     assert 0 < at_mode.n_gradients < 100 < moved.n_gradients
