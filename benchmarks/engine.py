@@ -9,16 +9,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from measuring import NAMES, SEED, build_model, median, print_table
+from frozen import Chains, tuned_chains
+from measuring import NAMES, build_model, median, print_table
 from threadpoolctl import threadpool_limits
 
-from bread import schedules
 from bread.backends import open_model
-from bread.backends.base import FloatArray, Kernel, OpenOptions
+from bread.backends.base import FloatArray, OpenOptions
 from bread.backends.pymc.compiling import compile_mode
-from bread.paths import PriorPath
-from bread.seeds import Purpose, chain_seeds
-from bread.tuning import tune
 
 N_TEMPERATURES = 65
 N_CHAINS = 4
@@ -28,14 +25,10 @@ LIMIT = 1.10
 
 
 class Case(NamedTuple):
-    """A model with a frozen kernel, and the chains to run."""
+    """Chains, and what the bare loop takes for them: the kernel at each temperature, as the step takes it."""
 
-    posterior: Any
-    kernel: Kernel
-    betas: FloatArray
-    settings: list[Any]  # of the kernel at each of betas, as the step takes them, for the bare loop
-    start: FloatArray
-    seeds: list[np.random.SeedSequence]
+    chains: Chains
+    settings: list[Any]
 
 
 def run() -> None:
@@ -62,19 +55,21 @@ def _measure(name: str, kernel: str) -> tuple[float, ...]:
     """Return the number of gradients, four costs per gradient (microseconds) and three ratios."""
     model = build_model(name)
     case = _prepare(model, kernel)
-    fixed = case._replace(
-        betas=np.concatenate([[0.0], np.ones(N_TEMPERATURES - 1)]),
-        settings=[case.settings[-1]] * N_TEMPERATURES,
-        start=_anneal(case).state_at_end,
+    fixed = Case(
+        case.chains._replace(
+            betas=np.concatenate([[0.0], np.ones(N_TEMPERATURES - 1)]), start=case.chains.anneal().state_at_end
+        ),
+        [case.settings[-1]] * N_TEMPERATURES,
     )
     n_gradients = {False: _require_same_chains(case), True: _require_same_chains(fixed)}
-    positions = [case.posterior.engine.start(state) for state in fixed.start]
-    gradient = {"raw": _pymc_gradient(model), "tempered": case.posterior.engine.steps[0].gradient.function}
+    engine = case.chains.posterior.engine
+    positions = [engine.start(state) for state in fixed.chains.start]
+    gradient = {"raw": _pymc_gradient(model), "tempered": engine.steps[0].gradient.function}
     seconds: dict[str, list[float]] = defaultdict(list)
     for index in range(ROUNDS):
-        for is_fixed, chains in ((False, case), (True, fixed)):
+        for is_fixed, one in ((False, case), (True, fixed)):
             for which in ("engine", "loop") if index % 2 else ("loop", "engine"):
-                work = partial(_anneal if which == "engine" else _bare_loop, chains)
+                work = one.chains.anneal if which == "engine" else partial(_bare_loop, one)
                 seconds[which + " fixed" * is_fixed].append(_cpu_seconds(work) / n_gradients[is_fixed])
         for which, function in gradient.items():
             seconds[which].append(_cpu_seconds(partial(_call, function, positions)) / N_CALLS)
@@ -89,27 +84,14 @@ def _measure(name: str, kernel: str) -> tuple[float, ...]:
 
 
 def _prepare(model: Any, kernel: str) -> Case:
-    opened = open_model(model, OpenOptions(kernel, None, None))
-    path = PriorPath()
-    posterior = opened.condition(opened.info.observed_data)
-    pilot = tune(posterior, path, root=SEED, simulation=0, n_steps=200, n_start_draws=1000, source="the data")
-    length = schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio)
-    betas = schedules.schedule("adaptive", N_TEMPERATURES, schedules.mean_length([length]))
-    start = posterior.draw_start(path, chain_seeds(SEED, Purpose.START, 0, N_TEMPERATURES, range(N_CHAINS)))
-    seeds = chain_seeds(SEED, Purpose.FORWARD, 0, N_TEMPERATURES, range(N_CHAINS))
-    settings = [posterior.engine.steps[0].prepare(values) for values in pilot.kernel.along(betas)]
-    return Case(posterior, pilot.kernel, betas, settings, start, seeds)
-
-
-def _anneal(case: Case) -> Any:
-    return case.posterior.anneal(
-        PriorPath(), case.betas, case.kernel, direction="forward", start=case.start, seeds=case.seeds
-    )
+    chains = tuned_chains(open_model(model, OpenOptions(kernel, None, None)), N_TEMPERATURES, N_CHAINS)
+    step = chains.posterior.engine.steps[0]
+    return Case(chains, [step.prepare(values) for values in chains.kernel.along(chains.betas)])
 
 
 def _bare_loop(case: Case) -> list[FloatArray]:
     """Run the chains as a user of PyMC would: set the density where it changes, call the step; record nothing."""
-    engine = case.posterior.engine
+    chains, engine = case.chains, case.chains.posterior.engine
     (frozen,) = engine.steps
     step, function, layout = frozen.step, frozen.gradient.function, engine.layout
     wrapped = step.integrator._logp_dlogp_func
@@ -117,10 +99,10 @@ def _bare_loop(case: Case) -> list[FloatArray]:
     ends = []
     try:
         with np.errstate(all="ignore"):
-            for start, seed in zip(case.start, case.seeds, strict=True):
+            for start, seed in zip(chains.start, chains.seeds, strict=True):
                 engine.reset(seed)
                 point, before = layout.unflatten(start), None
-                for beta, values in zip(case.betas[1:], case.settings[1:], strict=True):
+                for beta, values in zip(chains.betas[1:], case.settings[1:], strict=True):
                     if beta != before:
                         engine.controls.set_beta(beta)
                         frozen.apply(values, reverse=False)
@@ -134,7 +116,7 @@ def _bare_loop(case: Case) -> list[FloatArray]:
 
 def _require_same_chains(case: Case) -> int:
     """Return the number of gradient evaluations; the loop must end in the engine's states, bit by bit."""
-    annealed = _anneal(case)
+    annealed = case.chains.anneal()
     if not np.array_equal(np.stack(_bare_loop(case)), annealed.state_at_end):
         raise AssertionError("The bare loop and the engine must run the same chains.")
     return int(annealed.n_gradients.sum())

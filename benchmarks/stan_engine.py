@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from frozen import Chains, tuned_chains
 from measuring import SEED, median, print_table
 from stan_cases import case
 
-from bread import schedules
 from bread.backends import open_model
-from bread.backends.base import FloatArray, Kernel, OpenOptions
+from bread.backends.base import FloatArray, OpenOptions
 from bread.paths import PriorPath
-from bread.seeds import Purpose, chain_seeds
-from bread.tuning import tune
 
 N_CHAINS = 4
 ROUNDS = 25  # each times chains and gradients one after the other; the median of their ratios counts
@@ -24,17 +22,6 @@ CASES = (  # model, kernel, number of temperatures, limit of the ratio
     ("factorisation 50 x 5 x 25", "nuts", 65, 1.5),
     ("factorisation 50 x 5 x 25", "hmc", 65, 1.2),
 )
-
-
-class Chains(NamedTuple):
-    """What the chains of a round take."""
-
-    posterior: Any
-    kernel: Kernel
-    betas: FloatArray
-    start: FloatArray
-    seeds: list[np.random.SeedSequence]
-    states: FloatArray  # along the path, where the single gradients are taken
 
 
 def run() -> None:
@@ -47,27 +34,27 @@ def run() -> None:
         rows,
         f"Whole forward chains (`Posterior.anneal`, {N_CHAINS} chains, adaptive schedule; tuning is not in it) divided "
         "by their leapfrog steps: the gradient with which Stan begins every transition, tree building, log weights, "
-        "random numbers and Python are part of the cost. Per gradient: divided by all gradients. Raw: gradients of the "
-        "same program alone, at one state of a chain at every temperature (states of the prior can cost more than "
-        f"those of the posterior). Medians of {ROUNDS} rounds.",
+        "random numbers and Python are part of the cost. Per gradient: divided by all gradients. Raw: Stan's gradient "
+        "of the same program alone, at one state of a chain at every temperature (states of the prior can cost more "
+        f"than those of the posterior). Medians of {ROUNDS} rounds.",
     )  # fmt: skip
 
 
 def _measure(name: str, kernel: str, n_temperatures: int, limit: float) -> tuple[Any, ...]:
-    chains = _prepare(name, kernel, n_temperatures)
+    chains, states = _prepare(name, kernel, n_temperatures)
     instance = chains.posterior.instance
-    counted = _anneal(chains)
+    counted = chains.anneal()
     n_gradients = int(counted.n_gradients.sum())
     n_transitions = N_CHAINS * (n_temperatures - 1)
     n_leapfrogs = n_gradients - n_transitions
-    once = instance.seconds_per_gradient(chains.states, 1.0, 10)
-    repeats = max(1, round(RAW_SECONDS / (once * len(chains.states))))
+    once = instance.seconds_per_gradient(states, 1.0, 10)
+    repeats = max(1, round(RAW_SECONDS / (once * len(states))))
     raw, whole = [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        _anneal(chains)
+        chains.anneal()
         whole.append(time.perf_counter() - began)
-        raw.append(instance.seconds_per_gradient(chains.states, 1.0, repeats))
+        raw.append(instance.seconds_per_gradient(states, 1.0, repeats))
     seconds, gradient = np.array(whole), np.array(raw)
     ratio = median(seconds / n_leapfrogs / gradient)
     return (
@@ -81,24 +68,12 @@ def _measure(name: str, kernel: str, n_temperatures: int, limit: float) -> tuple
     )
 
 
-def _prepare(name: str, kernel: str, n_temperatures: int) -> Chains:
+def _prepare(name: str, kernel: str, n_temperatures: int) -> tuple[Chains, FloatArray]:
+    """Return chains, and states along the path, where the single gradients are taken."""
     program, data, observed = case(name)
     model = open_model(program, OpenOptions(kernel, None, None, {"data": data, "observed": observed}))
-    path = PriorPath()
-    posterior = model.condition(model.info.observed_data)
-    pilot = tune(posterior, path, root=SEED, simulation=0, n_steps=200, n_start_draws=1000, source="the data")
-    length = schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio)
-    betas = schedules.schedule("adaptive", n_temperatures, schedules.mean_length([length]))
-    start = posterior.draw_start(path, chain_seeds(SEED, Purpose.START, 0, n_temperatures, range(N_CHAINS)))
-    seeds = chain_seeds(SEED, Purpose.FORWARD, 0, n_temperatures, range(N_CHAINS))
-    chains = Chains(posterior, pilot.kernel, betas, start, seeds, start)
-    states = [start[0]]
-    for beta, seed in zip(betas[1:], np.random.SeedSequence(SEED).spawn(n_temperatures), strict=False):
-        states.append(posterior.evolve(path, pilot.kernel, beta, states[-1], (1,), seed).states[0])
-    return chains._replace(states=np.array(states))
-
-
-def _anneal(chains: Chains) -> Any:
-    return chains.posterior.anneal(
-        PriorPath(), chains.betas, chains.kernel, direction="forward", start=chains.start, seeds=chains.seeds
-    )
+    chains = tuned_chains(model, n_temperatures, N_CHAINS)
+    states = [chains.start[0]]
+    for beta, seed in zip(chains.betas[1:], np.random.SeedSequence(SEED).spawn(n_temperatures), strict=False):
+        states.append(chains.posterior.evolve(PriorPath(), chains.kernel, beta, states[-1], (1,), seed).states[0])
+    return chains, np.array(states)

@@ -5,22 +5,19 @@ Run as a script, it prints the seconds of one start, in JSON.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
-import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from measuring import ROOT, SEED, load, median, print_table
+from first_chain import PARTS, print_seconds, start
+from measuring import load, median, print_table
 from stan_cases import case
 
 NAME = "eight schools"
 WARM_ROUNDS = 5
-PARTS = ("compile", "fit", "tune", "start")
 LIMITS = {"empty": 60.0, "another program": 60.0, "filled": 3.0}
 
 
@@ -51,44 +48,16 @@ def run() -> None:
 
 def _start(folder: str, variant: int) -> dict[str, float]:
     """Return the seconds of one start in a new process with the build cache in ``folder``."""
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "BREAD_CACHE": folder, "PYTHONPATH": path}
-    command = [sys.executable, __file__, str(variant)]
-    output = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    seconds: dict[str, float] = json.loads(output.splitlines()[-1])
-    return seconds
+    return start(__file__, str(variant), {"BREAD_CACHE": folder})
 
 
-def _measure(variant: int) -> dict[str, float]:
-    """Start a check, interrupt it at its first annealed chain, return the seconds of its parts."""
-    began_import = time.perf_counter()
+def _prepare() -> Callable[..., Any]:
     import bread
-    from bread import progress
 
     program, data, observed = case(NAME)
-    program = program.replace("mu ~ normal(0, 5)", f"mu ~ normal(0, {5 + variant})")
-    seen: dict[str, Any] = {}
-    original_phase, original_advance = progress.Display.phase, progress.Display.advance
-
-    def phase(display: Any, name: str, n_chains: int | None = None) -> None:
-        seen["annealing"] = name.startswith("T = ")
-        original_phase(display, name, n_chains)
-
-    def advance(display: Any, n_chains: int, n_failures: int = 0) -> None:
-        original_advance(display, n_chains, n_failures)
-        if seen["annealing"]:
-            seen["first chain"] = time.perf_counter()
-            raise KeyboardInterrupt  # the check returns what is finished
-
-    progress.Display.phase, progress.Display.advance = phase, advance  # type: ignore[method-assign]
-    began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        report = bread.check(program, data=data, observed=observed, random_seed=SEED, progressbar=False)
-    cost = report["cost"].to_dataset() if hasattr(report["cost"], "to_dataset") else report["cost"]
-    parts = {part: float(cost["seconds"].sel(phase=part)) for part in PARTS}
-    return {"first chain": seen["first chain"] - began, **parts, "import": began - began_import}
+    program = program.replace("mu ~ normal(0, 5)", f"mu ~ normal(0, {5 + int(sys.argv[1])})")
+    return partial(bread.check, program, data=data, observed=observed)
 
 
 if __name__ == "__main__":
-    print(json.dumps(_measure(int(sys.argv[1]))))
+    print_seconds(_prepare)

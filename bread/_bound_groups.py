@@ -8,11 +8,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bread import bounds
+from bread import bounds, tails
 from bread._run_groups import ran_temperatures, role_coordinate
 from bread.backends.base import FloatArray, IntArray
-from bread.bounds import Interval, TailIndex, centred_tail_index
+from bread.intervals import Interval
 from bread.results import CheckResult
+from bread.tails import TailIndex, centred_tail_index
 
 CI_BOUND = np.array(["lower", "upper"])
 _NO_TAIL = TailIndex(float("nan"), float("nan"), 0)
@@ -71,10 +72,10 @@ def is_one_sided_reliable(start: TailIndex, log_weights: TailIndex, n_chains: in
     """Return whether lower_K, and so the bound of KL(p||q), has a finite mean.
 
     The largest of K forward log weights with a lower tail of shape k has a tail of shape k / K: its mean is finite
-    if and only if K > k. Asked of both tails, with the confidence of `bread.bounds.is_mean_reliable`.
+    if and only if K > k. Asked of both tails, with the confidence of `bread.tails.is_mean_reliable`.
     """
-    start_objects = start.shape + bounds.NORMAL_QUANTILE * start.standard_error >= n_chains
-    weights_object = log_weights.shape - bounds.NORMAL_QUANTILE * log_weights.standard_error >= n_chains
+    start_objects = start.shape + tails.NORMAL_QUANTILE * start.standard_error >= n_chains
+    weights_object = log_weights.shape - tails.NORMAL_QUANTILE * log_weights.standard_error >= n_chains
     return not (start_objects or weights_object)
 
 
@@ -131,7 +132,7 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
         return row | {"tail": _NO_TAIL, "total_variation": float("nan")}
     tail = centred_tail_index(list(forward))
-    is_reliable = bounds.is_mean_reliable(start, tail) and bounds.is_end_calm(result.end_log_ratio)
+    is_reliable = tails.is_mean_reliable(start, tail) and tails.is_end_calm(result.end_log_ratio)
     is_certificate = is_one_sided_reliable(start, tail, result.n_chains)
     for name in _INTERVALS:
         compute = bounds.jeffreys_bound if name == "jeffreys" else getattr(bounds, name)

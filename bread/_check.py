@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -14,20 +13,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import bread.report as report
-from bread import schedules
+from bread._arguments import (
+    model_in_context,
+    plain_settings,
+    read_temperatures,
+    require_choice,
+    require_count,
+    require_parameters,
+    require_path,
+)
 from bread.backends import open_model
 from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
-from bread.choosing import AUTO, CANDIDATES
-from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+from bread.choosing import AUTO
+from bread.errors import BreadError, InvalidArgumentError
 from bread.executors import available_cores, open_executor
 from bread.paths import BoundedPath, PriorPath, ReferencePath
 from bread.plan import Plan
 from bread.progress import Display
 from bread.reference_fits import fit_diagonal, fit_full, fit_low_rank, localisation
-from bread.references import Reference, as_reference
+from bread.references import Reference
 from bread.results import CheckResult
 from bread.runner import Runner, fit_real_data, timed_phase
 from bread.seeds import root_entropy
+from bread.user_references import as_reference
 
 PATHS = (PriorPath.name, BoundedPath.name, ReferencePath.name, AUTO)
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
@@ -75,7 +83,8 @@ def check(
         Stan: values of the data block, or the path of a file in CmdStan's JSON format.
     observed : str or sequence of str, optional
         Stan: data variables that are outcomes. By default inferred where the program leaves no doubt: data left of a
-        ``~`` or first in an ``_lpdf`` or ``_lpmf``; the report's notes say which.
+        ``~``, first in an ``_lpdf`` or ``_lpmf``, looked up in a simplex, or less its mean as an error that has a
+        density; the report's notes say which.
     simulator : callable, path or str, optional
         Draws parameters and data jointly, for models whose own simulator cannot be derived. A function
         ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of
@@ -99,9 +108,9 @@ def check(
         all of them where there are none.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``). Stan: also a CmdStanMCMC, or the paths of its CSV files; without it a CmdStanModel that is
-        compiled, or can be, is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the
-        embedded engine.
+        ``agreement``). PyMC: also what ``pm.fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
+        CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is compiled, or can be,
+        is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
     init_steps : int, default 100
         S: kernel steps from the simulated parameters to the first reverse start, under "fitted".
     simulations : int, default 20
@@ -121,8 +130,9 @@ def check(
         usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
         each data set by a short pilot, often a hundred times cheaper where data say much. "auto": the cheapest of
         them, by pilots on extra simulated data sets. A reference of your own is an object with ``sample(n, rng)`` and
-        ``log_density(states)`` on unconstrained coordinates (and ``gradient(states)`` if it has one); draws from
-        ``pm.sample``, ``pm.fit`` or Pathfinder are fitted. Whatever it is, the bound holds.
+        ``log_density(states)`` on unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a
+        reference is fitted: whatever ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound
+        holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
     kernel : optional
@@ -163,7 +173,8 @@ def check(
     Warns
     -----
     UserWarning
-        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1.
+        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1. Or: no reference
+        could be fitted to some data sets, which then anneal from one that was moved to them.
 
     References
     ----------
@@ -172,16 +183,16 @@ def check(
     settings = {name: value for name, value in locals().items() if name not in ("model", "data")}
     root = root_entropy(random_seed)
     n_cores = available_cores(cores)
-    temperatures = _temperatures(n_temperatures, schedule, max_temperatures)
-    _require_choice("simulate_from", simulate_from, ("fitted", "prior", "localised"))
+    temperatures = read_temperatures(n_temperatures, schedule, max_temperatures)
+    require_choice("simulate_from", simulate_from, ("fitted", "prior", "localised"))
     if isinstance(path, str):
-        _require_choice("path", path, PATHS)
-    _require_choice("tune_on", tune_on, ("auto", "each", "shared"))
-    _require_count("simulations", simulations, 1)
-    _require_count("chains", chains, 1)
-    _require_count("init_steps", init_steps, 0)
-    _require_count("tune", tune, 10)
-    _require_count("draws", draws, 0)
+        require_choice("path", path, PATHS)
+    require_choice("tune_on", tune_on, ("auto", "each", "shared"))
+    require_count("simulations", simulations, 1)
+    require_count("chains", chains, 1)
+    require_count("init_steps", init_steps, 0)
+    require_count("tune", tune, 10)
+    require_count("draws", draws, 0)
     if not (isinstance(target, (int, float)) and math.isfinite(target) and target > 0):
         raise InvalidArgumentError(f"target must be a positive number of nats, got {target!r}.")
     names = (hyperparameters,) if isinstance(hyperparameters, str) else hyperparameters
@@ -197,8 +208,8 @@ def check(
             "path": path if isinstance(path, str) else ReferencePath.name,
         }
         options = OpenOptions(kernel, engine, None if names is None else tuple(names), extra)
-        opened = open_model(_model_in_context(model), options)
-        _require_parameters(names, opened.info)
+        opened = open_model(model_in_context(model), options)
+        require_parameters(names, opened.info)
         fit = None if posterior is None else opened.read_posterior(posterior)
         display.done()
         plan = Plan(
@@ -218,12 +229,12 @@ def check(
             draws=draws,
             root=root,
         )
-        _require_path(plan.path, opened.info)
+        require_path(plan.path, opened.info)
         settings |= {"hyperparameters": list(plan.hyperparameters), "tune_on": "each" if plan.tune_each else "shared"}
         result = CheckResult(
             info=opened.info,
             path=PriorPath(),
-            settings=_plain(settings),
+            settings=plain_settings(settings),
             target=plan.target,
             simulations=_no_simulations(opened.info),
             n_chains=chains,
@@ -260,19 +271,14 @@ def _reference(path: Any, model: Model) -> Reference:
     """Return the user's reference, or one fitted to the user's draws."""
     if callable(getattr(path, "log_density", None)):
         return as_reference(path)
-    draws = model.unconstrain({name: _flat(values) for name, values in model.read_posterior(path).draws.items()})
+    try:
+        read = model.read_posterior(path).draws
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(str(error).replace("posterior=", "path=")) from error
+    draws = model.unconstrain({name: _flat(values) for name, values in read.items()})
     transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
-
-
-def _require_path(path: str, info: ModelInfo) -> None:
-    """Refuse a path that the model or its kernel cannot follow."""
-    if path == AUTO:
-        if not set(CANDIDATES) & set(info.paths):
-            raise UnsupportedModelError(" ".join(info.path_refusals.values()))
-    elif path not in info.paths:
-        raise UnsupportedModelError(f"path={path!r}: {info.path_refusals[path]}")
 
 
 def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> None:
@@ -291,6 +297,9 @@ def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Dis
         stopped = error if isinstance(error, BreadError) else _stopped_by(error)
         stopped.report = report.to_container(result, model.constrain)
         raise stopped from (None if stopped is error else error)
+    unfitted = result.unfitted_message()
+    if unfitted:
+        warnings.warn(unfitted, UserWarning, stacklevel=3)
 
 
 def _stopped_by(error: Exception) -> BreadError:
@@ -300,78 +309,5 @@ def _stopped_by(error: Exception) -> BreadError:
     )
 
 
-def _model_in_context(model: Any) -> Any:
-    """Return the model, or the one whose ``with`` block surrounds the call."""
-    if model is not None:
-        return model
-    pymc = sys.modules.get("pymc")
-    found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
-    if found is None:
-        raise InvalidArgumentError(
-            "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
-        )
-    return found
-
-
-def _temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> tuple[int, ...] | None:
-    _require_count("max_temperatures", max_temperatures, 2)
-    if not isinstance(schedule, str):
-        length = len(schedules.explicit(schedule))
-        if n_temperatures is not None and n_temperatures != length:
-            raise InvalidArgumentError(
-                f"schedule is an array of {length} inverse temperatures, so n_temperatures must be {length} or None, "
-                f"got {n_temperatures!r}."
-            )
-        return (length,)
-    _require_choice("schedule", schedule, schedules.NAMES)
-    if n_temperatures is None:
-        return None
-    values = [n_temperatures] if np.ndim(n_temperatures) == 0 else list(n_temperatures)
-    if not values:
-        raise InvalidArgumentError(
-            "n_temperatures must be a whole number, a sequence of them or None, got an empty one."
-        )
-    for value in values:
-        _require_count("n_temperatures", value, 2)
-    return tuple(sorted({int(value) for value in values}))
-
-
-def _require_count(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise InvalidArgumentError(f"{name} must be a whole number >= {least}, got {value!r}.")
-
-
-def _require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
-
-
-def _require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:
-    unknown = [name for name in names or () if name not in info.parameters]
-    if unknown:
-        raise InvalidArgumentError(
-            f"hyperparameters names {unknown[0]!r}, which is no free variable of the model; it has "
-            f"{', '.join(info.parameters)}."
-        )
-
-
 def _no_simulations(info: ModelInfo) -> Simulations:
     return Simulations(np.empty((0, info.dim)), {}, {})
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that JSON can hold."""
-
-    def plain(value: Any) -> Any:
-        if value is None or isinstance(value, (bool, int, float, str)):
-            return value
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, (list, tuple, range)):
-            return [plain(item) for item in value]
-        if isinstance(value, np.ndarray):
-            array: NDArray[Any] = value
-            return array.tolist()
-        return getattr(value, "__name__", type(value).__name__)
-
-    return {name: (value is not None) if name == "posterior" else plain(value) for name, value in settings.items()}

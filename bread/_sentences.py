@@ -9,6 +9,7 @@ from bread.bounds import unseen_failure_fraction
 
 _STILL_FALLS = 1.4  # B at half the T over B at T, above which more temperatures look worth their price
 ALARM_LEVEL = 0.005
+LONGEST = 1e6  # nats from here on are written as powers of ten
 
 
 def text(findings: Findings, status: str) -> str:
@@ -259,10 +260,10 @@ def _ratio(findings: Findings) -> str:
 
 
 def nats(value: float) -> str:
-    """Return a number of nats with two significant digits."""
+    """Return a number of nats: with two significant digits, whole from 10 up, as a power of ten where it is long."""
     if math.isnan(value) or math.isinf(value):
         return "an unknown number of" if math.isnan(value) else "infinitely many"
-    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
+    return f"{value:.0f}" if 10 <= abs(value) < LONGEST else f"{value:.2g}"
 
 
 def _p(value: float) -> str:

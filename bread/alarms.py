@@ -15,8 +15,9 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logsumexp, stdtrit
 from scipy.stats import kstwo
 
-from bread.bounds import FloatArray, Interval, forward_log_weights, reverse_log_weights
+from bread.bounds import FloatArray, forward_log_weights, reverse_log_weights
 from bread.errors import InvalidArgumentError
+from bread.intervals import Interval
 
 STAKES = (0.1, 0.25, 0.5, 0.75, 0.9)  # lambda
 SLOPES = (0.25, 0.5, 2.0, 4.0)  # b

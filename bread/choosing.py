@@ -5,22 +5,22 @@ The data sets serve for the choice (and for what pilots freeze) alone; the measu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from bread import path_choice, schedules
+from bread import path_choice
 from bread.backends.base import ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.path_choice import PathCost
 from bread.paths import BoundedPath, PriorPath, ReferencePath
-from bread.plan import FIRST_TEMPERATURES, Plan
+from bread.plan import Plan
+from bread.racing import Entrant, Race, Track
 from bread.reference_pilots import MOVE_BURN_IN, MOVE_DRAWS, N_CHAINS, FitRequest
-from bread.results import RACE, SHARED
-from bread.tasks import PilotTask, RaceResult, RaceTask, Task
+from bread.results import SHARED
+from bread.tasks import PilotTask
 from bread.tuning import PathRequest, Pilot
 
 AUTO = "auto"
@@ -29,23 +29,12 @@ START_DRAWS = 2000  # draws from the start in a pilot on an extra data set: they
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many fits of a reference looks for no other path
-RACE_SIMULATIONS = 4
-RACE_TEMPERATURES = 64  # most temperatures of the race
-RACE_MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
 
 
-class Stage(Protocol):
-    """What the runner offers: simulated data, and tasks run and counted."""
-
-    def draw_simulations(self, n: int, simulation: int) -> Simulations: ...  # noqa: D102
+class Stage(Track, Protocol):
+    """What the runner offers: a race track, and pilots run and counted."""
 
     def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]: ...  # noqa: D102
-
-    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]: ...  # noqa: D102
-
-    def count(self, phase: str, n_gradients: int) -> None: ...  # noqa: D102
-
-    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]: ...  # noqa: D102
 
 
 class PathChooser:
@@ -102,16 +91,14 @@ class PathChooser:
         fitted = self._pilots(ReferencePath.name, extra, tune) if has_reference else None
         if fitted is None:
             return self._required(start, extra)
-        costs = [self._predict(ReferencePath.name, fitted, tune)]
-        pilots = {ReferencePath.name: fitted}
+        entrants = [self._entrant(self._predict(ReferencePath.name, fitted, tune), fitted)]
         if screened is not None:
-            costs.append(screened)
-            if path_choice.needs_race(costs):
-                pilots[start] = self._required(start, extra)
-                costs = self._race([costs[0], self._predict(start, pilots[start], tune)], pilots)
-        self.costs = {cost.kind: cost.total for cost in costs}
-        chosen = path_choice.best(costs).kind
-        return pilots[chosen] if chosen in pilots else self._required(chosen, extra)
+            entrants.append(self._entrant(screened))
+        self._extra = extra
+        Race(plan, self._stage, entrants).run()
+        self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
+        chosen = path_choice.best([entrant.cost for entrant in entrants])
+        return next(entrant.pilots or entrant.prepare() for entrant in entrants if entrant.cost is chosen)
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
         """Return whether a path that looked cheap has cost more than looking for another would."""
@@ -130,10 +117,19 @@ class PathChooser:
         fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
         if fitted is None:
             return None
-        predicted = self._predict(ReferencePath.name, fitted, self._plan.tune)
-        raced = self._race([predicted], {ReferencePath.name: fitted})[0]
-        self.costs = {cost.kind: cost.total for cost in (current, raced)}
-        return fitted if path_choice.best([current, raced]) is raced else None
+        entrant = self._entrant(self._predict(ReferencePath.name, fitted, self._plan.tune), fitted)
+        Race(self._plan, self._stage, [entrant], [current]).run()
+        self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
+        return fitted if path_choice.best([current, entrant.cost]) is entrant.cost else None
+
+    def _entrant(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Entrant:
+        """Return a path for the race, whose pilots run when they are wanted."""
+
+        def prepare() -> list[Pilot]:
+            assert self._extra is not None
+            return self._required(cost.kind, self._extra)
+
+        return Entrant(cost, self.quick(self.request(cost.kind)), prepare, list(pilots))
 
     def _required(self, kind: str, extra: Simulations) -> list[Pilot]:
         """Return pilots that must succeed."""
@@ -177,34 +173,3 @@ class PathChooser:
         return path_choice.predicted_cost(
             kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=n_steps, per_data_set=per_data_set
         )
-
-    def _race(self, costs: list[PathCost], pilots: dict[str, list[Pilot]]) -> list[PathCost]:
-        """Anneal a few more simulated data sets along each path that may win, and correct the predictions."""
-        plan = self._plan
-        extra = self._stage.draw_simulations(RACE_SIMULATIONS, RACE)
-        limit = RACE_MARGIN * min((cost.total for cost in costs if cost.is_reliable), default=float("inf"))
-        corrected = []
-        for cost in costs:
-            if not cost.is_reliable or cost.total > limit:
-                corrected.append(cost)
-                continue
-            own = pilots[cost.kind]
-            n_temperatures = int(np.clip(round(cost.n_temperatures), FIRST_TEMPERATURES, RACE_TEMPERATURES))
-            betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(own))
-            request = self.quick(self.request(cost.kind))
-            tasks = [
-                RaceTask(
-                    RACE - index, extra.data_of(index), request, plan.root, plan.tune, own[index % len(own)],
-                    plan.tune_each, betas, extra.states[index],
-                )
-                for index in range(len(extra))
-            ]  # fmt: skip
-            with self._stage.phase(f"choosing a path: {cost.kind}", "race", len(tasks)):
-                runs: list[RaceResult] = [
-                    run for _, run in sorted(self._stage.run_tasks(tasks), key=lambda item: item[0])
-                ]
-            self._stage.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
-            gaps = np.array([run.gap for run in runs])
-            per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
-            corrected.append(path_choice.measured(cost, n_temperatures, gaps, per_transition, plan.target))
-        return corrected

@@ -137,6 +137,7 @@ def _finite(curves: FloatArray) -> FloatArray:
 def _largest_deviation(curves: FloatArray) -> FloatArray:
     """Return the largest |z| over columns of each curve, against mean and deviation of all the others."""
     n = len(curves)
+    curves = np.ldexp(curves, -np.frexp(np.abs(curves).max(axis=0))[1])  # exact, and squares do not overflow
     others = ~np.eye(n, dtype=bool)[:, :, None]
     mean = np.where(others, curves, 0.0).sum(axis=1) / (n - 1)
     variance = np.where(others, (curves - mean[:, None]) ** 2, 0.0).sum(axis=1) / (n - 2)

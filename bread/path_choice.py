@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from bread import bounds, schedules
 from bread.backends.base import FloatArray
 from bread.plan import FIRST_TEMPERATURES
 from bread.tuning import Pilot
 
-DECISIVE = 5.0  # ratio of predicted costs beyond which no race is run
+SLOWEST = 0.2  # power of T with which a gap is taken to fall at least
 
 
 @dataclass(frozen=True)
@@ -118,29 +120,73 @@ def predicted_cost(
     return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
 
 
-def needs_race(costs: list[PathCost]) -> bool:
-    """Return whether the predictions are too near each other to decide."""
-    usable = [cost.total for cost in costs if cost.is_reliable]
-    return len(usable) > 1 and sorted(usable)[1] < DECISIVE * min(usable)
+@dataclass(frozen=True)
+class Round:
+    """Chains annealed at one number of temperatures.
+
+    Attributes
+    ----------
+    n_temperatures : int
+    gap : float
+        What has to fall to the target (nats): see `expected_upper`.
+    per_transition : float
+        Gradient evaluations of one transition.
+    """
+
+    n_temperatures: int
+    gap: float
+    per_transition: float
 
 
-def measured(cost: PathCost, n_temperatures: int, gaps: FloatArray, per_transition: float, target: float) -> PathCost:
-    """Return the cost with the T that a measured gap asks for, if the gap falls as 1 / T.
+def expected_upper(gaps: FloatArray, n_simulations: int, n_averaged: int = 1) -> float:
+    """Return the upper limit to expect of the bound's interval: a search ends where that reaches the target.
+
+    Parameters
+    ----------
+    gaps : ndarray, shape (n,)
+        Reverse minus forward log weight of each data set (nats).
+    n_simulations : int
+        Data sets of the search.
+    n_averaged : int
+        Pairs of chains of a data set in the search, for each pair here; they are taken for independent.
+    """
+    if len(gaps) < 2 or not np.isfinite(gaps).all():
+        return float(np.mean(gaps))
+    error = float(np.std(gaps, ddof=1) / np.sqrt(n_averaged * n_simulations))
+    return float(np.mean(gaps)) + float(stats.t.ppf(0.975, n_simulations - 1)) * error
+
+
+def rate_of_fall(rounds: Sequence[Round]) -> float:
+    """Return a in gap ~ T^-a, between the first round and the last; at most 1, the rate of an ideal kernel.
+
+    1 where there is one round, or where the gap has vanished.
+    """
+    first, last = rounds[0], rounds[-1]
+    if last.n_temperatures <= first.n_temperatures or last.gap <= 0.0 or not np.isfinite(first.gap):
+        return 1.0
+    if not np.isfinite(last.gap) or first.gap <= last.gap:
+        return SLOWEST
+    fall = np.log(first.gap / last.gap) / np.log((last.n_temperatures - 1) / (first.n_temperatures - 1))
+    return float(np.clip(fall, SLOWEST, 1.0))
+
+
+def measured(cost: PathCost, rounds: Sequence[Round], target: float) -> PathCost:
+    """Return the cost with the T that measured gaps ask for, if they go on falling as they have fallen.
 
     Parameters
     ----------
     cost : PathCost
-    n_temperatures : int
-        T of the race.
-    gaps : ndarray, shape (n,)
-        Gap of each data set (nats).
-    per_transition : float
-        Gradient evaluations of one transition.
+        As predicted.
+    rounds : sequence of Round
+        At increasing numbers of temperatures.
     target : float
+        Nats.
     """
-    gap = float(np.mean(gaps))
-    wanted = max(n_temperatures * max(gap, 0.1 * target) / target, FIRST_TEMPERATURES)
-    return PathCost(cost.kind, cost.is_reliable, wanted, per_transition, cost.per_data_set, cost.n_chains)
+    last = rounds[-1]
+    excess = max(last.gap / target, 0.1)
+    power = 1.0 / rate_of_fall(rounds) if excess > 1.0 else 1.0
+    wanted = max(last.n_temperatures * excess**power, FIRST_TEMPERATURES)
+    return PathCost(cost.kind, cost.is_reliable, wanted, last.per_transition, cost.per_data_set, cost.n_chains)
 
 
 def best(costs: list[PathCost]) -> PathCost:

@@ -29,3 +29,8 @@ class Plan:
     tune_each: bool
     draws: int
     root: int
+
+    @property
+    def search_simulations(self) -> int:
+        """Simulated data sets on which T is searched."""
+        return max(5, self.simulations // 2)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bread._plot_axes import compress, inverse_temperature_axis, temperature_axis
 from bread._plot_data import Curve, bounds_data, consistency_data, density, path_data, smoothed, work_data
 from bread.errors import MissingDependencyError
 
@@ -44,8 +45,8 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
         _draw_curve(ax, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
     _draw_curve(ax, data.forward, FORWARD, "^", f"forward chains, from the {data.start_name}")
     ax.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
-    _temperature_axis(ax, data.forward.x)
-    _compress(ax, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
+    temperature_axis(ax, data.forward.x)
+    compress(ax, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
     ax.set_ylabel("log weight − log evidence (nats)")
     ax.set_title("Bounds of the log evidence: mean and quartiles")
     ax.legend(frameon=False)
@@ -80,7 +81,8 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     ax.fill_between(data.x, first, third, color=FORWARD, alpha=0.30, linewidth=0, label="simulated, quartiles")
     ax.plot(data.x, median, color=FORWARD, linewidth=1.5, label="simulated, median")
     ax.plot(data.x, data.observed, color=OBSERVED, linewidth=1.8, marker="s", markersize=4, label="real data")
-    _temperature_axis(ax, data.x)
+    temperature_axis(ax, data.x)
+    compress(ax, np.concatenate([finite[:, :-1].ravel(), data.observed[:-1]]))  # every curve ends at 0
     ax.set_ylabel(f"forward log weight − its value at {data.x[-1]:.0f} (nats)")
     ax.set_title(f"Do real data anneal like simulated data? p = {data.p_value:.2g}")
     ax.legend(frameon=False, loc="lower right")
@@ -183,35 +185,12 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
             f"half of the gap below {data.gap_location:.2g}" if is_finite else f"infinite at {data.gap_location:.2g}"
         )
         ax.axvline(data.gap_location, color=OBSERVED, linestyle=":", linewidth=1.2, label=where)
-    _inverse_temperature_axis(ax, data.power, data.start_name)
-    _compress(ax, np.concatenate([data.forward, data.reverse]))
+    inverse_temperature_axis(ax, data.power, data.start_name)
+    compress(ax, np.concatenate([data.forward, data.reverse]))
     ax.set_ylabel(f"mean {data.log_ratio_name}, relative to exact draws (nats)")
     ax.set_title(f"Up and down the path at {data.n_temperatures} temperatures")
     ax.legend(frameon=False, loc="lower right")
     return ax
-
-
-def _inverse_temperature_axis(ax: Axes, power: float, start_name: str) -> None:
-    """Set an axis of ``beta ** power`` from 0 to 1, both ends named, with ticks that do not touch."""
-    functions = (lambda x: np.maximum(x, 0.0) ** power, lambda x: np.maximum(x, 0.0) ** (1.0 / power))
-    ax.set_xscale("function", functions=functions)
-    ax.set_xlim(0.0, 1.0)
-    ticks = [0.0, 1.0]
-    for tick in (0.1, 0.01, 0.5, 0.001, 0.3, 1e-4, 0.03, 0.2, 0.7, 1e-5, 0.003, 1e-6):
-        if min(abs(tick**power - other**power) for other in ticks) > 0.07:
-            ticks.append(tick)
-    ax.set_xticks(sorted(ticks))
-    ends = {0.0: f"0\n{start_name}", 1.0: "1\nposterior"}
-    ax.set_xticklabels([ends.get(tick, f"{tick:g}") for tick in sorted(ticks)])
-    ax.minorticks_off()
-    ax.set_xlabel("inverse temperature (power scale)" if power < 1.0 else "inverse temperature")
-
-
-def _compress(ax: Axes, values: Any) -> None:
-    """Make the axis logarithmic beyond 1 nat (or more) where one end is far larger than the rest."""
-    size = np.abs(values[np.isfinite(values)])
-    if size.size and size.max() > 50.0 * max(float(np.median(size)), 1.0):
-        ax.set_yscale("symlog", linthresh=max(1.0, 10.0 ** np.ceil(np.log10(np.median(size) + 1e-9))))
 
 
 def _draw_curve(
@@ -224,15 +203,6 @@ def _draw_curve(
     if len(mean) and np.isnan(mean).all():
         label += " (mean −∞)"
     ax.plot(curve.x, mean, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=linestyle, label=label)
-
-
-def _temperature_axis(ax: Axes, temperatures: Any) -> None:
-    """Logarithmic axis with a tick at every T that was run."""
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(list(temperatures))
-    ax.set_xticklabels([f"{value:.0f}" for value in temperatures])
-    ax.minorticks_off()
-    ax.set_xlabel("number of temperatures")
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -162,7 +162,10 @@ def _correlation(draws: FloatArray) -> FloatArray:
     centred = (draws - draws.mean(axis=0)) / np.maximum(draws.std(axis=0), SMALLEST_SCALE)
     covariance = np.asarray(ledoit_wolf(centred, assume_centered=True)[0], dtype=float)
     deviation = np.sqrt(np.diag(covariance))
-    return np.asarray(covariance / np.outer(deviation, deviation))
+    deviation[deviation == 0.0] = 1.0  # a chain that never moved
+    correlation = covariance / np.outer(deviation, deviation)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
 
 
 def whitening(correlation: FloatArray, first: NDArray[np.bool_]) -> FloatArray:

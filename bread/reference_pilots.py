@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
-from bread.bounds import NORMAL_QUANTILE, START_LIMIT, tail_index
 from bread.errors import DensityError
 from bread.paths import PriorPath, ReferencePath
 from bread.reference_fits import FAMILIES, SMALLEST_SCALE, fit_mixture, move_component
 from bread.reference_modes import MOST_STARTS, fit_modes
 from bread.references import MixtureReference, diagonal
 from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.tails import NORMAL_QUANTILE, START_LIMIT, tail_index
 
 N_CHAINS = 4  # of a thorough fit
 START_CANDIDATES = 20  # prior draws, of which the chains of a fit start from the best
+MOST_BATCHES = 20  # of so many prior draws, where the density is zero at nearly all of them
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a shared reference to another data set
 FEWEST_MOVE_DRAWS = 15
@@ -300,24 +301,46 @@ def _starts(
     posterior: Posterior, plain: ReferencePath, n_chains: int, root: int, simulation: int, cost: _Cost
 ) -> FloatArray:
     """Return prior draws of high posterior density that are far from each other: the chains should see every mode."""
-    seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 2, range(START_CANDIDATES))
-    candidates = posterior.draw_start(PriorPath(), seeds)
-    joint = posterior.log_ratio(plain, candidates) + plain.reference.log_density(candidates)
-    cost.n_evaluations += len(candidates)
-    finite = np.flatnonzero(np.isfinite(joint))
-    if not len(finite):
-        raise DensityError(
-            f"None of {START_CANDIDATES} draws from the prior has a finite posterior density, so that no pilot chain "
-            "can start. Widen the prior, or give the likelihood a tail."
-        )
-    good = candidates[finite[np.argsort(-joint[finite])][: max(n_chains, len(finite) // 2)]]
-    scale = np.maximum(candidates[finite].std(axis=0), SMALLEST_SCALE)
+    candidates, joint = _candidates(posterior, plain, n_chains, root, simulation, cost)
+    good = candidates[np.argsort(-joint)[: max(n_chains, len(joint) // 2)]]
+    scale = np.maximum(candidates.std(axis=0), SMALLEST_SCALE)
     chosen = [0]
     distance = np.full(len(good), np.inf)
     while len(chosen) < min(n_chains, len(good)):
         distance = np.minimum(distance, (((good - good[chosen[-1]]) / scale) ** 2).sum(axis=1))
         chosen.append(int(np.argmax(distance)))
     return np.asarray(good[np.resize(chosen, n_chains)])
+
+
+def _candidates(
+    posterior: Posterior, plain: ReferencePath, n_chains: int, root: int, simulation: int, cost: _Cost
+) -> tuple[FloatArray, FloatArray]:
+    """Return states of finite posterior density, and its log: prior draws; where these are rare, draws near 0 too."""
+    found: list[tuple[FloatArray, FloatArray]] = []
+    n_tried = 0
+    for batch in range(MOST_BATCHES + 1):
+        if batch < MOST_BATCHES:
+            numbers = range(batch * START_CANDIDATES, (batch + 1) * START_CANDIDATES)
+            seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 2, numbers)
+            drawn = posterior.draw_start(PriorPath(), seeds)
+        else:
+            rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 6, 0))
+            drawn = plain.reference.sample(MOST_BATCHES * START_CANDIDATES, rng)
+        with np.errstate(invalid="ignore"):  # where both are infinite, which is left out
+            joint = posterior.log_ratio(plain, drawn) + plain.reference.log_density(drawn)
+        cost.n_evaluations += len(drawn)
+        n_tried += len(drawn)
+        finite = np.isfinite(joint)
+        found.append((drawn[finite], joint[finite]))
+        if sum(len(one) for _, one in found) >= n_chains:
+            break
+    candidates, log_density = (np.concatenate(part) for part in zip(*found, strict=True))
+    if not len(candidates):
+        raise DensityError(
+            f"None of {n_tried} states, drawn from the prior and near 0 in unconstrained coordinates, has a finite "
+            "posterior density, so that no pilot chain can start. Widen the prior, or give the likelihood a tail."
+        )
+    return candidates, log_density
 
 
 def _without_lost_chains(

@@ -110,7 +110,9 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     }
     built = {name: attempt(name, build) for name, build in builders.items()}
     groups = {name: dataset for name, dataset in built.items() if dataset is not None}
-    return make_container(groups, _attributes(result, final, [*result.warnings, *problems]))
+    unfitted = result.unfitted_message()
+    messages = [*result.warnings, *([unfitted] if unfitted else []), *problems]
+    return make_container(groups, _attributes(result, final, messages))
 
 
 def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[str, str | int | float]:

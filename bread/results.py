@@ -48,6 +48,8 @@ class CheckResult:
         Path of each data set that has its own (a reference is fitted to its data), by simulation index or `OBSERVED`.
     reference_fit : ReferenceFit or None
         The fit to the extra simulated data set, for a reference path.
+    unfitted : list of int
+        Data sets to which no reference could be fitted: they anneal from that of the extra one, moved to them.
     path_costs : dict of str to float
         For each kind of path that was considered: predicted gradient evaluations per data set, fit included.
     localisation : Reference or None
@@ -85,6 +87,7 @@ class CheckResult:
     kernels: dict[int, Kernel] = field(default_factory=dict)
     paths: dict[int, Path] = field(default_factory=dict)
     reference_fit: ReferenceFit | None = None
+    unfitted: list[int] = field(default_factory=list)
     path_costs: dict[str, float] = field(default_factory=dict)
     localisation: Reference | None = None
     start_log_ratio: list[FloatArray] = field(default_factory=list)
@@ -101,6 +104,16 @@ class CheckResult:
     def path_of(self, simulation: int) -> Path:
         """Return the path of one data set."""
         return self.paths.get(simulation, self.path)
+
+    def unfitted_message(self) -> str | None:
+        """Return a sentence on the data sets to which no reference could be fitted; None where there are none."""
+        if not self.unfitted:
+            return None
+        real = " (the real data among them)" if OBSERVED in self.unfitted else ""
+        return (
+            f"No reference could be fitted to {len(self.unfitted)} of {len(self.paths)} data sets{real}: these anneal "
+            "from the reference of an extra simulated data set, moved to them. The bound holds, and may be large."
+        )
 
     def start_tails(self) -> list[FloatArray]:
         """Return functions of the log ratios at the start whose lower tail says whether B is finite."""

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread import bounds, path_choice, schedules
+from bread import bounds, intervals, path_choice, schedules
 from bread.backends.base import AnnealRun, Direction, Failure, Fit, FloatArray, Kernel, Model, Simulations
 from bread.choosing import PathChooser
 from bread.errors import DensityError
 from bread.executors import Executor
-from bread.paths import PriorPath, ReferencePath
+from bread.paths import PriorPath
 from bread.plan import FIRST_TEMPERATURES, Plan
 from bread.progress import Display
-from bread.reference_pilots import ReferenceFit
 from bread.results import OBSERVED, SHARED, CheckResult
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.tasks import (
@@ -53,6 +52,7 @@ class Runner:
         self._display = display
         self._request = PathRequest(PriorPath.name)
         self._chooser = PathChooser(model.info, plan, self)
+        self._shared: Pilot | None = None
         self._path_length: schedules.PathLength | None = None
         self._reverse_starts: dict[int, FloatArray] = {}
         self._attempts = 0
@@ -101,7 +101,9 @@ class Runner:
     def _pilot_task(
         self, simulation: int, data: dict[str, NDArray[Any]], request: PathRequest, n_draws: int, source: str
     ) -> PilotTask:
-        return PilotTask(simulation, data, request, self._plan.root, self._plan.tune, n_draws, source)
+        return PilotTask(
+            simulation, data, request, self._plan.root, self._plan.tune, n_draws, source, shared=self._shared
+        )
 
     def _tune_pilots(self) -> None:
         """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
@@ -113,7 +115,7 @@ class Runner:
         result, chooser = self.result, self._chooser
         result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
-        result.kernels[SHARED] = pilots[0].kernel
+        result.kernels[SHARED], self._shared = pilots[0].kernel, pilots[0].without_draws()
         result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
         self._request = chooser.quick(chooser.request(pilots[0].path.name))
@@ -127,20 +129,20 @@ class Runner:
             assert isinstance(pilot, Pilot)
             self.result.kernels[index] = pilot.kernel
             self.result.paths[index] = pilot.path
+            if pilot.is_moved:
+                self.result.unfitted.append(index)
 
     def _fit_paths(self, indices: Sequence[int], phase: str = "tune") -> None:
         """Give each of these data sets what is its own: kernel and path, or its place of the shared reference."""
         if self._plan.tune_each:
             self._tune(indices, phase)
-        elif self.result.reference_fit is not None:
-            shared, plan = self.result.reference_fit.without_draws(), self._plan
-            kernel = self.result.kernels[SHARED]
-            tasks = [MoveTask(index, self._data(index), shared, kernel, plan.root) for index in indices]
+        elif self._shared is not None and self._shared.fit is not None:
+            tasks = [MoveTask(index, self._data(index), self._shared, self._plan.root) for index in indices]
             with self.phase("moving the reference", phase, len(tasks)):
-                fit: ReferenceFit
-                for position, fit in self.run_tasks(tasks):
-                    self.result.paths[indices[position]] = ReferencePath(fit.reference)
-                    self.count(phase, fit.n_gradients)
+                pilot: Pilot
+                for position, pilot in self.run_tasks(tasks):
+                    self.result.paths[indices[position]] = pilot.path
+                    self.count(phase, pilot.n_gradients)
 
     def run_pilots(self, tasks: Sequence[PilotTask], phase: str = "tune") -> list[Pilot | DensityError]:
         """Run pilots and record them in the order of the tasks, whichever finished first."""
@@ -212,7 +214,7 @@ class Runner:
             yield task
         _raise_if_broken(broken)
 
-    def _anneal_both(self, indices: Sequence[int], n_temperatures: int, name: str, phase: str) -> bounds.Interval:
+    def _anneal_both(self, indices: Sequence[int], n_temperatures: int, name: str, phase: str) -> intervals.Interval:
         """Anneal forward and reverse on simulations; forward on the real data. Return the deciding bound."""
         directions: tuple[Direction, ...] = ("reverse", "forward")
         pairs = [(index, direction) for index in indices for direction in directions]
@@ -240,12 +242,12 @@ class Runner:
             name, interval = self._deciding_bound(np.array(done), n_temperatures)
             self._display.bound(name, interval.estimate, interval.lower, interval.upper)
 
-    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> tuple[str, bounds.Interval]:
+    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> tuple[str, intervals.Interval]:
         """Return B with its interval, or the one-sided bound where B has no finite mean."""
         forward = self.result.log_weights("forward", n_temperatures, indices)
         reverse = self.result.log_weights("reverse", n_temperatures, indices)
         if np.isnan(forward).any() or np.isnan(reverse).any():
-            return "B", bounds.Interval(np.nan, np.nan, np.nan)
+            return "B", intervals.Interval(np.nan, np.nan, np.nan)
         if bounds.jeffreys_is_reliable(self.result.start_tails(), forward, self.result.end_log_ratio):
             return "B", bounds.jeffreys_bound(forward, reverse, self.result.level)
         return "KL", bounds.kl_exact_approx(forward, reverse, self.result.level)
@@ -254,7 +256,7 @@ class Runner:
 
     def _search_and_confirm(self) -> list[int]:
         plan = self._plan
-        search = self._simulate(max(5, plan.simulations // 2), "search")
+        search = self._simulate(plan.search_simulations, "search")
         n_temperatures = self._first_temperatures()
         temperatures: list[int] = []
         while True:
@@ -264,37 +266,41 @@ class Runner:
             is_last = n_temperatures >= plan.max_temperatures
             if (interval.upper <= plan.target or is_last) and self._confirm(n_temperatures, is_last):
                 return temperatures
-            if self._takes_another_path(search, n_temperatures):
+            if self._takes_another_path(search, temperatures):
                 search = self._simulate(len(search), "search")
                 n_temperatures, temperatures = self._first_temperatures(), []
                 continue
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
 
-    def _takes_another_path(self, search: Sequence[int], n_temperatures: int) -> bool:
+    def _takes_another_path(self, search: Sequence[int], temperatures: Sequence[int]) -> bool:
         """Look for another path where the present one costs more than it seemed; forget its chains if one is found."""
-        runs = [
-            self.result.runs[index, direction, n_temperatures]
-            for index in search
-            for direction in _BOTH
-        ]  # fmt: skip
-        n_transitions = sum(len(run.n_gradients) for run in runs) * (n_temperatures - 1)
-        per_transition = sum(int(run.n_gradients.sum()) for run in runs) / n_transitions
+        seen = [self._seen(search, n_temperatures) for n_temperatures in temperatures]
         spent = sum(self.result.n_gradients.get(phase, 0) for phase in ("search", "confirm"))
-        if not self._chooser.may_look_again(spent, per_transition):
+        if not self._chooser.may_look_again(spent, seen[-1].per_transition):
             return False
-        forward, reverse = (self.result.log_weights(name, n_temperatures, np.array(search)) for name in _BOTH)
-        gaps = bounds.simulation_gaps(forward, reverse)
         now = path_choice.PathCost(
-            self.result.path.name, True, n_temperatures, per_transition, 0.0, 2 * self._plan.chains
+            self.result.path.name, True, temperatures[-1], seen[-1].per_transition, 0.0, 2 * self._plan.chains
         )
-        current = path_choice.measured(now, n_temperatures, gaps, per_transition, self._plan.target)
+        current = path_choice.measured(now, seen, self._plan.target)
         pilots = self._chooser.look_again(current)
         if pilots is None:
             return False
         for table in (self.result.runs, self.result.schedules, self.result.paths, self._reverse_starts):
             table.clear()
+        self.result.unfitted.clear()
         self._take(pilots)
         return True
+
+    def _seen(self, search: Sequence[int], n_temperatures: int) -> path_choice.Round:
+        """Return what the search has measured at this T."""
+        runs = [self.result.runs[index, direction, n_temperatures] for index in search for direction in _BOTH]
+        n_transitions = sum(len(run.n_gradients) for run in runs) * (n_temperatures - 1)
+        forward, reverse = (self.result.log_weights(name, n_temperatures, np.array(search)) for name in _BOTH)
+        return path_choice.Round(
+            n_temperatures,
+            path_choice.expected_upper(bounds.simulation_gaps(forward, reverse), len(search)),
+            sum(int(run.n_gradients.sum()) for run in runs) / n_transitions,
+        )
 
     def _first_temperatures(self) -> int:
         """Return the T to begin with: a quarter of what the pilot's path length asks for, as a power of two."""
@@ -305,7 +311,7 @@ class Runner:
 
     def _confirm(self, n_temperatures: int, is_last: bool) -> bool:
         """Anneal fresh simulations at this T; return whether their bound decides."""
-        self.result.level = bounds.alpha_level(self._attempts)
+        self.result.level = intervals.alpha_level(self._attempts)
         self._attempts += 1
         fresh = self._simulate(self._plan.simulations, "confirm")
         interval = self._anneal_both(fresh, n_temperatures, f"T = {n_temperatures}, confirm", "confirm")

@@ -263,8 +263,14 @@ def _with_exact_ends(betas: FloatArray) -> FloatArray:
 
 
 def _spread(values: FloatArray) -> float:
-    finite = values[np.isfinite(values)]
-    return float(np.std(finite)) if len(finite) > 1 else 0.0
+    finite, exponent = _without_scale(values[np.isfinite(values)])
+    return float(np.ldexp(np.std(finite), exponent)) if len(finite) > 1 else 0.0
+
+
+def _without_scale(values: FloatArray) -> tuple[FloatArray, int]:
+    """Return ``values`` over a power of two, and its exponent: squares of vague priors' log ratios would overflow."""
+    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+    return np.ldexp(values, -exponent), exponent
 
 
 def _grid_near_zero(log_ratio: FloatArray, end: float) -> FloatArray:
@@ -283,6 +289,6 @@ def _reweighted_spread(log_ratio: FloatArray, betas: FloatArray, path: Path) -> 
     for index, beta in enumerate(betas):
         weights = np.exp(path.temper(beta, log_ratio) - path.temper(beta, largest))
         weights /= weights.sum()
-        rate = path.rate(float(beta), log_ratio) - path.rate(float(beta), largest)
-        deviations[index] = np.sqrt(max(float(weights @ rate**2 - (weights @ rate) ** 2), 0.0))
+        rate, exponent = _without_scale(path.rate(float(beta), log_ratio) - path.rate(float(beta), largest))
+        deviations[index] = np.ldexp(np.sqrt(max(float(weights @ rate**2 - (weights @ rate) ** 2), 0.0)), exponent)
     return deviations

@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
-from bread.paths import Path, ReferencePath
-from bread.reference_pilots import ReferenceFit, move_reference
+from bread.paths import Path
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.tuning import KNOT_DRAWS, PathRequest, Pilot, run_pilot
+from bread.tuning import KNOT_DRAWS, PathRequest, Pilot, moved_pilot, run_pilot
 
 
 @dataclass(frozen=True)
 class PilotTask:
-    """Tune a kernel on one data set."""
+    """Tune a kernel on one data set.
+
+    Where no reference can be fitted to it, that of the pilot ``shared`` is moved to it: a choice that sees the data
+    alone. Without one the error is raised, or returned where the pilot ``may_fail``.
+    """
 
     simulation: int
     data: dict[str, NDArray[Any]]
@@ -34,13 +37,15 @@ class PilotTask:
     n_start_draws: int
     source: str
     may_fail: bool = False
+    shared: Pilot | None = None
     n_chains: int = field(default=1, init=False)
 
     def run(self, model: Model) -> Pilot | DensityError:
         """Return the frozen kernel, the path and the pilot's draws; where it may fail, the error instead."""
+        posterior = model.condition(self.data)
         try:
             return run_pilot(
-                model.condition(self.data),
+                posterior,
                 self.request,
                 root=self.root,
                 simulation=self.simulation,
@@ -49,6 +54,8 @@ class PilotTask:
                 source=self.source,
             )
         except DensityError as error:
+            if self.shared is not None and self.shared.fit is not None:
+                return moved_pilot(posterior, self.shared, root=self.root, simulation=self.simulation)
             if not self.may_fail:
                 raise
             return error
@@ -56,19 +63,17 @@ class PilotTask:
 
 @dataclass(frozen=True)
 class MoveTask:
-    """Move a reference that was fitted to another data set to this one."""
+    """Move the reference of a pilot on another data set to this one."""
 
     simulation: int
     data: dict[str, NDArray[Any]]
-    shared: ReferenceFit
-    kernel: Kernel
+    shared: Pilot
     root: int
     n_chains: int = field(default=1, init=False)
 
-    def run(self, model: Model) -> ReferenceFit:
-        """Return the moved reference."""
-        posterior = model.condition(self.data)
-        return move_reference(posterior, self.shared, self.kernel, root=self.root, simulation=self.simulation)
+    def run(self, model: Model) -> Pilot:
+        """Return the pilot along the moved reference."""
+        return moved_pilot(model.condition(self.data), self.shared, root=self.root, simulation=self.simulation)
 
 
 @dataclass(frozen=True)
@@ -141,18 +146,20 @@ class AnnealTask:
 
 @dataclass(frozen=True)
 class RaceResult:
-    """The gap of one pair of chains, and what it cost."""
+    """The gap of one pair of chains, what it cost, and the path that they followed."""
 
     gap: float
     n_gradients: int
     n_other_gradients: int
+    pilot: Pilot
 
 
 @dataclass(frozen=True)
 class RaceTask:
     """Anneal one pair of chains along a path that may be chosen, on an extra simulated data set.
 
-    The reverse chain starts from the exact draw itself. The data set serves for the choice alone.
+    The reverse chain starts from the exact draw itself. The data set serves for the choice alone. In the first round
+    ``pilot`` is that of another data set, and this one is given a path of its own; in later rounds it is that path.
     """
 
     simulation: int
@@ -160,37 +167,41 @@ class RaceTask:
     request: PathRequest
     root: int
     n_steps: int
-    shared: Pilot
+    pilot: Pilot
+    is_first: bool
     tune_each: bool
     betas: FloatArray
     exact: FloatArray
     n_chains: int = field(default=1, init=False)
 
     def run(self, model: Model) -> RaceResult:
-        """Return reverse minus forward log weight."""
+        """Return reverse minus forward log weight; infinity where no path can be given to the data set."""
+        pilot = self._own_pilot(model) if self.is_first else self.pilot
+        if isinstance(pilot, DensityError):
+            return RaceResult(float("inf"), 0, 0, self.pilot)
+        n_other = pilot.n_gradients if self.is_first and pilot is not self.pilot else 0
         posterior = model.condition(self.data)
-        path, kernel, n_other = self.shared.path, self.shared.kernel, 0
-        if self.tune_each:
-            pilot = run_pilot(
-                posterior, self.request, root=self.root, simulation=self.simulation, n_steps=self.n_steps,
-                n_start_draws=KNOT_DRAWS, source="",
-            )  # fmt: skip
-            path, kernel, n_other = pilot.path, pilot.kernel, pilot.n_gradients
-        elif self.shared.fit is not None:
-            moved = move_reference(posterior, self.shared.fit, kernel, root=self.root, simulation=self.simulation)
-            path, n_other = ReferencePath(moved.reference), moved.n_gradients
-        start = posterior.draw_start(path, chain_seeds(self.root, Purpose.RACE, self.simulation, 0, range(1)))
-        forward = posterior.anneal(
-            path, self.betas, kernel, direction="forward", start=start,
-            seeds=chain_seeds(self.root, Purpose.RACE, self.simulation, 1, range(1)),
-        )  # fmt: skip
-        reverse = posterior.anneal(
-            path, self.betas, kernel, direction="reverse", start=self.exact[None, :],
-            seeds=chain_seeds(self.root, Purpose.RACE, self.simulation, 2, range(1)),
-        )  # fmt: skip
+        path, kernel, number = pilot.path, pilot.kernel, len(self.betas)
+        starts, forwards, reverses = (
+            chain_seeds(self.root, Purpose.RACE, self.simulation, 3 * number + part, range(1)) for part in range(3)
+        )
+        start = posterior.draw_start(path, starts)
+        forward = posterior.anneal(path, self.betas, kernel, direction="forward", start=start, seeds=forwards)
+        exact = self.exact[None, :]
+        reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", start=exact, seeds=reverses)
         gap = float(reverse.log_weight[0] - forward.log_weight[0])
         spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
-        return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other)
+        return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other, pilot.without_draws())
+
+    def _own_pilot(self, model: Model) -> Pilot | DensityError:
+        """Return the path and the kernel of this data set."""
+        if self.tune_each:
+            return PilotTask(
+                self.simulation, self.data, self.request, self.root, self.n_steps, KNOT_DRAWS, "", True, self.pilot
+            ).run(model)
+        if self.pilot.fit is None:
+            return self.pilot
+        return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
 
 
 Task = RaceTask | PilotTask | MoveTask | ReverseStartTask | AnnealTask

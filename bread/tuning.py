@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.paths import Path, PriorPath, ReferencePath, bounded_path_from
-from bread.reference_pilots import FitRequest, ReferenceFit, fit_reference
+from bread.reference_pilots import FitRequest, ReferenceFit, fit_reference, move_reference
 from bread.references import Reference
 from bread.schedules import next_knot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -43,7 +43,7 @@ class Pilot(NamedTuple):
     """What a pilot on one data set leaves: a frozen kernel, the path it follows, and log ratios at the path's ends.
 
     The ends are for the tail diagnostic: ``start_log_ratio`` at draws from the path's start, ``end_log_ratio`` at
-    draws at beta = 1. ``cost`` counts the gradients of fit and adaptation together.
+    draws at beta = 1. ``is_moved`` says that kernel and fit are those of another data set, the reference moved.
     """
 
     kernel: Kernel
@@ -51,11 +51,16 @@ class Pilot(NamedTuple):
     start_log_ratio: FloatArray
     end_log_ratio: FloatArray
     fit: ReferenceFit | None = None
+    is_moved: bool = False
 
     @property
     def n_gradients(self) -> int:
         """Gradient evaluations of the fit and of the adaptation."""
-        return self.kernel.n_gradients + (self.fit.n_gradients if self.fit else 0)
+        return (0 if self.is_moved else self.kernel.n_gradients) + (self.fit.n_gradients if self.fit else 0)
+
+    def without_draws(self) -> Pilot:
+        """Return the pilot without its fit's draws, small enough to travel with every task."""
+        return self if self.fit is None else self._replace(fit=self.fit.without_draws())
 
 
 def run_pilot(
@@ -96,6 +101,13 @@ def run_pilot(
     else:
         pilot = along(PriorPath(), n_steps)
     return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
+
+
+def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: int) -> Pilot:
+    """Return the pilot of another data set, whose reference is moved to this one and whose kernel is kept."""
+    assert shared.fit is not None
+    moved = move_reference(posterior, shared.fit, shared.kernel, root=root, simulation=simulation)
+    return shared._replace(path=ReferencePath(moved.reference), fit=moved, is_moved=True)
 
 
 def tune(
@@ -148,12 +160,13 @@ def tune(
         )
     generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, number))
     betas = [0.0]
+    # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
+    state = start[int(np.argmax(np.isfinite(usable)))]
     first = posterior.adapt(
-        path, 0.0, start[0], seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
+        path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
     )
     adaptations: list[Adaptation] = [first]
     draws = [usable]
-    state = start[0]
     while betas[-1] < 1.0:
         beta = _guarded_knot(betas, draws[-1], path)
         if len(betas) == 1:

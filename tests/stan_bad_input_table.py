@@ -286,11 +286,11 @@ SIMULATORS = {
     "no parameter": simulated("returned no parameter 'tau'; it returned mu", lambda rng, data: ({"mu": 1.0}, {"y": Y})),
     "no outcome": simulated("no observed variable 'y'", lambda rng, data: ({"mu": 1.0, "tau": 1.0}, {})),
     "shape of a parameter": simulated(
-        r"parameter 'mu' of shape \(2,\); the program declares \(\)",
+        r"parameter 'mu' of shape \(2,\); the model declares \(\)",
         lambda rng, data: ({"mu": np.zeros(2), "tau": 1.0}, {"y": Y}),
     ),
     "shape of an outcome": simulated(
-        r"'y' of shape \(4,\); the program declares \(3,\)",
+        r"'y' of shape \(4,\); the model declares \(3,\)",
         lambda rng, data: ({"mu": 1.0, "tau": 1.0}, {"y": np.zeros(4)}),
     ),
     "text": simulated("'mu' as str 'a'; it must be numbers", lambda rng, data: ({"mu": "a", "tau": 1.0}, {"y": Y})),
@@ -299,8 +299,8 @@ SIMULATORS = {
         lambda rng, data: ({"mu": 1.0, "tau": -1.0}, {"y": Y}), line(8), UnsupportedModelError,
     ),
     "NaN": simulated(
-        "normal_lpdf: Random variable.* is nan", lambda rng, data: ({"mu": 1.0, "tau": 1.0}, {"y": Y + np.nan}),
-        line(13), UnsupportedModelError,
+        "'y' as ndarray '.nan nan nan.'; it must be finite",
+        lambda rng, data: ({"mu": 1.0, "tau": 1.0}, {"y": Y + np.nan}),
     ),
     "another law": simulated("The simulator and the program disagree", law, "", UnsupportedModelError),
     "a program with an error": simulated(

@@ -122,7 +122,7 @@ def stanc(text: str, *options: str) -> StancOutput:
 def analysed(name: str) -> Program:
     """Return the analysis of a program of the corpus, made once."""
     case = next(case for case in CORPUS if case.name == name)
-    return analyse(case.source, observed=case.observed_argument, stanc=stanc)
+    return analyse(case.source, observed=case.observed_argument, data=case.data, stanc=stanc)
 
 
 def analyse_text(text: str, observed: list[str] | None = None, likelihood: list[int] | None = None) -> Program:

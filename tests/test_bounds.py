@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bread import bounds
+from bread import bounds, intervals, tails
 from bread.errors import InvalidArgumentError
 
 LEVEL = 0.95
@@ -88,7 +88,7 @@ def coverage(samples, exact, interval):
 
 def normal_interval(values):
     half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
-    return bounds.Interval(values.mean(), values.mean() - half, values.mean() + half)
+    return intervals.Interval(values.mean(), values.mean() - half, values.mean() + half)
 
 
 @pytest.mark.statistical
@@ -98,7 +98,7 @@ def test_interval_covers_the_mean_of_skewed_gaps(kind, n, required):
     draw, exact = SKEWED[kind]
     # 1500 repetitions: standard error at most 0.0085; true coverage is 0.93 to 0.96, at least 3 of them above.
     samples = draw(np.random.default_rng(n), (1500, n))
-    assert coverage(samples, exact, lambda row: bounds.mean_interval(row, LEVEL)) >= required
+    assert coverage(samples, exact, lambda row: intervals.mean_interval(row, LEVEL)) >= required
 
 
 @pytest.mark.statistical
@@ -108,24 +108,24 @@ def test_coverage_check_rejects_wrong_intervals():
     # Chains of a simulation share its data set: taken as independent units they give an interval that is too short.
     shared = rng.exponential(size=(1500, 20, 1)) + 0.1 * rng.normal(size=(1500, 20, 4))
     chains = shared.reshape(1500, 80)
-    assert coverage(chains, 1.0, lambda row: bounds.mean_interval(row, LEVEL)) < 0.92
-    assert coverage(shared.mean(axis=2), 1.0, lambda row: bounds.mean_interval(row, LEVEL)) >= 0.92
+    assert coverage(chains, 1.0, lambda row: intervals.mean_interval(row, LEVEL)) < 0.92
+    assert coverage(shared.mean(axis=2), 1.0, lambda row: intervals.mean_interval(row, LEVEL)) >= 0.92
 
 
 def test_interval_special_cases():
-    single = bounds.mean_interval([2.0], LEVEL)
+    single = intervals.mean_interval([2.0], LEVEL)
     assert single.estimate == 2.0 and np.isnan(single.lower) and np.isnan(single.upper)
-    assert bounds.mean_interval([3.0, 3.0, 3.0], LEVEL) == (3.0, 3.0, 3.0)
-    huge = bounds.mean_interval([-1e200, 0.0, 1.0], LEVEL)  # no overflow warning
+    assert intervals.mean_interval([3.0, 3.0, 3.0], LEVEL) == (3.0, 3.0, 3.0)
+    huge = intervals.mean_interval([-1e200, 0.0, 1.0], LEVEL)  # no overflow warning
     assert -1e201 < huge.lower < huge.estimate < 0.0 < huge.upper < 1e201
-    assert bounds.mean_interval([1.0, np.inf], LEVEL) == (np.inf, np.inf, np.inf)
-    assert bounds.mean_interval([1.0, -np.inf], LEVEL) == (-np.inf, -np.inf, -np.inf)
+    assert intervals.mean_interval([1.0, np.inf], LEVEL) == (np.inf, np.inf, np.inf)
+    assert intervals.mean_interval([1.0, -np.inf], LEVEL) == (-np.inf, -np.inf, -np.inf)
     with pytest.raises(InvalidArgumentError, match="both inf and -inf"):
-        bounds.mean_interval([np.inf, -np.inf], LEVEL)
+        intervals.mean_interval([np.inf, -np.inf], LEVEL)
     with pytest.raises(InvalidArgumentError, match="NaN"):
-        bounds.mean_interval([1.0, np.nan], LEVEL)
+        intervals.mean_interval([1.0, np.nan], LEVEL)
     with pytest.raises(InvalidArgumentError, match=r"level.*1\.5"):
-        bounds.mean_interval([1.0, 2.0], 1.5)
+        intervals.mean_interval([1.0, 2.0], 1.5)
 
 
 def test_interval_matches_the_formulas():
@@ -133,18 +133,18 @@ def test_interval_matches_the_formulas():
     n, s, t = 5, x.std(ddof=1), 2.7764451051977987  # Student quantile 0.975, 4 degrees of freedom
     g = np.mean((x - x.mean()) ** 3) / x.var() ** 1.5
     hall = x.mean() - 3 * s / g * (np.cbrt(1 + g * (-t / np.sqrt(n) - g / (6 * n))) - 1)
-    interval = bounds.mean_interval(x, LEVEL)
+    interval = intervals.mean_interval(x, LEVEL)
     assert interval.lower == pytest.approx(x.mean() - t * s / np.sqrt(n))
     assert interval.upper == pytest.approx(hall)
     assert hall > x.mean() + t * s / np.sqrt(n)
-    mirrored = bounds.mean_interval(-x, LEVEL)  # skewed to the left: Student's limit is the larger one
+    mirrored = intervals.mean_interval(-x, LEVEL)  # skewed to the left: Student's limit is the larger one
     assert mirrored.upper == pytest.approx(-x.mean() + t * s / np.sqrt(n))
 
 
 @PROPERTY
 @given(arrays(np.float64, st.integers(2, 12), elements=st.floats(-100, 100)), st.floats(-50, 50))
 def test_interval_moves_with_the_data(values, shift):
-    before, after = bounds.mean_interval(values, LEVEL), bounds.mean_interval(values + shift, LEVEL)
+    before, after = intervals.mean_interval(values, LEVEL), intervals.mean_interval(values + shift, LEVEL)
     assert before.lower <= before.estimate <= before.upper
     spread = np.ptp(values)
     if spread > 1e-3:
@@ -152,12 +152,12 @@ def test_interval_moves_with_the_data(values, shift):
 
 
 def test_alpha_is_spent():
-    errors = [(1 - bounds.alpha_level(k)) / 2 for k in range(30)]
+    errors = [(1 - intervals.alpha_level(k)) / 2 for k in range(30)]
     assert errors[0] == pytest.approx(0.025)
     np.testing.assert_allclose(errors[1:], np.array(errors[:-1]) / 2, rtol=1e-5)
     assert sum(errors) <= 0.05 + 1e-12
     with pytest.raises(InvalidArgumentError, match="attempt"):
-        bounds.alpha_level(-1)
+        intervals.alpha_level(-1)
 
 
 # -- evidence and divergences -------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ STARTS = {
 @pytest.mark.parametrize("kind", STARTS)
 def test_tail_index_of_known_laws(kind):
     draw, exact = STARTS[kind]
-    fits = [bounds.tail_index(draw(np.random.default_rng(seed), 2000)) for seed in range(200)]
+    fits = [tails.tail_index(draw(np.random.default_rng(seed), 2000)) for seed in range(200)]
     shapes = np.array([fit.shape for fit in fits])
     if exact is None:
         assert -0.3 < shapes.mean() < 0.0  # 0 in the limit, reached slowly from below
@@ -336,11 +336,11 @@ def test_tail_index_of_known_laws(kind):
 
 @pytest.mark.statistical
 def test_a_mean_that_does_not_exist_is_noticed():
-    light = bounds.TailIndex(0.0, 0.25, 16)
+    light = tails.TailIndex(0.0, 0.25, 16)
     flagged = {}
     for kind, (draw, _) in STARTS.items():
-        starts = [bounds.tail_index(draw(np.random.default_rng(seed), 2000)) for seed in range(300)]
-        flagged[kind] = np.mean([not bounds.is_mean_reliable(start, light) for start in starts])
+        starts = [tails.tail_index(draw(np.random.default_rng(seed), 2000)) for seed in range(300)]
+        flagged[kind] = np.mean([not tails.is_mean_reliable(start, light) for start in starts])
     assert flagged["half-normal scale"] > 0.99 and flagged["half-Cauchy variance"] > 0.99
     assert flagged["normal"] < 0.01 and flagged["exponential"] < 0.01
     assert flagged["student t(3) squared"] < 0.45  # a finite mean near the limit: doubted in about 30 %
@@ -348,11 +348,11 @@ def test_a_mean_that_does_not_exist_is_noticed():
 
 @pytest.mark.statistical
 def test_log_weights_object_only_to_clearly_heavy_tails():
-    start = bounds.TailIndex(0.0, 0.1, 134)
+    start = tails.TailIndex(0.0, 0.1, 134)
 
     def doubted(draw, n_runs):
         weights = (draw(np.random.default_rng(seed)) for seed in range(n_runs))
-        return np.mean([not bounds.is_mean_reliable(start, bounds.centred_tail_index(list(w))) for w in weights])
+        return np.mean([not tails.is_mean_reliable(start, tails.centred_tail_index(list(w))) for w in weights])
 
     assert doubted(lambda rng: rng.normal(size=(20, 4)), 1000) < 0.01
     assert doubted(lambda rng: gamma_work(rng, (20, 4))[0], 1000) < 0.01
@@ -371,19 +371,19 @@ def test_reliability_is_judged_from_raw_arrays():
 
 
 def test_tail_index_special_cases():
-    assert bounds.tail_index([0.0] * 99 + [-np.inf]).shape == np.inf
-    assert bounds.tail_index(np.zeros(100)).shape == -np.inf
-    assert np.isnan(bounds.tail_index(np.arange(10.0)).shape)
-    assert np.isnan(bounds.tail_index([0.0] * 98 + [-1.0, -2.0]).shape)
+    assert tails.tail_index([0.0] * 99 + [-np.inf]).shape == np.inf
+    assert tails.tail_index(np.zeros(100)).shape == -np.inf
+    assert np.isnan(tails.tail_index(np.arange(10.0)).shape)
+    assert np.isnan(tails.tail_index([0.0] * 98 + [-1.0, -2.0]).shape)
     with pytest.raises(InvalidArgumentError, match="1 of 2 are NaN"):
-        bounds.tail_index([0.0, np.nan])
-    unknown = bounds.tail_index([])
-    assert bounds.is_mean_reliable(unknown, unknown)
+        tails.tail_index([0.0, np.nan])
+    unknown = tails.tail_index([])
+    assert tails.is_mean_reliable(unknown, unknown)
 
 
 @PROPERTY
 @given(st.integers(0, 10_000), st.floats(-100, 100), st.floats(0.01, 100))
 def test_tail_index_ignores_location_and_scale(seed, shift, scale):
     x = -np.random.default_rng(seed).pareto(2.0, size=200)
-    expected = bounds.tail_index(x)
-    assert bounds.tail_index(shift + scale * x).shape == pytest.approx(expected.shape, abs=1e-5)
+    expected = tails.tail_index(x)
+    assert tails.tail_index(shift + scale * x).shape == pytest.approx(expected.shape, abs=1e-5)

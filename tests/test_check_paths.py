@@ -16,8 +16,10 @@ from bread.backends.reference import (
     LinearRegression,
     NormalMean,
 )
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
+from bread.paths import PriorPath, ReferencePath
 from bread.references import diagonal, gaussian
+from bread.results import SHARED
 
 QUICK = {"cores": 1, "progressbar": False, "random_seed": 3, "draws": 20, "tune": 100}
 KERNEL = CompoundKernel((GibbsLabelKernel(), HMCKernel(5)))
@@ -127,11 +129,59 @@ def test_a_reference_that_knows_the_exact_draw_is_found_out():
             for index in indices:
                 if index >= 0:
                     exact = self.result.simulations.states[index]
-                    self.result.paths[index] = runner.ReferencePath(diagonal(exact, np.full(1, 0.6)))
+                    self.result.paths[index] = ReferencePath(diagonal(exact, np.full(1, 0.6)))
 
     honest = check_with(runner.Runner, model)
     assert bread.verdict(honest).status == "converged"
     assert bread.verdict(check_with(Cheat, model)).status == "bug"
+
+
+def fits_unless(rule):
+    """Return a fit of references that fails on the data sets where the rule says so."""
+    from bread.reference_pilots import fit_reference
+
+    def fit(posterior, request, *, root, simulation):
+        if rule(posterior, simulation):
+            raise DensityError("no pilot chain could run")
+        return fit_reference(posterior, request, root=root, simulation=simulation)
+
+    return fit
+
+
+def has_high_data(posterior, simulation):
+    low, high = posterior.log_ratio(PriorPath(), np.array([[-0.6], [2.0]]))
+    return simulation > SHARED and high > low  # their mean is above 0.7
+
+
+@pytest.mark.parametrize("path", ["reference", "auto"])
+def test_data_sets_to_which_no_reference_can_be_fitted(monkeypatch, path):
+    model = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
+    monkeypatch.setattr("bread.tuning.fit_reference", fits_unless(has_high_data))
+    settings = QUICK | {"simulate_from": "prior", "simulations": 40}
+    with pytest.warns(UserWarning, match=r"No reference could be fitted to \d+ of \d+ data sets \(the real data"):
+        report = bread.check(model, path=path, n_temperatures=[8, 32], **settings)
+    assert read_attributes(report)["path"] == "reference"
+    data = read_group(report, "simulated_data")["y"].values
+    truth = np.array([model.log_evidence({"y": y}) for y in data])
+    bounds = read_group(report, "bounds").sel(n_temperatures=32)
+    failed = data.mean(axis=1) > 0.7
+    for name, sign in (("log_evidence_lower", 1.0), ("log_evidence_upper", -1.0)):
+        excess = (sign * (bounds[name].values - truth))[failed]
+        assert np.isfinite(excess).all() and excess.mean() < 3 * excess.std() / np.sqrt(failed.sum())
+    assert bread.verdict(report).status != "bug"
+    kernel = read_group(report, "kernel")
+    assert int((kernel["source"] == "an extra simulated data set").sum()) > failed.sum() > 10
+    warned = read_attributes(report)["warnings"]
+    assert f"fitted to {failed.sum() + 1} of {len(data) + 1} data sets" in warned
+
+
+def test_a_reference_that_can_never_be_fitted(monkeypatch):
+    model = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
+    monkeypatch.setattr("bread.tuning.fit_reference", fits_unless(lambda posterior, simulation: True))
+    report = bread.check(model, path="auto", n_temperatures=[8, 32], simulations=4, **QUICK)
+    assert read_attributes(report)["path"] == "prior"
+    with pytest.raises(DensityError, match="no pilot chain"):
+        bread.check(model, path="reference", n_temperatures=[8, 32], simulations=4, **QUICK)
 
 
 def check_with(runner_class, model):

@@ -139,3 +139,12 @@ def test_invariances(seed, constant):
         assert result.p_value_harder == expected.p_value_harder
         np.testing.assert_allclose(result.effect, expected.effect, atol=1e-9)
         np.testing.assert_array_equal(result.p_value_by_temperature, expected.p_value_by_temperature)
+
+
+def test_log_weights_of_vague_models_do_not_overflow() -> None:
+    rng = np.random.default_rng(5)
+    simulated, observed = raw_curves(rng, 40), raw_curves(rng, 1)[0]
+    expected = consistency_test(simulated, observed)
+    huge = consistency_test(np.ldexp(simulated, 700), np.ldexp(observed, 700))
+    assert huge.p_value == expected.p_value
+    assert huge.p_value_different == expected.p_value_different

@@ -22,8 +22,8 @@ from bread.backends.reference import (
     NormalMean,
     expected_work,
 )
-from bread.bounds import mean_interval
 from bread.consistency import consistency_test
+from bread.intervals import mean_interval
 
 pytestmark = pytest.mark.statistical
 N_SIMULATIONS, N_CHAINS = 10_000, 4

@@ -25,7 +25,7 @@ from path_pools import (
 )
 
 from bread.alarms import theory_alarm
-from bread.bounds import mean_interval
+from bread.intervals import mean_interval
 from bread.paths import BoundedPath, PriorPath
 
 pytestmark = pytest.mark.statistical

@@ -218,3 +218,45 @@ def test_temperatures_near_zero_are_spread_over_the_axis():
     ax.figure.canvas.draw()
     ticks = np.asarray(ax.get_xticks()) ** data.power
     assert np.diff(ticks).min() > 0.06 and (np.asarray(ax.get_xticks()) < 0.005).sum() >= 2
+
+
+def boxes(axis):
+    """Return where the labels of the ticks stand in the picture."""
+    figure = axis.get_figure()
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    return [label.get_window_extent(renderer) for label in axis.get_ticklabels() if label.get_text()]
+
+
+def overlapping(axis):
+    found = boxes(axis)
+    return [(i, j) for i, one in enumerate(found) for j, other in enumerate(found[:i]) if one.overlaps(other)]
+
+
+@pytest.mark.parametrize("width", [3.5, 7.0])
+@pytest.mark.parametrize("lowest", [1e-6, 1e-4])
+def test_labels_of_ticks_do_not_overlap(width, lowest):
+    result = fake_result(temperatures=(64,))
+    result.schedules[64] = np.concatenate([[0.0], np.geomspace(lowest, 1.0, 63)])
+    for run in result.runs.values():
+        run.log_ratio[:, :8] *= 1e5  # a few nats at most of the temperatures, far more near the prior
+    _, ax = pyplot.subplots(figsize=(width, 3.0), layout="constrained")
+    bread.plot_path(report.to_container(result, constrain), ax=ax)
+    assert ax.get_yscale() == "symlog"
+    assert len(boxes(ax.xaxis)) >= 4 and len(boxes(ax.yaxis)) >= 3
+    assert overlapping(ax.xaxis) == [] and overlapping(ax.yaxis) == []
+    ax.set_xticks([0.5, 0.51], ["0.5", "0.51"])  # a control of the check
+    assert overlapping(ax.xaxis) != []
+
+
+def test_one_wild_data_set_does_not_hide_the_others():
+    result = fake_result(temperatures=(8, 16, 32, 64))
+    straight = bread.plot_consistency(report.to_container(result, constrain))
+    assert straight.get_yscale() == "linear"
+    result.runs[20, "forward", 8].log_weight[:] -= 1e6
+    ax = bread.plot_consistency(report.to_container(result, constrain))
+    assert ax.get_yscale() == "symlog" and ax.get_ylim()[0] < -2e5
+    assert overlapping(ax.yaxis) == []
+    scale = ax.yaxis.get_transform().transform
+    bottom, top, real = (float(scale(value)) for value in (*ax.get_ylim(), lines(ax)["real data"].get_ydata()[0]))
+    assert (top - real) / (top - bottom) > 0.1  # 0.1 % of the height on a straight axis

@@ -16,7 +16,8 @@ from test_pymc_density import layout_of
 from test_pymc_kernels import mixed
 
 from bread.backends.base import AnnealRun, Failure, Kernel
-from bread.backends.pymc.posterior import PyMCPosterior, compile_engine
+from bread.backends.pymc.engines import compile_engine
+from bread.backends.pymc.posterior import PyMCPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths import PriorPath, ReferencePath
 from bread.references import diagonal

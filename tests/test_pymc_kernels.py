@@ -15,7 +15,8 @@ from pymc.step_methods import metropolis
 from pymc.step_methods.hmc.quadpotential import QuadPotentialFullAdapt
 from test_pymc_density import layout_of
 
-from bread.backends.pymc.posterior import Engine, compile_engine
+from bread.backends.pymc.engine import Engine
+from bread.backends.pymc.engines import compile_engine
 from bread.errors import UnsupportedKernelError
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,14 @@ from scipy import stats
 from test_pymc_evidence import MODELS as CONJUGATE
 from test_pymc_evidence import SHORT, label_mixture
 
+import bread
+from bread._compat import read_attributes
 from bread.backends import open_model
 from bread.backends.base import AnnealRun, Kernel, OpenOptions
 from bread.errors import InvalidArgumentError
 from bread.paths import BoundedPath, Path, PriorPath, ReferencePath
-from bread.references import as_reference, diagonal, gaussian
+from bread.references import diagonal, gaussian
+from bread.user_references import as_reference
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -233,6 +237,23 @@ def test_a_reference_of_the_users_and_another_order_of_the_coordinates() -> None
         np.testing.assert_allclose(runs[-1].log_ratio[:, 0], log_ratio(path, start), rtol=1e-8)
         check_end_gradient(posterior, path, start[0])
     np.testing.assert_allclose(runs[0].state_at_end, runs[1].state_at_end, rtol=1e-4)  # finite differences
+
+
+def test_a_reference_fitted_to_what_pm_fit_returns() -> None:
+    """A mean field misses the slope's spread: the path repairs it, and the bound falls as T grows."""
+    with skewed() as model:
+        approximation = pm.fit(2000, method="advi", random_seed=1, progressbar=False)
+    report = bread.check(
+        model, path=approximation, simulate_from="prior", simulations=6, chains=2, n_temperatures=[4, 64], tune=50,
+        draws=0, random_seed=1, cores=1, progressbar=False,
+    )  # fmt: skip
+    assert "fitted to the draws given as path=" in json.dumps(read_attributes(report) | dict(report["reference"].attrs))
+    bounds = bread.summary(report)["jeffreys"]
+    assert bounds.iloc[-1] < bounds.iloc[0]
+    draws = open_model(model, OpenOptions()).read_posterior(approximation).draws
+    assert draws["sigma"].shape == (1, 2000) and (draws["sigma"] > 0).all()
+    with pytest.raises(InvalidArgumentError, match="^path= must be an InferenceData"):
+        bread.check(model, path=3.0, progressbar=False)
 
 
 def test_paths_are_refused_with_the_reason(sliced: Any) -> None:

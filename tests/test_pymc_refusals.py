@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 
@@ -279,3 +282,47 @@ def test_what_cannot_be_drawn_is_refused(define: Callable[[], None], fragments: 
         build_simulator(model, layout, read_observed(model), []).pilot()
     for fragment in fragments:
         assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize("at_check", ["float32", "float64"])
+def test_single_precision_is_refused_when_the_model_is_built_or_checked(at_check: str) -> None:
+    with pytensor.config.change_flags(floatX="float32"), pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), 1, observed=1.0)
+    with (
+        pytensor.config.change_flags(floatX=at_check),
+        pytest.raises(UnsupportedModelError, match="'mu' is in single .*floatX = 'float64' before"),
+    ):
+        refuse_unsupported(model, None)
+
+
+def test_one_narrow_variable_or_a_narrow_setting_is_refused() -> None:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu") + pm.Normal("narrow", dtype="float32"), 1, observed=1.0)
+    with pytest.raises(UnsupportedModelError, match="variable 'narrow' is in single precision"):
+        refuse_unsupported(model, None)
+    with pm.Model() as model:  # narrow data and covariates are read exactly
+        x = pm.Data("x", np.ones(3, dtype=np.float32))
+        pm.Normal("y", pm.Normal("mu") * x * np.ones(3, dtype=np.float32), 1, observed=np.ones(3, dtype=np.float32))
+    refuse_unsupported(model, None)
+    with (
+        pytensor.config.change_flags(floatX="float32"),
+        pytest.raises(UnsupportedModelError, match="floatX asks for single precision"),
+    ):
+        refuse_unsupported(model, None)
+
+
+def test_a_check_in_single_precision_is_refused_up_front() -> None:
+    program = (
+        "import pymc as pm, bread\n"
+        "with pm.Model() as model:\n"
+        "    pm.Normal('y', pm.Normal('mu'), 1, observed=1.0)\n"
+        "try:\n"
+        "    bread.check(model, progressbar=False)\n"
+        "except bread.errors.UnsupportedModelError as error:\n"
+        "    print(error)\n"
+    )
+    environment = {**os.environ, "PYTENSOR_FLAGS": "floatX=float32", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=300
+    )
+    assert "double precision only" in done.stdout

@@ -129,7 +129,12 @@ def test_a_distribution_without_draws_keeps_all_paths() -> None:
         ("a program", "must be a function"),
         (lambda rng, data: 1 / 0, "failed: ZeroDivisionError"),
         (lambda rng, data: ({"mu": 0.0}, {"y": Y}), "returned no parameter 'sigma'"),
-        (lambda rng, data: ({"mu": 0.0, "sigma": 1.0}, {"y": Y[:2]}), r"'y' as .*shape \(3,\)"),
+        (
+            lambda rng, data: ({"mu": 0.0, "sigma": 1.0}, {"y": Y[:2]}),
+            r"'y' of shape \(2,\); the model declares \(3,\)",
+        ),
+        (lambda rng, data: ({"mu": np.nan, "sigma": 1.0}, {"y": Y}), "'mu' as float 'nan'; it must be finite"),
+        (lambda rng, data: ({"mu": "a", "sigma": 1.0}, {"y": Y}), "'mu' as str 'a'; it must be numbers"),
         (lambda rng, data: ({"mu": 0.0, "sigma": 0.0}, {"y": Y}), "sigma_log__ outside its support"),
     ],
 )

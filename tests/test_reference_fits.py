@@ -62,6 +62,13 @@ def test_heavy_tails_spare_transformed_coordinates():
     assert fit_heavy(draws, np.ones(3, dtype=bool)) is None
 
 
+def test_chains_that_never_moved_give_finite_fits():
+    draws = np.tile([0.7, -1.2], (5, 1))
+    for fit in FAMILIES.values():
+        fitted = fit(draws, np.zeros(2, dtype=bool))
+        assert fitted is None or np.isfinite(fitted.log_density(draws)).all()
+
+
 def test_mixture_sees_two_modes_and_only_them():
     rng = np.random.default_rng(4)
     one = rng.standard_normal((600, 2))
@@ -142,7 +149,16 @@ def test_two_modes_are_fitted():
 
 def test_fit_starts_where_the_density_is_finite():
     model = UniformLocation(np.array([0.0, 100.0]), kernel=HMCKernel(5))  # no location gives both
-    with pytest.raises(DensityError, match="None of 20 draws"):
+    with pytest.raises(DensityError, match="None of 800 states"):
         fit_reference(
             model.condition(model.observed_data), FitRequest(1, np.zeros(1, dtype=bool), 20), root=3, simulation=0
         )
+
+
+@pytest.mark.parametrize(("place", "prior_sd"), [(40.0, 30.0), (0.5, 3e4)], ids=["rare", "only near 0"])
+def test_fit_starts_where_hardly_a_prior_draw_has_a_density(place, prior_sd):
+    """One draw in a hundred, and one in sixty thousand, of a likelihood that is zero elsewhere."""
+    model = UniformLocation(place + np.array([-0.2, 0.2]), prior_sd=prior_sd, kernel=HMCKernel(5))
+    request = FitRequest(1, np.zeros(1, dtype=bool), 50, family="diagonal")
+    fit = fit_reference(model.condition(model.observed_data), request, root=3, simulation=0)
+    assert (abs(fit.draws - place) < 0.8).all(), "the likelihood is zero farther away"

@@ -11,7 +11,8 @@ from numpy.random import default_rng
 from scipy import stats
 
 from bread.errors import InvalidArgumentError
-from bread.references import Component, MixtureReference, Reference, UserReference, as_reference, diagonal, gaussian
+from bread.references import Component, MixtureReference, Reference, diagonal, gaussian
+from bread.user_references import UserReference, as_reference
 
 DIM = 3
 MEAN = np.array([0.5, -1.0, 2.0])

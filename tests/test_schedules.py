@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from bread import schedules
 from bread.errors import InvalidArgumentError
+from bread.paths import PriorPath
 
 PRIOR_SD, N, MEAN = 10.0, 10, 3.0  # theta ~ N(0, 100); ten observations with mean 3 and known unit variance
 
@@ -125,6 +126,15 @@ def test_infinite_variance_at_zero_gives_a_finite_length() -> None:
     plain = [np.std(-5 / np.abs(rng.normal(size=n)) ** 2) for n in (1000, 100_000)]
     assert totals[1] < 1.5 * totals[0]  # does not grow with the number of draws
     assert plain[1] > 10 * plain[0] or plain[1] > 1e5  # the sample variance does
+
+
+def test_log_ratios_of_vague_priors_do_not_overflow() -> None:
+    values = np.random.default_rng(12).gamma(0.2, 1.0, 100) * -100
+    betas, path = np.geomspace(1e-4, 1.0, 9), PriorPath()
+    expected = schedules._reweighted_spread(values, betas, path)
+    huge = schedules._reweighted_spread(np.ldexp(values, 700), np.ldexp(betas, -700), path)
+    np.testing.assert_array_equal(huge, np.ldexp(expected, 700))
+    np.testing.assert_allclose(schedules._spread(np.ldexp(values, 700)), np.ldexp(np.std(values), 700), rtol=1e-12)
 
 
 def test_mean_length_averages() -> None:

@@ -15,7 +15,7 @@ from stan_conjugate import HIERARCHICAL, opened
 
 import bread
 from bread.backends.stan.toolchain import find_toolchain
-from bread.errors import MissingDependencyError
+from bread.errors import InvalidArgumentError, MissingDependencyError
 
 cmdstanpy = pytest.importorskip("cmdstanpy")
 pytestmark = [pytest.mark.stan, pytest.mark.slow]
@@ -69,6 +69,26 @@ def test_its_draws_are_read(cmdstan_model: Any) -> None:
         assert draws["theta"].shape == (2, 50, 3) and "mu" in names
         column = sampled.column_names.index("theta[2]")
         np.testing.assert_array_equal(draws["theta"][:, :, 1], by_chain[:, :, column].T)
+
+
+@pytest.mark.parametrize("method", ["pathfinder", "laplace_sample", "variational"])
+def test_references_are_fitted_to_its_approximations(cmdstan_model: Any, method: str) -> None:
+    options = {"require_converged": False, "iter": 2000} if method == "variational" else {}
+    result = getattr(cmdstan_model, method)(data=DATA, seed=1, **options)
+    draws = opened(cmdstan_model, DATA).read_posterior(result).draws
+    assert draws["theta"].shape == (1, 1000, 3) and np.ptp(draws["theta"]) > 0
+    report = bread.check(
+        cmdstan_model, data=DATA, path=result, simulations=3, chains=2, n_temperatures=(2, 64), draws=0, random_seed=1,
+        cores=1, progressbar=False,
+    )  # fmt: skip
+    bound = bread.summary(report)["jeffreys"]
+    assert bound.iloc[-1] < bound.iloc[0]
+
+
+def test_its_optimum_is_refused(cmdstan_model: Any) -> None:
+    optimum = cmdstan_model.optimize(data=DATA, seed=1)
+    with pytest.raises(InvalidArgumentError, match="CmdStanMLE is one point"):
+        bread.check(cmdstan_model, data=DATA, path=optimum, progressbar=False)
 
 
 def test_its_include_paths_count(cmdstan_model: Any, tmp_path: Path) -> None:

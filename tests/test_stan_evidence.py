@@ -22,7 +22,8 @@ from stan_conjugate import CONJUGATE, NORMAL_MEAN, Conjugate, opened
 from bread.backends import open_model
 from bread.backends.base import Kernel, Model, OpenOptions
 from bread.backends.stan.model import StanModel
-from bread.bounds import mean_interval, simulation_gaps
+from bread.bounds import simulation_gaps
+from bread.intervals import mean_interval
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical, pytest.mark.slow]
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from stan_conjugate import NORMAL_MEAN, opened, toolchain
 
+from bread.errors import InvalidArgumentError
+
 pytestmark = pytest.mark.stan
 DATA = {"N": 3, "y": [0.5, -1.0, 0.2]}
 
@@ -46,3 +48,23 @@ def test_a_path_or_an_uncompiled_model_without_cmdstan_is_fitted_by_the_embedded
     model = SimpleNamespace(stan_file=str(program), exe_file=None, stanc_options={}, sample=None)
     if toolchain().source != "CmdStan":
         assert opened(model, DATA).user_model is None
+
+
+def test_draws_of_approximations_are_one_chain(program: Path) -> None:
+    model = opened(str(program), DATA)
+    draws = np.arange(20.0)
+
+    def variational(name: str, *, mean: bool | None = None) -> Any:
+        return draws if mean is False else 9.5  # as CmdStanVB, which returns means unless asked
+
+    for result in (
+        SimpleNamespace(stan_variable=lambda name: draws),  # as CmdStanPathfinder and CmdStanLaplace
+        SimpleNamespace(stan_variable=variational, variational_sample=draws[:, None]),
+    ):
+        assert model.read_posterior(result).draws["mu"].tolist() == [draws.tolist()]
+
+
+def test_an_optimum_is_no_draws(program: Path) -> None:
+    point = SimpleNamespace(stan_variable=lambda name: 0.3, optimized_params_np=np.array([0.3]))
+    with pytest.raises(InvalidArgumentError, match="one point, not draws"):
+        opened(str(program), DATA).read_posterior(point)

@@ -271,11 +271,27 @@ def test_laws_that_cannot_be_told_apart(body: str) -> None:
 
 
 def test_a_flat_prior_still_has_no_draws_of_its_own() -> None:
-    with pytest.raises(UnsupportedModelError, match="'mu' has no prior"):
+    with pytest.raises(UnsupportedModelError, match="'mu' has no prior.*Or use simulate_from='localised', which takes"):
         opened(FLAT, DATA, simulate_from="fitted")
     assert any("density of the original one" in note for note in flat().info.notes)
     with pytest.raises(InvalidArgumentError, match="names must hold 'mu'"):
         flat().localise(("theta",), diagonal(np.zeros(3), np.ones(3)))
+
+
+def test_localising_is_no_way_out_where_it_is_not() -> None:
+    ordered = FLAT.replace("real mu;", "ordered[3] mu;")
+    with pytest.raises(UnsupportedModelError, match=r"'mu' has no prior.*class = \"b\"\)\)\.$"):
+        opened(ordered, DATA, simulate_from="fitted")
+
+
+def test_what_has_no_prior_is_localised_with_the_hyperparameters() -> None:
+    noisy = FLAT.replace("real mu;", "real mu; real<lower=0> noise;").replace(
+        "y ~ normal(theta, ", "y ~ normal(theta, noise + "
+    )
+    noisy = noisy.replace("  theta ~", "  mu ~ normal(0, 1);\n  theta ~")
+    assert opened(noisy, DATA, simulate_from="localised").info.hyperparameters == ("mu", "noise")
+    with pytest.raises(UnsupportedModelError, match="'noise' has no prior"):
+        opened(noisy, DATA, simulate_from="localised", hyperparameters=("mu",))
 
 
 @pytest.mark.parametrize(

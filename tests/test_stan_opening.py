@@ -105,7 +105,7 @@ def test_a_callable_without_fixed_cannot_hold_hyperparameters() -> None:
     [
         (lambda rng, data: {"s": 1.0}, r"must return two dicts"),
         (lambda rng, data: ({}, {"y": np.zeros(3)}), "returned no parameter 's'"),
-        (lambda rng, data: ({"s": 1.0}, {"y": np.zeros(2)}), r"'y' of shape \(2,\); the program declares \(3,\)"),
+        (lambda rng, data: ({"s": 1.0}, {"y": np.zeros(2)}), r"'y' of shape \(2,\); the model declares \(3,\)"),
         (lambda rng, data: 1 / 0, "ZeroDivisionError"),
         (lambda rng, data: ({"s": -1.0}, {"y": np.zeros(3)}), "outside its declared support.*line 6"),
         (3, "must be a function"),

@@ -14,7 +14,8 @@ from bread.backends.stan.kernels import StanKernel
 from bread.backends.stan.posterior import StanPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths import BoundedPath, Path, PriorPath, ReferencePath
-from bread.references import Component, MixtureReference, UserReference, diagonal, gaussian
+from bread.references import Component, MixtureReference, diagonal, gaussian
+from bread.user_references import UserReference
 
 pytestmark = pytest.mark.stan
 

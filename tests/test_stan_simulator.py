@@ -2,10 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
-from stan_corpus_table import CORPUS, SUPPORTED, analyse_text, analysed
+from stan_corpus_table import CORPUS, SUPPORTED, analyse_text, analysed, stanc
 
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR, is_discrete
+from bread.backends.stan.program import analyse
+from bread.backends.stan.source import Source
 
 ANALYSED = [case for case in CORPUS if case.outcome in ("supported", "simulator refused")]
 
@@ -110,6 +113,33 @@ def test_joint_rejection_only_where_the_constant_depends_on_parameters():
     assert ["bread_tries" in code for code in (constant, half, shifted, inside)] == [True, True, False, False]
 
 
+def test_integers_of_the_data_count_with_their_values():
+    case = next(case for case in CORPUS if case.name == "sizes_of_one")
+    changes = [{}, {"K": 2}, {"J": 4}, {"K": np.array(1)}]
+    programs = [analyse(case.source, observed=None, data={**case.data, **change}, stanc=stanc) for change in changes]
+    assert [program.is_automatic for program in programs] == [True, False, False, True]
+    refusals = [str(program.simulator_refusal) for program in programs[1:3]]
+    assert "not every element of 'tau'" in refusals[0] and "has several priors" in refusals[1]
+    unknown = analyse(case.source, observed=None, stanc=stanc)
+    assert unknown.simulator_refusal is not None
+
+
+def test_an_integer_that_is_simulated_has_no_value():
+    text = (
+        "data {{ int K; {} }} parameters {{ vector[2] b; real<lower=0> r; }}"
+        " model {{ b[1] ~ normal(0, 1); for (k in 2 : {}) b[k] ~ normal(0, 2); r ~ gamma(2, 2); K ~ poisson(r); }}"
+    )
+    held = analyse(Source.from_text(text.format("int L;", "L")), observed="K", data={"K": 2, "L": 2}, stanc=stanc)
+    assert held.is_automatic
+    own = analyse(Source.from_text(text.format("", "K")), observed="K", data={"K": 2}, stanc=stanc)
+    assert not own.is_automatic
+
+
+def test_loop_that_ends_before_it_begins_takes_no_element_back():
+    statements = "for (k in 1 : 2) b[k] ~ normal(0, 1); for (k in 3 : 1) b[k] ~ normal(0, 1); b[2 : 5] ~ normal(0, 2);"
+    assert "several priors" in refused("vector[5] b;", statements + " y ~ normal(b[1], 1);")
+
+
 def test_ordered_is_sorted_only_where_the_elements_are_alike():
     alike = supported("ordered[3] c; real<lower=0> s;", "s ~ gamma(2, 2); c ~ normal(0, s); y ~ normal(c[1], 1);")
     by_loop = supported("ordered[3] c;", "for (k in 1 : 3) c[k] ~ normal(0, 2); y ~ normal(c[1], 1);")
@@ -189,8 +219,60 @@ def test_parameter_whose_size_is_computed_in_a_loop_cannot_be_fixed():
     )
     program = analyse_text(text)
     assert program.is_automatic and program.fixable == ("mu",)
+    assert program.hyperparameters == ("mu",)  # what simulate_from="fitted" can hold
     assert "bread_use_fixed_b" not in program.tempered
     assert any("'b'" in note for note in program.notes)
+
+
+@pytest.mark.parametrize(
+    ("copied", "reason"),
+    [
+        ("for (n in 1 : N) z[n] = log10(y[n]);", None),
+        ("for (n in 1 : N) z[n] = 2 * y[n] - 1;", None),
+        ("for (n in 2 : N) z[n] = y[n]; z[1] = 0;", "computed from"),
+        ("for (n in 1 : N) z[n] = y[N - n + 1];", "computed from"),
+        ("for (n in 1 : N) z[n] = y[n] - n;", "computed from"),
+        ("for (n in 1 : N) z[n] = y[1];", "computed from"),
+        ("for (n in 1 : N) z[n] += y[n];", "computed from"),
+        ("for (n in 1 : N) z[n] = square(y[n]);", "computed from"),
+    ],
+)
+def test_outcome_copied_in_a_loop(copied, reason):
+    text = f"""data {{ int N; vector[N] y; }} transformed data {{ vector[N] z; {copied} }} parameters {{ real mu; }}
+    model {{ mu ~ normal(0, 1); z ~ normal(mu, 1); }}"""
+    program = analyse_text(text)
+    assert program.observed == ("y",)
+    assert program.is_automatic if reason is None else reason in str(program.simulator_refusal)
+
+
+@pytest.mark.parametrize(
+    ("density", "automatic"),
+    [
+        ("binomial_lpmf(s[i] | T, p)", True),
+        ("binomial_lpmf(s[i] | 3, p)", False),  # not as many trials as elements
+        ("binomial_lpmf(s[i] | T, [p, p]')", False),
+        ("binomial_lpmf(s[i] | T, p / (1 + y[i, 1]))", False),
+        ("beta_binomial_lpmf(s[i] | T, p, 2)", False),  # the trials of a row are not independent
+        ("poisson_lpmf(s[i] | p)", False),
+    ],
+)
+def test_row_of_trials_under_the_density_of_its_total(density, automatic):
+    text = f"""data {{ int M; int T; array[M, T] int y; }}
+    transformed data {{ array[M] int s; for (i in 1 : M) s[i] = sum(y[i]); }}
+    parameters {{ real<lower=0, upper=1> p; }}
+    model {{ for (i in 1 : M) {{
+      if (s[i] > 0) target += log(p) + {density};
+      else target += log_sum_exp(log(p) + {density.replace("s[i]", "0")}, log1m(p));
+    }} }}"""
+    assert analyse_text(text).is_automatic == automatic
+
+
+def test_what_cannot_be_drawn_is_named_by_its_outcome():
+    text = """data { int M; int T; array[M, T] int y; }
+    transformed data { array[M] int s; for (i in 1 : M) s[i] = sum(y[i]); }
+    parameters { real<lower=0, upper=1> p; }
+    model { for (i in 1 : M) target += bernoulli_lpmf(1 | p) + binomial_lpmf(s[i] | T, p); }"""
+    assert "computed from 'y'" in str(analyse_text(text).simulator_refusal)
 
 
 def test_outcomes_without_a_density_are_held_and_noted():
@@ -215,8 +297,6 @@ def test_generated_quantities_of_the_user_are_left_out():
 
 def test_every_generator_exists_in_stan():
     """Each distribution that bread draws from has its density and its generator in the stanc at hand."""
-    from stan_corpus_table import stanc
-
     signatures = stanc("model {}", "--dump-stan-math-signatures").stdout
     known = set(re.findall(r"^(\w+)\(", signatures, re.MULTILINE))
     newer = {"beta_neg_binomial", "yule_simon"}  # since 2.37
@@ -229,3 +309,25 @@ def test_every_generator_exists_in_stan():
         assert f"{name}_{'lpmf' if is_discrete(name) else 'lpdf'}" in known
     for name in re.findall(r"^(\w+)_lpmf\(", signatures, re.MULTILINE):
         assert is_discrete(name), name
+
+
+def test_what_stanc_does_not_accept_is_told_in_its_words():
+    program = analyse_text(
+        "functions { vector twice(vector s) { return 2 * s; } }\n"
+        "data { vector[2] s; vector[3] y; }\nparameters { real mu; }\n"
+        "model { mu ~ normal(0, twice(s)); y ~ normal(mu, 1); }\n"
+    )
+    assert program.simulator_refusal is not None
+    assert "left hand side has type real and the right hand side has type array[] real. Pass" in str(
+        program.simulator_refusal
+    )
+
+
+@pytest.mark.parametrize("spread", ["[5, 5]'", "s", "{5.0, 5.0}", "rep_vector(5, 2)", "2 * s", "-(s')'"])
+def test_a_single_value_with_several_densities_is_refused_by_name(spread):
+    data = "vector[N] y; vector[2] s;"
+    message = refused("real mu;", f"mu ~ normal(0, {spread}); y ~ normal(mu, 1);", data)
+    assert "`mu ~ normal(0," in message and "single value" in message and f"({spread})" in message
+    outcome = refused("real mu;", f"mu ~ normal(0, 1); for (n in 1:N) y[n] ~ normal(mu, {spread});", data)
+    assert "`y[n] ~ normal(mu," in outcome and "single value" in outcome
+    supported("vector[2] mu;", f"mu ~ normal(0, {spread}); y ~ normal(mu[1], 1);", data)

@@ -178,6 +178,19 @@ def test_observed_must_be_data(observed, message):
         analyse_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1);"), observed=observed)
 
 
+def test_outcome_is_inferred_from_the_error_that_has_the_density():
+    body = (
+        "vector[N] err; for (n in 1 : N) err[n] = {}; mu ~ normal(0, 1); sigma ~ gamma(2, 2); err ~ normal(0, sigma);"
+    )
+    assert analyse_text(model(body.format("y[n] - mu * x[n]"))).observed == ("y",)
+    with pytest.raises(UnsupportedModelError, match="'y', 'x'; which of them is the outcome is in doubt"):
+        analyse_text(model(body.format("y[n] - x[n] - mu")))
+    with pytest.raises(UnsupportedModelError, match="cannot tell which data are outcomes"):
+        analyse_text(model(body.format("mu * x[n]")))
+    beside = model(body.format("x[n] - mu").replace("err ~ normal", "err ~ normal(0, 1); y ~ normal"))
+    assert analyse_text(beside).observed == ("y",)
+
+
 def test_one_name_may_be_given_as_a_string():
     source = Source.from_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1); sigma ~ exponential(1);"))
     assert analyse(source, observed="y", stanc=stanc).observed == ("y",)
@@ -187,6 +200,24 @@ def test_missing_data_are_named():
     source = Source.from_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1);"))
     with pytest.raises(InvalidArgumentError, match=r"The data lack 'x', which 'program.stan', line 1 declares"):
         analyse(source, observed=None, data_names=["N", "y", "k"], stanc=stanc)
+
+
+@pytest.mark.parametrize(
+    ("statement", "observed"),
+    [
+        ("target += log(p[k[n]]);", ("k",)),
+        ("array[2] real d; for (j in 1 : 2) d[j] = log(q[j]) + log(p[k[n]]); target += log_sum_exp(d);", ("k",)),
+        ("target += log_mix(q[1], log(p[k[n]]), log(p[k[n]]));", ("k",)),
+        ("real mu = log(p[k[n]]); y[n] ~ normal(mu, 1);", ("y",)),
+        ("target += normal_lpdf(y[n] | log(p[k[n]]), 1);", ("y",)),
+        ("target += normal_lpdf(y[n] | 0, 1) - log(p[k[n]]);", ("y",)),
+        ("target += normal_lpdf(y[n] | 0, 1) + log(exp(p)[k[n]]);", ("y",)),
+    ],
+)
+def test_category_looked_up_in_a_simplex_is_inferred_as_a_term_alone(statement, observed):
+    text = f"""data {{ int N; vector[N] y; array[N] int k; }} parameters {{ simplex[3] p; simplex[2] q; }}
+    model {{ for (n in 1 : N) {{ {statement} }} }}"""
+    assert analyse_text(text).observed == observed
 
 
 def test_nothing_observed_in_the_density():
@@ -204,3 +235,4 @@ def test_prior_only_flag_is_fixed_to_zero():
     program = analysed("brms_lprior")
     assert program.fixed_data == {"prior_only": 0}
     assert analysed("blr").fixed_data == {}
+    assert not any("held at their observed values" in note for note in program.notes)

@@ -12,7 +12,9 @@ from stan_corpus_table import CORPUS
 from bread.backends.base import OpenOptions
 from bread.backends.stan.building import open_model
 from bread.backends.stan.model import StanModel
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.backends.stan.simulation import JointDraws
+from bread.backends.stan.state_draws import StateDraws
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical, pytest.mark.slow]
 N = 2000
@@ -55,6 +57,28 @@ def test_prior_is_restricted_to_what_the_program_accepts() -> None:
     np.testing.assert_array_equal(fewer.states, simulations.states[:7])
 
 
+class Rounded:
+    """An instance and a simulator whose second coordinate always rounds to the border of its support."""
+
+    coordinates = ("a.1", "a.2")
+    can_redraw = True
+
+    def draw(self, seeds: list[SeedSequence], fixed: object, *, only_parameters: bool) -> JointDraws:
+        return JointDraws({}, {})
+
+    def unconstrain(self, parameters: object) -> np.ndarray:
+        return np.array([[0.0, -np.inf]])
+
+    def terms(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+        return np.zeros(len(states)), np.zeros(len(states)), ""
+
+
+def test_draws_that_round_to_the_border_are_named_plainly() -> None:
+    draws = StateDraws(Rounded(), Rounded(), np.zeros((2, 2), dtype=bool))
+    with pytest.raises(DensityError, match="times over: 'a.2' rounds to the border of its support"):
+        draws.draw_states([SeedSequence(1)])
+
+
 def test_outcomes_that_overflow_do_not_change_the_prior_of_the_starts() -> None:
     """Rates above about 2^30 have no integer outcome: joint draws avoid them, starts of forward chains do not."""
     model = corpus("overflowing_counts")
@@ -81,6 +105,25 @@ model {
 }
 """
     with pytest.raises(UnsupportedModelError, match="draws failed 200 times over: mu is too small .*line 8"):
+        opened(text, {"y": 1.0}, observed="y")
+
+
+def test_a_prior_whose_draws_overflow_is_refused_by_the_lines_that_need_them() -> None:
+    text = """data {
+  real y;
+}
+parameters {
+  real<lower=0> variance;
+  real mu;
+}
+model {
+  variance ~ inv_gamma(1e-8, 1e-8);
+  mu ~ normal(0, sqrt(variance));
+  y ~ student_t(4, mu, 1);
+}
+"""
+    words = r"normal_rng: Scale parameter is inf, .*! \(drawn for 'program.stan', line 10\)\. Use priors"
+    with pytest.raises(UnsupportedModelError, match=words):
         opened(text, {"y": 1.0}, observed="y")
 
 
@@ -151,3 +194,42 @@ def test_transformed_parameters_that_outcomes_enter_are_named() -> None:
     model = corpus("uniform_without_bounds")
     assert "p" not in model.info.parameters
     assert "left out of the report, because outcomes enter them: p." in "\n".join(model.info.notes)
+
+
+def errors_program(errors: str, prior: str) -> str:
+    return f"""data {{
+  int<lower=2> T;
+  vector[T] y;
+}}
+parameters {{
+  real phi;
+  real<lower=0> sigma;
+}}
+model {{
+  vector[T] err;
+  phi ~ {prior};
+  sigma ~ lognormal(0, 0.5);
+  {errors}
+  err ~ normal(0, sigma);
+}}
+"""
+
+
+def test_series_that_lose_their_errors_in_rounding_are_drawn_again() -> None:
+    """A series that doubles 60 times has no digits left for its errors; the next number has another density."""
+    errors = "err[1] = y[1]; for (t in 2 : T) err[t] = y[t] - phi * y[t - 1];"
+    data = {"T": 60, "y": np.sin(np.arange(60.0)).tolist()}
+    model = opened(errors_program(errors, "normal(0, 2)"), data)
+    assert "rounding the outcome y changes its density" in "\n".join(model.info.notes)
+    simulations = model.simulate(200, fixed=None, seed=SeedSequence(1))
+    largest = np.abs(simulations.parameters["phi"]).max()
+    assert 1.2 < largest < 2.5, "2.5^60 is 1e24"
+    starts = model.constrain(model.draws.draw_states(SeedSequence(2).spawn(N)))
+    assert stats.kstest(starts["phi"], stats.norm(scale=2).cdf).pvalue > LEVEL
+
+
+def test_errors_of_later_outcomes_are_refused_all_the_same() -> None:
+    errors = "for (t in 1 : T - 1) err[t] = y[t] - phi * y[t + 1]; err[T] = y[T];"
+    data = {"T": 60, "y": np.sin(np.arange(60.0)).tolist()}
+    with pytest.raises(UnsupportedModelError, match="the outcome y depends on its own later elements"):
+        opened(errors_program(errors, "normal(0, 0.5)"), data)

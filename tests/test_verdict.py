@@ -10,6 +10,7 @@ from fake_results import constrain, fake_result, model_info
 import bread
 from bread import report
 from bread._gap import gap_increments, gap_location
+from bread._sentences import nats
 from bread.backends.base import Failure
 
 
@@ -258,3 +259,8 @@ def test_gap_location_is_where_half_of_the_gap_lies():
     assert np.isnan(gap_location(betas, forward, -np.ones((1, 4))))
     assert gap_location(betas, np.array([[0.0, -np.inf, 0.0, 0.0]]), np.ones((1, 4))) == pytest.approx(0.1)
     assert np.isnan(gap_location(betas, np.full((1, 4), np.nan), np.ones((1, 4))))
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.123, "0.12"), (23.4, "23"), (123456.0, "123456"), (5e137, "5e+137")])
+def test_numbers_of_nats_are_short(value: float, words: str) -> None:
+    assert nats(value) == words

@@ -1,14 +1,22 @@
-"""Checks of arguments that every engine makes."""
+"""What every engine checks of its arguments, and the limits of a kernel's settings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
 
 from bread.backends.base import FloatArray
 from bread.errors import InvalidArgumentError
+
+SMALLEST_SETTING, LARGEST_SETTING = 1e-12, 1e12  # those of PyMC's own metric
+
+
+def within_limits(values: Any) -> FloatArray:
+    """Return settings of a kernel, kept where their logs can be interpolated."""
+    return np.asarray(np.clip(np.array(values, dtype=np.float64), SMALLEST_SETTING, LARGEST_SETTING))
 
 
 def check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:

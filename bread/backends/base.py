@@ -201,7 +201,8 @@ class Kernel:
         table = {}
         for name, values in self.settings.items():
             share = weight.reshape(-1, *[1] * (values.ndim - 1))
-            table[name] = np.exp((1 - share) * np.log(values[low]) + share * np.log(values[low + 1]))
+            logs = np.log(values)  # before rows are repeated
+            table[name] = np.exp((1 - share) * logs[low] + share * logs[low + 1])
         return [{name: values[index] for name, values in table.items()} for index in range(len(betas))]
 
 

@@ -9,62 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pymc as pm
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 from pymc.blocking import RaveledVars
 
 from bread.backends.base import FloatArray, Settings
-from bread.backends.pymc.density import DensityControls, TemperedDensity
-from bread.backends.pymc.gradients import CompiledFunction, StartFunction
-from bread.backends.pymc.kernels import build_steps, kernel_name
+from bread.backends.pymc.density import DensityControls
+from bread.backends.pymc.gradients import StartFunction
+from bread.backends.pymc.kernels import kernel_name
 from bread.backends.pymc.layout import StateLayout
-from bread.backends.pymc.reference_graph import LocalLaw
 from bread.backends.pymc.stepping import FrozenStep, GradientStep
 from bread.errors import InvalidArgumentError
 from bread.paths import BoundedPath, Path, ReferencePath
 from bread.references import Reference
-
-
-def compile_engine(
-    model: pm.Model,
-    layout: StateLayout,
-    kernel: Any,
-    *,
-    law: LocalLaw | None = None,
-    refusals: Mapping[str, str] | None = None,
-) -> Engine:
-    """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        Read only.
-    layout : StateLayout
-        Order of the coordinates of a state.
-    kernel : None, str, type, callable or sequence
-        See `bread.backends.pymc.kernels.build_steps`.
-    law : LocalLaw, optional
-        Law of some variables in place of their priors.
-    refusals : dict of str to str, optional
-        Kinds of path that the model cannot be annealed along, and why.
-
-    Returns
-    -------
-    Engine
-        Picklable with cloudpickle; holds neither the user's model nor its graphs.
-
-    Raises
-    ------
-    UnsupportedKernelError
-        If the kernel cannot be frozen or reversed, or does not fit the model.
-    """
-    density = TemperedDensity(model, layout, law)
-    steps = build_steps(model, layout, density, kernel)
-    names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
-    if len(steps) == 1 and len(names) == len(layout.names):
-        return GradientEngine(layout, density.controls, steps, refusals)
-    return CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
 
 
 class Engine:
@@ -299,79 +255,3 @@ class GradientEngine(Engine):
         result, statistics = self._step.astep(RaveledVars(position, self._map))
         moved: FloatArray = result.data if isinstance(result, RaveledVars) else result
         return moved, bool(statistics[0]["diverging"])
-
-
-class CompoundEngine(Engine):
-    """Any sequence of step methods: a position is a point, the log likelihood one more evaluation a transition.
-
-    Its densities are compiled functions of some variables each: it follows paths that start at the prior.
-    """
-
-    def __init__(
-        self,
-        layout: StateLayout,
-        controls: DensityControls,
-        steps: Sequence[FrozenStep],
-        terms: CompiledFunction,
-        refusals: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(
-            layout, controls, steps, {"reference": self._refuse_reference(layout, steps), **(refusals or {})}
-        )
-        self._terms = terms
-        self._running = self.steps
-
-    @staticmethod
-    def _refuse_reference(layout: StateLayout, steps: Sequence[FrozenStep]) -> str:
-        discrete = np.array(layout.coordinates)[layout.discrete]
-        way_out = (
-            f"{discrete[0]} is discrete, and a reference is a density. Use path='prior'."
-            if len(discrete)
-            else "Use kernel='nuts' or 'hmc', or path='prior'."
-        )
-        return (
-            f"The kernel {kernel_name(steps)} does not move all coordinates by their gradient, which a reference path "
-            f"needs. {way_out}"
-        )
-
-    def start(self, state: FloatArray) -> dict[str, NDArray[Any]]:
-        """Return the point of a state."""
-        return self.layout.unflatten(state)
-
-    def state_of(self, position: Mapping[str, Any]) -> FloatArray:
-        """Return the state of a point."""
-        return self.layout.flatten(position)
-
-    def terms(self, state: FloatArray) -> tuple[float, float]:
-        """Return log prior and log likelihood."""
-        self._extra_evaluations += 1
-        log_prior, log_ratio = self._terms(state)
-        return float(log_prior), float(log_ratio)
-
-    def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
-        """Set the kernel; in reverse the step methods run in the opposite order, each reversed."""
-        super().set_kernel(beta, prepared, reverse=reverse)
-        self._running = self.steps[::-1] if reverse else self.steps
-
-    def start_adapting(
-        self, beta: float, state: FloatArray, n_steps: int, previous: Settings | None, seed: SeedSequence
-    ) -> None:
-        """Begin the step methods' own adaptation, in forward order."""
-        self._running = self.steps
-        super().start_adapting(beta, state, n_steps, previous, seed)
-
-    def move(self, position: dict[str, Any]) -> tuple[dict[str, Any], float, bool]:
-        """Run every step method once."""
-        position, diverged = self._run_steps(position)
-        return position, self.terms(self.state_of(position))[1], diverged
-
-    def step(self, position: dict[str, Any]) -> dict[str, Any]:
-        """Run every step method once."""
-        return self._run_steps(position)[0]
-
-    def _run_steps(self, position: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        diverged = False
-        for step in self._running:
-            position, step_diverged = step.move(position)
-            diverged |= step_diverged
-        return position, diverged

@@ -17,8 +17,9 @@ from bread.backends.posterior_draws import centre, posterior_group, read_posteri
 from bread.backends.pymc.compiling import compile_mode, first_line
 from bread.errors import UnsupportedModelError
 
-__all__ = ["centre", "fit", "read_posterior"]
+__all__ = ["centre", "draws_of", "fit", "read_posterior"]
 
+APPROXIMATION_DRAWS = 2000
 LOGGERS = ("pymc", "pymc.sampling", "pytensor", "nutpie", "numba")
 
 
@@ -73,3 +74,13 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
 
 def _picks_other_sampler(version: str) -> bool:
     return int(version.split(".", maxsplit=1)[0]) >= 6 and importlib.util.find_spec("nutpie") is not None
+
+
+def draws_of(posterior: Any) -> Any:
+    """Return draws from what ``pm.fit`` returned; anything else as it is."""
+    from pymc.variational.opvi import Approximation
+
+    if not isinstance(posterior, Approximation):
+        return posterior
+    with _silence():
+        return posterior.sample(APPROXIMATION_DRAWS, random_seed=0)

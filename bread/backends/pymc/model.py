@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, OpenOptions, Simulations
 from bread.backends.pymc import fitting, reading
+from bread.backends.pymc.engine import Engine
+from bread.backends.pymc.engines import compile_engine
 from bread.backends.pymc.layout import StateLayout
 from bread.backends.pymc.localised import check_localisable, localise_simulator
 from bread.backends.pymc.periodic import PeriodicPosterior, read_periodic, refuse_reference
-from bread.backends.pymc.posterior import Engine, PyMCPosterior, compile_engine
+from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.simulation import Simulator, build_simulator
 from bread.backends.pymc.user_simulator import use_function
@@ -88,6 +90,7 @@ class PyMCModel:
 
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
+        posterior = fitting.draws_of(posterior)
         return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
 
     def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
+import pytensor
 from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
-from bread.backends.pymc.compiling import detach, first_line, interpreted, is_generator
-from bread.backends.pymc.reading import evaluate, read_initial_point
+from bread.backends.pymc.compiling import detach, interpreted, is_generator
+from bread.backends.pymc.initial_point import checked_initial_point
+from bread.backends.pymc.reading import evaluate
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
 WITH_SIMULATOR = (
@@ -44,6 +45,7 @@ def refuse_unsupported(
         For a discrete free variable with a kernel that needs gradients of all variables.
     """
     _refuse_structure(model, has_simulator)
+    _refuse_single_precision(model)
     _refuse_names(model)
     replaced = {variable.owner for variable in model.free_RVs if variable.name in localised}
     for variable in model.basic_RVs:
@@ -54,7 +56,7 @@ def refuse_unsupported(
     _refuse_kernel(model, kernel)
     with interpreted():
         _refuse_random_shapes(model)
-    return _refuse_initial_point(model)
+    return checked_initial_point(model)
 
 
 def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
@@ -92,6 +94,17 @@ def _refuse_structure(model: Any, has_simulator: bool) -> None:
                 f"Variable {variable.name!r} is of type {variable.type}; only dense PyTensor tensors are supported. "
                 "Write the model with pm.* distributions (not pymc.dims, not sparse)."
             )
+
+
+def _refuse_single_precision(model: Any) -> None:
+    """Refuse what PyTensor would compute with 7 digits: sums of log densities lose whole nats."""
+    narrow = [v.name for v in model.basic_RVs if v.dtype.startswith("float") and v.dtype != "float64"]
+    if pytensor.config.floatX != "float64" or narrow:
+        where = f"variable {narrow[0]!r} is in" if narrow else "pytensor.config.floatX asks for"
+        raise UnsupportedModelError(
+            f"Models are computed in double precision only, but {where} single precision: log weights would be off by "
+            "its rounding. Set pytensor.config.floatX = 'float64' before the model is built, and give no dtype."
+        )
 
 
 def _refuse_names(model: Any) -> None:
@@ -270,62 +283,3 @@ def _refuse_random_shapes(model: Any) -> None:
                     f"Draws of {variable.name!r} have shape {shape}, its data {value.shape}: simulated data would not "
                     "be like the real data. Give data and parameters of the distribution the same shape."
                 )
-
-
-def _refuse_initial_point(model: Any) -> dict[str, NDArray[Any]]:
-    try:
-        point = read_initial_point(model)
-    except Exception as error:
-        raise UnsupportedModelError(
-            f"The initial point of the model cannot be computed: {first_line(error)}."
-        ) from error
-    variables = [*model.basic_RVs, *model.potentials]
-    with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        terms = _log_density_terms(model, variables)
-        try:
-            values = _evaluate_terms(model, terms, point)
-        except Exception as error:
-            raise UnsupportedModelError(
-                f"The log density raises an exception at the model's initial point: {first_line(error)}. "
-                "model.debug() shows where; correct the model or pass initval=."
-            ) from error
-    wrong = [f"{v.name} = {x}" for v, x in zip(variables, values, strict=True) if not np.isfinite(x)]
-    if wrong:
-        raise UnsupportedModelError(
-            f"The log density is not finite at the model's initial point: {', '.join(wrong)}. For an observed variable "
-            "look for data outside the support; for a free one pass initval=. model.debug() shows more."
-        )
-    return point
-
-
-def _log_density_terms(model: Any, variables: list[Any]) -> list[Any]:
-    try:
-        return [term.sum() for term in model.logp(vars=variables, sum=False)]
-    except Exception as error:
-        names = ", ".join(repr(variable.name) for variable in model.basic_RVs if not _has_log_density(variable))
-        raise UnsupportedModelError(
-            f"PyMC cannot derive the log density of {names or 'the model'}: {first_line(error)}. "
-            "Give it a density (logp=), or write it with distributions that have one."
-        ) from error
-
-
-def _has_log_density(variable: Any) -> bool:
-    import pymc as pm
-
-    try:
-        pm.logp(variable, variable.type())
-    except Exception:
-        return False
-    return True
-
-
-def _evaluate_terms(model: Any, terms: list[Any], point: dict[str, NDArray[Any]]) -> list[float]:
-    from pymc.pytensorf import compile
-
-    graph = detach([*terms])
-    function = compile(
-        [*graph.generators, *model.value_vars], graph.outputs, mode="FAST_COMPILE", on_unused_input="ignore"
-    )
-    values = [np.asarray(point[v.name], dtype=v.type.dtype) for v in model.value_vars]
-    return [float(value) for value in function(*(np.random.default_rng(0) for _ in graph.generators), *values)]

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytensor.tensor as pt
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Simulations
-from bread.backends.pymc.compiling import detach, first_line, interpret_function, replace
+from bread.backends.pymc.compiling import detach, first_line, interpret_function
 from bread.backends.pymc.data_simulation import DataSimulator, ExtremeDataError, build_data_simulator
 from bread.backends.pymc.layout import StateLayout
+from bread.backends.pymc.prior_graph import PriorGraph, prior_graph
 from bread.backends.pymc.reading import check_fixed_names, read_parents
 from bread.backends.pymc.restricted import (
     MINIMUM_ACCEPTANCE,
@@ -32,21 +32,6 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 MAXIMUM_ATTEMPTS = 100_000
 Values = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class PriorGraph:
-    """Graph of the prior: free variables and their unconstrained values as functions of random generators."""
-
-    generators: list[Any]
-    draws: list[Any]
-    values: list[Any]
-
-    def compile(self, names: Sequence[str], fixed: frozenset[str]) -> Callable[..., list[Any]]:
-        """Compile draws and values as a function of the fixed variables (in order) and the generators."""
-        outputs = [*self.draws, *self.values]
-        inputs = {draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed}
-        return interpret_function([*inputs.values(), *self.generators], replace(outputs, inputs))
 
 
 @dataclass(frozen=True)
@@ -298,12 +283,6 @@ def build_simulator(model: Any, layout: StateLayout, observed: Values, determini
     """Compile the prior, the data given parameters, and the map from states to parameters; three functions."""
     restrictions = read_restrictions(model)
     free = list(model.free_RVs)
-    draws = [_sorted(variable, restrictions) for variable in free]
-    values = [
-        draw if model.rvs_to_transforms[variable] is None else _forward(model, variable, draw)
-        for variable, draw in zip(free, draws, strict=True)
-    ]
-    prior = detach([*draws, *values])
     constrained = detach(model.replace_rvs_by_values([*free, *deterministics]))
     constrain = interpret_function([model.rvs_to_values[variable] for variable in free], constrained.outputs)
     with np.errstate(all="ignore"):
@@ -314,19 +293,7 @@ def build_simulator(model: Any, layout: StateLayout, observed: Values, determini
         derived=tuple(variable.name for variable in deterministics),
         parents=read_parents(model),
         restrictions=restrictions,
-        _prior_graph=PriorGraph(prior.generators, prior.outputs[: len(free)], prior.outputs[len(free) :]),
+        _prior_graph=prior_graph(model, restrictions),
         _data=build_data_simulator(model, observed),
         _constrain=constrain,
     )
-
-
-def _sorted(variable: Any, restrictions: Restrictions) -> Any:
-    ascending = restrictions.ascending.get(variable.name)
-    if ascending is None:
-        return variable
-    result = pt.sort(variable, axis=-1)
-    return result if ascending else result[..., ::-1]
-
-
-def _forward(model: Any, variable: Any, draw: Any) -> Any:
-    return model.rvs_to_transforms[variable].forward(draw, *variable.owner.inputs)

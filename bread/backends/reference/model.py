@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Simulations
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
@@ -22,116 +21,16 @@ FIT_CHAINS = 4
 FIT_DRAWS = 500
 
 
-class ReferenceModel(ABC):
+class ReferenceModel(Formulae):
     """A conjugate model: exact simulation, exact posterior draws, exact log evidence, gradients by hand.
 
     A subclass is a frozen dataclass whose fields are the real data, the constants of the prior and the kernel; it
-    supplies the formulae. Densities take states of shape (..., row, dim) and must use elementwise operations
-    and sums over the last axis alone, so that results are bit-equal for any batching of chains.
+    supplies the formulae. The contract is here.
     """
 
     kernel: ReferenceKernel
     label_index: ClassVar[int | None] = None
     hyperparameter_names: ClassVar[tuple[str, ...] | None] = None
-
-    # ---- what a model supplies -------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def coordinates(self) -> tuple[str, ...]:
-        """Label of each unconstrained coordinate."""
-
-    @property
-    @abstractmethod
-    def parameters(self) -> dict[str, tuple[str, ...]]:
-        """Dimension names of each parameter."""
-
-    @property
-    @abstractmethod
-    def observed_data(self) -> dict[str, NDArray[Any]]:
-        """The real data."""
-
-    @property
-    def observed(self) -> dict[str, tuple[str, ...]]:
-        """Dimension names of each observed variable."""
-        return {name: ("observation",) for name in self.observed_data}
-
-    @property
-    def coords(self) -> dict[str, NDArray[Any]]:
-        """Coordinate values of the dimensions."""
-        return {"observation": np.arange(len(next(iter(self.observed_data.values()))))}
-
-    @property
-    def constant_data(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-        """Covariates."""
-        return {}
-
-    @abstractmethod
-    def summarise(self, data: Data) -> Statistics:
-        """Return what the densities need of the data; each array of ``data`` has a leading row axis."""
-
-    @abstractmethod
-    def log_prior(self, states: FloatArray) -> FloatArray:
-        """Return the log prior in unconstrained coordinates, Jacobian included; shape ``states.shape[:-1]``."""
-
-    @abstractmethod
-    def log_likelihood(self, states: FloatArray, statistics: Statistics) -> FloatArray:
-        """Return the log likelihood, shape ``states.shape[:-1]``."""
-
-    @abstractmethod
-    def gradient_log_density(self, beta: float, states: FloatArray, statistics: Statistics) -> FloatArray:
-        """Return the gradient of log prior + beta * log likelihood, zero at discrete coordinates."""
-
-    @abstractmethod
-    def draw_state(self, generator: Generator, fixed: Mapping[str, NDArray[Any]]) -> FloatArray:
-        """Draw one state, shape (dim,), from the prior; named parameters in ``fixed`` are held."""
-
-    @abstractmethod
-    def draw_data(self, parameters: Mapping[str, NDArray[Any]], generator: Generator) -> dict[str, NDArray[Any]]:
-        """Draw one data set given one set of named parameters."""
-
-    @abstractmethod
-    def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
-        """Map states (n, dim) to named parameters (n, ...)."""
-
-    @abstractmethod
-    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
-        """Map named parameters (n, ...) to states (n, dim)."""
-
-    @abstractmethod
-    def log_evidence_of_rows(self, statistics: Statistics) -> FloatArray:
-        """Return the exact log evidence of every row of data, shape (rows,)."""
-
-    @abstractmethod
-    def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
-        """Draw ``n`` exact posterior states given one row of data, shape (n, dim)."""
-
-    def gaussian_targets(self, betas: FloatArray, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
-        """Return mean and Cholesky factor of the continuous coordinates at each inverse temperature.
-
-        Returns
-        -------
-        mean : ndarray, shape (len(betas), label, row, n_continuous)
-        cholesky : ndarray, shape (len(betas), label, n_continuous, n_continuous)
-            One entry of ``label`` for a model without a discrete label.
-
-        Raises
-        ------
-        UnsupportedKernelError
-            The tempered densities of this model are not Gaussian.
-        """
-        raise UnsupportedKernelError(
-            f"AutoregressiveKernel needs Gaussian tempered densities, which {type(self).__name__} has not. "
-            "Use kernel=HMCKernel()."
-        )
-
-    def label_log_odds(self, beta: float, states: FloatArray, statistics: Statistics) -> FloatArray:
-        """Return the log odds of label 1 given the other coordinates at ``beta``; models with a label only."""
-        raise UnsupportedKernelError(
-            f"GibbsLabelKernel needs a discrete label, which {type(self).__name__} has not. Leave it out."
-        )
-
-    # ---- the contract -----------------------------------------------------------------------------------------
 
     def __post_init__(self) -> None:
         if (self.label_index is not None) != self.kernel.moves_label:

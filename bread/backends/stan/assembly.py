@@ -111,6 +111,7 @@ def simulation_view(blocks: dict[str, Node], flow: Dataflow) -> View:
     scopes.uses = {at: changed.get(v, v) for at, v in scopes.uses.items()}
     scopes.declared = {at: changed.get(v, v) for at, v in scopes.declared.items()}
     view = analyse_dataflow(blocks, scopes)
+    view.integers = flow.integers
     assemblies = []
     for one in found:
         variable = changed[_twin_of(changed, one.variable)]

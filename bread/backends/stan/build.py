@@ -21,7 +21,16 @@ ORIGINAL = "bread_original"
 # Before the name of the program in the places that messages name, until they are those of the user's files.
 ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
 _SOURCES = Path(__file__).with_name("cpp")
-_DRIVER_FILES = ("state.hpp", "reference.hpp", "paths.hpp", "density.hpp", "kernels.hpp", "chains.hpp", "driver.cpp")
+_DRIVER_FILES = (
+    "state.hpp",
+    "reference.hpp",
+    "paths.hpp",
+    "density.hpp",
+    "samplers.hpp",
+    "kernels.hpp",
+    "chains.hpp",
+    "driver.cpp",
+)
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
 
 

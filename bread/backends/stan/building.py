@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,8 @@ from bread.backends.stan.describing import (
 )
 from bread.backends.stan.kernels import read_kernel
 from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.messages import StanProgramError
+from bread.backends.stan.localising import rewrite
+from bread.backends.stan.messages import StanProgramError, without_place
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.program import Program, analyse
@@ -44,6 +46,7 @@ from bread.backends.stan.split import Splitter
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
 from bread.backends.stan.syntax import parse
 from bread.backends.stan.toolchain import Toolchain, find_toolchain
+from bread.backends.user_function import UserFunction
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
 
@@ -90,6 +93,7 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
         data_names=tuple(data),
         likelihood_lines=opening.read_lines(extra.get("likelihood")),
         held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
+        data=data,
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
@@ -117,7 +121,7 @@ class _Opening:
     def open(self, options: OpenOptions, kernel: Any) -> StanModel:
         """Put the model together and check it."""
         program = self._program
-        self._refuse()
+        self._refuse(options)
         hyperparameters = self._hyperparameters(options)
         source = program.source
         library = StanLibrary(
@@ -150,14 +154,14 @@ class _Opening:
         self._prove(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
-    def _refuse(self) -> None:
+    def _refuse(self, options: OpenOptions) -> None:
         program, user_simulator = self._program, self._extra.get("simulator") is not None
         if program.simulator_refusal is not None and not user_simulator:
             if program.split_refusal is not None:
                 raise UnsupportedModelError(
                     f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
                 )
-            raise UnsupportedModelError(str(program.simulator_refusal))
+            raise UnsupportedModelError(f"{program.simulator_refusal}{self._way_round_flat_priors(options)}")
         for name in (*(one.name for one in program.parameters), *program.observed):
             if name in RESERVED_NAMES:
                 raise UnsupportedModelError(
@@ -170,6 +174,24 @@ class _Opening:
                     f"The observed variable {name!r} is a {self._inputs[name].type}; observed variables must be of "
                     "type int or real, or arrays, vectors and matrices of them."
                 )
+
+    def _way_round_flat_priors(self, options: OpenOptions) -> str:
+        """Return that localising takes the program as it is, if it does; else ""."""
+        program = self._program
+        if not (program.simulator_refusal and program.simulator_refusal.flat):
+            return ""
+        held = analyse(
+            program.source,
+            observed=program.observed,
+            likelihood_lines=opening.read_lines(self._extra.get("likelihood")),
+            held=options.hyperparameters or (),
+            stanc=self._toolchain.run_stanc,
+        )
+        try:
+            is_taken = held.is_automatic and bool(rewrite(held, held.held))
+        except RefusedError:
+            is_taken = False
+        return " Or use simulate_from='localised', which takes the program as it is." if is_taken else ""
 
     def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
         if options.hyperparameters is None:
@@ -220,8 +242,8 @@ class _Opening:
                 f"text); received {type(wanted).__name__}."
             )
         shapes = {name: instance.shape(name) for name in parameters}
-        observed_shapes = {name: self._array(name).shape for name in observed}
-        return CallableSimulator(wanted, self._data, shapes, observed, observed_shapes)
+        outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
+        return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():
@@ -230,11 +252,9 @@ class _Opening:
         try:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
-            has_own_words = isinstance(error, DerivedDrawError) and "bread:" not in str(error)
-            own = proof.reason_of(original) if has_own_words else ""
-            count, is_count, _ = str(error).rpartition(TIMES_OVER)
-            reason = f"{count}{is_count}{own}" if own else str(error)
-            raise UnsupportedModelError(f"The prior cannot be simulated: {reason}") from error
+            raise UnsupportedModelError(
+                f"The prior cannot be simulated: {self._why_no_draw(error, original)}"
+            ) from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
             self._notes += proof.prove_simulator(
@@ -248,6 +268,22 @@ class _Opening:
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
             raise type(error)(f"{error}{doubt}") from error
+
+    def _why_no_draw(self, error: DensityError, original: StanInstance) -> str:
+        """Return why draws fail: in the program's own words, else by the lines whose generators fail."""
+        if not isinstance(error, DerivedDrawError) or "bread:" in str(error):
+            return str(error)
+        count, is_count, why = str(error).rpartition(TIMES_OVER)
+        own = proof.reason_of(original)
+        if own:
+            return f"{count}{is_count}{own}"
+        name, is_generator, _ = why.partition("_rng:")
+        density = re.compile(rf"\b{re.escape(name)}(_lpdf|_lpmf)?\s*\(")
+        lines = [
+            self._program.source.origin(one.line) for one in self._program.contributions if density.search(one.text)
+        ]
+        places = f" (drawn for {'; '.join(map(str, lines))})" if is_generator and lines else ""
+        return f"{count}{is_count}{without_place(why)}{places}. Use priors without such draws, or pass simulator=."
 
     def _edged(self, instance: StanInstance) -> NDArray[np.bool_]:
         """Return which scores, of prior and of likelihood, need not have mean zero; shape (2, dim)."""

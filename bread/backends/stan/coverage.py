@@ -1,7 +1,7 @@
 """Which elements of a variable its statements draw: each exactly once, some never, or in doubt.
 
 Sizes and loop bounds are compared as linear forms of the program's own integers, so that ``2:N`` and ``1`` together
-cover a vector of size ``N``.
+cover a vector of size ``N``. Integers of the data count with their values, where these are known.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ class Coverage:
             definitions = self._flow.definitions.get(variable, [])
             if len(definitions) == 1 and definitions[0].whole and definitions[0].value and not definitions[0].controls:
                 return self.linear(definitions[0].value)
+        if variable is not None and variable.kind == "data" and variable.name in self._flow.integers:
+            return constant(self._flow.integers[variable.name])
         if variable is not None and variable.kind in ("loop", "local"):
             return ((f"{variable.name}@{variable.line}", 1),)
         return ((name_of(node), 1),)
@@ -188,6 +190,9 @@ class Coverage:
         if any(piece is None for piece in pieces):
             return False
         position, remaining = constant(1), [piece for piece in pieces if piece is not None]
+        lengths = [dict(difference(high, low)) for low, high in remaining]
+        if any(set(length) <= {""} and length.get("", 0) < -1 for length in lengths):
+            return False  # an interval that ends before it begins would take elements back
         while remaining:
             following = [piece for piece in remaining if piece[0] == position]
             if len(following) != 1:
@@ -195,6 +200,10 @@ class Coverage:
             remaining.remove(following[0])
             position = _sum(following[0][1], constant(1))
         return position == _sum(sizes[split[0]], constant(1))
+
+    def is_one_element(self, variable: Variable) -> bool:
+        """Return whether a container has one element, for certain."""
+        return variable.rank > 0 and all(self.linear(size) == constant(1) for size in variable.dimensions)
 
     def disjoint(self, a: Region, b: Region) -> bool:
         """Return whether two regions have no element in common, for certain."""

@@ -63,13 +63,17 @@ class Contribution:
 
 @dataclass
 class Dataflow:
-    """Definitions and contributions of a program, with the transitive closure of dependence."""
+    """Definitions and contributions of a program, with the transitive closure of dependence.
+
+    ``integers`` holds the values of scalar integers of the data block, by name, where they are known and no outcomes.
+    """
 
     scopes: Scopes
     definitions: dict[Variable, list[Definition]] = field(default_factory=lambda: defaultdict(list))
     contributions: list[Contribution] = field(default_factory=list)
     target_reads: list[Node] = field(default_factory=list)
     rejects: list[Node] = field(default_factory=list)
+    integers: dict[str, int] = field(default_factory=dict)
     _closures: dict[Variable, frozenset[Variable]] = field(default_factory=dict)
 
     def reads(self, *expressions: Node) -> frozenset[Variable]:

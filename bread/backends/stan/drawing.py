@@ -8,7 +8,7 @@ from bread.backends.stan.coverage import Coverage
 from bread.backends.stan.dataflow import Dataflow
 from bread.backends.stan.distributions import DISTRIBUTIONS, Distribution
 from bread.backends.stan.draws import Argument, Draw
-from bread.backends.stan.refusals import refuse
+from bread.backends.stan.refusals import quote, refuse
 from bread.backends.stan.rendering import Renderer
 from bread.backends.stan.rewriting import truncated_probability
 from bread.backends.stan.scopes import Variable
@@ -73,6 +73,7 @@ class Drawer:
 
     def _check_type(self, draw: Draw) -> None:
         variable, name = draw.variable, draw.distribution
+        self._check_single(draw)
         typed = _ONLY.get(variable.type)
         if variable.kind == "parameter" and typed is not None and name not in typed:
             raise refuse(
@@ -97,6 +98,18 @@ class Drawer:
                     "von_mises is periodic: as a prior it has no generator over declared bounds.",
                     _NO_ROOM,
                 )
+
+    def _check_single(self, draw: Draw) -> None:
+        """Refuse one value whose argument is a container: it has the product of several densities."""
+        distribution = DISTRIBUTIONS[draw.distribution]
+        if distribution.shape != "scalar" or draw.variate.open:
+            return
+        for i, argument in enumerate(draw.arguments):
+            plain = argument.template == "{0}" and i not in distribution.vector_arguments
+            if plain and rank(argument.parts[0], self._flow.scopes) not in (0, None):
+                reason = "gives a single value several densities, one per element of an argument: their product"
+                what = f"{reason} has no generator ({quote(self._source, argument.parts[0])})."
+                raise refuse(self._source, draw.statement, what, f"Give it numbers as arguments. {_NO_ROOM}")
 
     # scalars
 

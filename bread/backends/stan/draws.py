@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bread.backends.stan.dataflow import Dataflow, Definition
+from bread.backends.stan.copies import read_elementwise
+from bread.backends.stan.coverage import Coverage
+from bread.backends.stan.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
+from bread.backends.stan.hidden import Hidden, read_hidden
 from bread.backends.stan.inflated import Inflated, InflatedReader
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.residuals import Residual, read_residuals
@@ -13,7 +16,7 @@ from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.split import Classified, Splitter
 from bread.backends.stan.syntax import Node, distribution_of, end, is_density, name_of, nodes, start, strip, terms, walk
-from bread.backends.stan.variates import Render, Variate, read_variate
+from bread.backends.stan.variates import Render, Variate, looked_up, read_variate
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
 
@@ -54,6 +57,8 @@ class Draw:
         For a mixture of the one component and zero.
     residual : Residual or None
         For an outcome whose error has the density: how the program computes the error.
+    hidden : Hidden or None
+        For outcomes of a hidden Markov chain; then ``components`` are those of the first state and of later ones.
     """
 
     statement: Node
@@ -68,6 +73,7 @@ class Draw:
     gathered: Gathered | None = None
     inflated: Inflated | None = None
     residual: Residual | None = None
+    hidden: Hidden | None = None
 
     @property
     def variable(self) -> Variable:
@@ -84,6 +90,8 @@ class Draw:
             found += component.expressions()
         if self.residual is not None:
             found += self.residual.expressions()
+        if self.hidden is not None:
+            found += self.hidden.expressions(self.variable)
         return found + (self.gathered.expressions() if self.gathered is not None else [])
 
 
@@ -122,6 +130,7 @@ class Reader:
         self._splitter = splitter
         self._observed = observed
         self._inflated = InflatedReader(flow, source)
+        self._coverage = Coverage(flow)
 
     def read(self, classified: Classified) -> list[Draw]:
         """Read one contribution.
@@ -210,14 +219,18 @@ class Reader:
             raise refuse(self._source, node, f"Stan has no random number generator for {name!r}.", _OWN)
         return Draw(node, controls, variate, name, tuple(read), low, high)
 
-    def _alias(self, variable: Variable) -> Node | None:
-        """Return the expression that a variable is another name for, if it is defined once, in one piece."""
+    def _alias(self, variable: Variable) -> Node | Variate | None:
+        """Return what a variable is another name for, if it is defined once, in one piece or element by element.
+
+        A container of one element is another name for what is put there.
+        """
         definitions = self._flow.definitions.get(variable, [])
         if variable.kind not in ("transformed data", "transformed parameter", "local") or len(definitions) != 1:
             return None
         (definition,) = definitions
-        plain = definition.whole and not definition.controls and not definition.increment
-        return definition.value if plain else None
+        whole = definition.whole or self._coverage.is_one_element(variable)
+        plain = whole and not definition.controls and not definition.increment
+        return definition.value if plain else read_elementwise(self._flow, definition, self._is_drawn)
 
     def _is_random(self, *expressions: Node) -> bool:
         variables = self._flow.depends(*expressions)
@@ -251,7 +264,8 @@ class Reader:
     def _read_sum(self, node: Node, controls: tuple[Node, ...], summed: list[tuple[int, Node]]) -> list[Draw]:
         draws: list[Draw] = []
         normalisers: list[tuple[int, Node]] = []
-        for factor, term in summed:
+        # what cannot be drawn is best shown by a term with an outcome
+        for factor, term in sorted(summed, key=lambda one: not self._splitter.is_observed(self._flow.reads(one[1]))):
             if not self._is_random(term):
                 continue
             variable = self._flow.scopes.variable(term) if term.data == "variable" else None
@@ -264,7 +278,7 @@ class Reader:
             elif factor < 0:
                 raise self._no_density(node, term)
             else:
-                draws.append(self._read_density(node, controls, term))
+                draws += self._read_densities(node, controls, term)
         return [self._truncate(node, draws, normalisers)] if normalisers else draws
 
     def _check_added_once(self, node: Node, controls: tuple[Node, ...], variable: Variable) -> None:
@@ -289,6 +303,10 @@ class Reader:
         ]
         return self._read_sum(definition.node, definition.controls, kept)
 
+    def _read_densities(self, node: Node, controls: tuple[Node, ...], term: Node) -> list[Draw]:
+        hidden = read_hidden(self, self._flow, node, controls, term, self._observed)
+        return hidden if hidden is not None else [self._read_density(node, controls, term)]
+
     def _read_density(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw:
         if self.is_density(term) and nodes(term):
             draw = self.component(node, controls, term)
@@ -308,22 +326,19 @@ class Reader:
 
     def _lookup(self, term: Node) -> tuple[Node, Argument] | None:
         """Read ``log(phi[k, w[n]])``, of an array of simplexes and an outcome: the outcome, and the simplex."""
-        if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1:
+        found = looked_up(term, self._flow.scopes)
+        if found is None:
             return None
-        indexed = strip(nodes(term)[0])
-        if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
-            return None
-        base, *indices = nodes(indexed)
-        variable = self._flow.scopes.variable(base)
-        single = all(index.data == "index_one" for index in indices)
-        if variable is None or variable.type != "simplex" or len(indices) != variable.rank or not single:
-            return None
-        *places, outcome = (nodes(index)[0] for index in indices)
+        base, places, outcome = found
         variate = read_variate(outcome, self._flow.scopes, lambda v: v in self._observed)
         if variate is None or variate.open or variate.wrappers:
             return None
         chosen = ", ".join(f"{{{i}}}" for i in range(1, len(places) + 1))
         return outcome, Argument((base, *places), f"{{0}}[{chosen}]" if places else "{0}")
+
+    def selection(self, node: Node) -> Variate | None:
+        """Read the elements of one outcome that an expression takes."""
+        return read_variate(node, self._flow.scopes, lambda v: v in self._observed)
 
     def component(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw | None:
         """Read the density of a mixture's component."""
@@ -339,10 +354,27 @@ class Reader:
         for inner in walk(term):
             if inner.data == "call" and name_of(inner).startswith(("reduce_sum", "map_rect", "hmm_")):
                 return refuse(self._source, node, f"{name_of(inner)} has no simulator.", _OWN)
+        if self._is_recursion(term):
+            return refuse(
+                self._source,
+                node,
+                "sums over the states of a hidden chain in a form that bread cannot draw from.",
+                "Write the forward algorithm as Stan's user's guide does, one element at a time. " + _OWN,
+            )
         kind = (
             "a term of the likelihood" if self._splitter.is_observed(self._flow.reads(term)) else "a term of the prior"
         )
         return refuse(self._source, node, f"{kind} that is no density which bread can draw from.", _OWN)
+
+    def _is_recursion(self, term: Node) -> bool:
+        """Return whether a term is ``log_sum_exp(g[N])`` of a variable that is computed from its own elements."""
+        arguments = nodes(term) if term.data == "call" and name_of(term) == "log_sum_exp" else []
+        base = base_variable(arguments[0]) if len(arguments) == 1 else term
+        variable = self._flow.scopes.variable(base) if base.data == "variable" else None
+        if variable is None:
+            return False
+        others = {v for one in self._flow.definitions.get(variable, ()) for v in one.reads if v is not variable}
+        return variable in self._flow.closure(others)
 
     def _truncate(self, node: Node, draws: list[Draw], normalisers: list[tuple[int, Node]]) -> Draw:
         """Read ``d_lpdf(x | a) - d_lccdf(0 | a)``: the distribution truncated below at 0."""

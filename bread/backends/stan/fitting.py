@@ -6,22 +6,21 @@ Stan's defaults: 4 chains, 1000 steps of adaptation and 1000 draws each, from st
 from __future__ import annotations
 
 import logging
-import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from loky import ProcessPoolExecutor
 from numpy.random import SeedSequence, default_rng
-from numpy.typing import NDArray
 
 from bread.backends.base import Fit, FloatArray
 from bread.backends.posterior_draws import read_posterior
+from bread.backends.stan.cmdstan_results import draws_of, is_csv, is_result, read_csv
 from bread.backends.stan.kernels import TARGET_ACCEPTANCE, StanKernel
 from bread.backends.stan.library import StanInstance
-from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+from bread.errors import BreadError, UnsupportedModelError
 
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000
 WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
@@ -111,7 +110,7 @@ def fit_by_cmdstan(model: Any, data: Mapping[str, Any], names: Sequence[str], *,
         raise UnsupportedModelError(f"CmdStanModel.sample fails on the real data: {reason} {_WAY_OUT}") from error
     finally:
         logger.disabled = was_disabled
-    return Fit(_cmdstan_draws(result, names), "CmdStanModel.sample", time.perf_counter() - began)
+    return Fit(draws_of(result, names), "CmdStanModel.sample", time.perf_counter() - began)
 
 
 def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapping[str, tuple[str, ...]]) -> Fit:
@@ -119,8 +118,8 @@ def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapp
 
     Parameters
     ----------
-    posterior : CmdStanMCMC, paths of its CSV files, InferenceData, DataTree, Dataset or dict
-        A dict has arrays of the shape (chain, draw, ...).
+    posterior : CmdStanMCMC, paths of CSV files, InferenceData, DataTree, Dataset or dict
+        Also a CmdStanPathfinder, CmdStanLaplace or CmdStanVB. A dict has arrays of the shape (chain, draw, ...).
     shapes : mapping of str to tuple of int
         Parameters of the program, all of which must be there.
     dims : mapping of str to tuple of str
@@ -131,40 +130,8 @@ def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapp
     InvalidArgumentError
         Names what is missing or does not fit.
     """
-    if _is_csv(posterior):
-        posterior = _read_csv(posterior)
-    if hasattr(posterior, "stan_variable") and hasattr(posterior, "chains"):
-        posterior = _cmdstan_draws(posterior, tuple(shapes))
+    if is_csv(posterior):
+        posterior = read_csv(posterior)
+    if is_result(posterior):
+        posterior = draws_of(posterior, tuple(shapes))
     return read_posterior(posterior, shapes, dims, {})
-
-
-def _is_csv(posterior: Any) -> bool:
-    is_list = isinstance(posterior, (list, tuple)) and bool(posterior)
-    return all(isinstance(one, (str, os.PathLike)) for one in (posterior if is_list else (posterior,)))
-
-
-def _read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Any:
-    import cmdstanpy
-
-    wanted = os.fspath(paths) if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
-    named = ", ".join(map(repr, [wanted] if isinstance(wanted, str) else wanted))
-    try:
-        found = cmdstanpy.from_csv(wanted)
-    except (ValueError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise InvalidArgumentError(f"posterior= {named} cannot be read as CSV files of CmdStan: {reason}") from error
-    if not hasattr(found, "stan_variable") or not hasattr(found, "chains"):
-        raise InvalidArgumentError(f"posterior= {named}: these are not CSV files of CmdStan's sampler.")
-    return found
-
-
-def _cmdstan_draws(result: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return (chain, draw, ...) arrays; CmdStanMCMC holds all draws of a chain, then those of the next."""
-    draws = {}
-    for name in names:
-        try:
-            values = np.asarray(result.stan_variable(name))
-        except ValueError:
-            continue  # the reader names what is missing
-        draws[name] = values.reshape((result.chains, -1, *values.shape[1:]))
-    return draws

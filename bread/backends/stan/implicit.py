@@ -68,6 +68,7 @@ class Implicit:
             variables[0].node,
             f"{what} no prior (a flat, improper one), which cannot be drawn from.",
             f'Add to the model block, for example, `{lines}` (brms: set_prior("normal(0, 2.5)", class = "b")).',
+            tuple(variable.name for variable in variables),
         )
 
     def _typed(self, variable: Variable) -> str:

@@ -1,18 +1,21 @@
 """Zero-inflated outcomes: ``if (y > 0) target += w + d(y); else target += log_sum_exp(w + d(y), v);``.
 
 With exp(w) + exp(v) = 1 this is the law of an outcome that comes from the counting distribution d with probability
-exp(w), and is zero else. The outcome may be a row, of which the sum is looked at, as in capture and recapture.
+exp(w), and is zero else. The outcome may be a row, of which the sum is looked at, as in capture and recapture. Where d
+is binomial for that sum, the elements are drawn as independent trials: given the sum, no parameter enters their law.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bread.backends.stan.coverage import Coverage
 from bread.backends.stan.dataflow import Dataflow, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS
 from bread.backends.stan.source import Source
-from bread.backends.stan.syntax import Node, end, is_density, name_of, nodes, start, strip, terms
+from bread.backends.stan.syntax import Node, distribution_of, end, is_density, name_of, nodes, start, strip, terms
+from bread.backends.stan.variates import Variate, rank
 
 if TYPE_CHECKING:
     from bread.backends.stan.drawing import Drawer, Mode
@@ -20,9 +23,12 @@ if TYPE_CHECKING:
     from bread.backends.stan.rendering import Renderer
 
 _IS_ZERO = {">0": False, "!=0": False, ">=1": False, "==0": True, "<1": True}
+_SINGLE = {"binomial": "bernoulli", "binomial_logit": "bernoulli_logit"}
 _SUM = (
     'if (abs(log_sum_exp(bread_w)) > 1e-6) reject("bread: the weights of a zero-inflated outcome do not sum to one");'
 )
+# Not categorical_logit_rng: it refuses the log weight of a component whose probability has rounded to 0.
+CHOOSE = "categorical_rng(softmax(bread_w))"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +42,15 @@ class Inflated:
         What is added where they are not all zero, and where they are.
     density : Node
         Of the counting distribution alone.
+    total : Node or None
+        The sum of the elements, as computed from real data, where it has the density in their place.
     """
 
     elements: Node
     positive: Node
     zero: Node
     density: Node
+    total: Node | None = None
 
 
 class InflatedReader:
@@ -76,9 +85,15 @@ class InflatedReader:
         looked = self._looked_at(strip(condition))
         if len(added) != 2 or None in added or looked is None:
             return None
-        elements, first_is_zero = looked
+        elements, first_is_zero, total = looked
         positive, zero = (one for one in (added[::-1] if first_is_zero else added) if one is not None)
         own = [term for _, term in terms(positive) if is_density(term) and self._is(nodes(term)[0], elements)]
+        trials = None
+        if not own and total is not None:
+            own = [term for _, term in terms(positive) if is_density(term) and self._is(nodes(term)[0], total)]
+            trials = self._trials(reader, node, controls, elements, total, own[0]) if own else None
+            if trials is None:
+                return None
         branches = nodes(zero) if zero.data == "call" and name_of(zero) == "log_sum_exp" else []
         if len(own) != 1 or len(branches) != 2 or any(sign < 0 for sign, _ in terms(positive)):
             return None
@@ -87,7 +102,7 @@ class InflatedReader:
         if not weight or sorted(same) != [False, True]:
             return None
         other = branches[same.index(False)]
-        component = reader.component(node, controls, own[0])
+        component = trials or reader.component(node, controls, own[0])
         if component is None or component.variate.wrappers or len(component.variate.open) > 1:
             return None
         distribution = DISTRIBUTIONS[component.distribution]
@@ -107,8 +122,31 @@ class InflatedReader:
             (),
             weights=weights,
             components=(component,),
-            inflated=Inflated(elements, positive, zero, own[0]),
+            inflated=Inflated(elements, positive, zero, own[0], total if trials is not None else None),
         )
+
+    def _trials(
+        self, reader: Reader, node: Node, controls: tuple[Node, ...], elements: Node, total: Node, density: Node
+    ) -> Draw | None:
+        """Return the draw of a row of trials whose sum has a binomial density with as many trials."""
+        from bread.backends.stan.draws import Argument, Draw
+
+        single = _SINGLE.get(distribution_of(density))
+        row = reader.selection(elements)
+        position = nodes(total)[1:]
+        if single is None or row is None or len(nodes(density)) != 3 or row.wrappers or len(position) != 1:
+            return None
+        if [index.kind for index in row.indices] != ["one", "all"]:
+            return None
+        # the total is computed in a loop of its own, whose counter has the same name
+        row = Variate(row.variable, (replace(row.indices[0], low=nodes(position[0])[0]), row.indices[1]))
+        _, size, probability = nodes(density)
+        coverage = Coverage(self._flow)
+        if row.variable.plain != "int" or coverage.linear(row.indices[1].size) != coverage.linear(size):
+            return None
+        if rank(probability, self._flow.scopes) != 0 or row.variable in self._flow.depends(size, probability):
+            return None
+        return Draw(node, controls, row, single, (Argument((probability,)),))
 
     def _text(self, node: Node) -> str:
         return "".join(self._source.code[start(node) : end(node)].split())
@@ -116,8 +154,8 @@ class InflatedReader:
     def _is(self, node: Node, elements: Node) -> bool:
         return self._text(node) == self._text(elements)
 
-    def _looked_at(self, condition: Node) -> tuple[Node, bool] | None:
-        """Return the elements that a condition compares with zero, and whether it asks for zero."""
+    def _looked_at(self, condition: Node) -> tuple[Node, bool, Node | None] | None:
+        """Return the elements that a condition compares with zero, whether it asks for zero, and their sum if named."""
         if condition.data != "binary":
             return None
         left, right = nodes(condition)
@@ -127,11 +165,11 @@ class InflatedReader:
             return None
         left = strip(left)
         if left.data == "call" and name_of(left) == "sum" and len(nodes(left)) == 1:
-            return nodes(left)[0], is_zero
+            return nodes(left)[0], is_zero, None
         base = base_variable(left)
         variable = self._flow.scopes.variable(base) if base.data == "variable" else None
         if variable is None or variable.kind != "transformed data":
-            return left, is_zero
+            return left, is_zero, None
         # s[i] = sum(y[i])
         definitions = self._flow.definitions.get(variable, [])
         if len(definitions) != 1 or definitions[0].value is None or definitions[0].node.data != "assignment":
@@ -141,7 +179,8 @@ class InflatedReader:
         if value.data != "call" or name_of(value) != "sum" or not self._is(target, left):
             return None
         loops = [c for c in definitions[0].controls if c.data == "for_range"]
-        return (nodes(value)[0], is_zero) if len(loops) == len(definitions[0].controls) == 1 else None
+        one_loop = len(loops) == len(definitions[0].controls) == 1
+        return (nodes(value)[0], is_zero, left) if one_loop else None
 
     def _is_same(self, branch: Node, positive: Node, own: Node) -> bool:
         """Return whether a branch is the sum ``positive``, perhaps with a 0 for a single outcome."""
@@ -184,6 +223,8 @@ def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, mode: Mode, tota
     positive = f"sum({held}) > 0" if variate.open else f"{held} > 0"
     choose = f"vector[2] bread_w = [{weights}]'; {_SUM} "
     law = f"{positive} ? {render(inflated.positive)} : {render(inflated.zero)}"
+    if inflated.total is not None:
+        law = law.replace(render(inflated.total), f"sum({held})")
     if mode == "check":
         return f"bread_visit += 1; if (bread_from[bread_visit] == 1) bread_again += {render(inflated.density)};"
     if mode == "total":
@@ -191,11 +232,11 @@ def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, mode: Mode, tota
     if mode == "step":
         return (
             f"bread_visit += 1; if (bread_from[bread_visit] == 0) {{ {choose} bread_from[bread_visit] = "
-            f"categorical_logit_rng(bread_w); if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
+            f"{CHOOSE}; if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
             f"if (bread_from[bread_visit] == 1) {{ {drawer.code(component, render, 'step')} }}"
         )
     return (
         f"{{ {choose} real bread_so_far = {total}; "
-        f"if (categorical_logit_rng(bread_w) == 1) {{ {drawer.code(component, render, 'draw')} }} else {{ {nothing} }} "
+        f"if ({CHOOSE} == 1) {{ {drawer.code(component, render, 'draw')} }} else {{ {nothing} }} "
         f"{total} = bread_so_far + ({law}); }}"
     )

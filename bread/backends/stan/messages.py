@@ -70,6 +70,11 @@ def place_of(message: str) -> str:
     return found.group(0) if found else ""
 
 
+def without_place(message: str) -> str:
+    """Return a run-time message without its place, which may lie in code that bread wrote."""
+    return message.replace(place_of(message), "").strip()
+
+
 def compiler_reason(stderr: str) -> str:
     """Return the first errors of a C++ compiler, at most three lines."""
     errors = [line.strip() for line in stderr.splitlines() if "error" in line.lower() or "undefined reference" in line]

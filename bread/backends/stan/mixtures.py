@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from bread.backends.stan.coverage import Coverage, Region
 from bread.backends.stan.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.distributions import DISTRIBUTIONS
-from bread.backends.stan.inflated import inflated_code
+from bread.backends.stan.hidden import hidden_code
+from bread.backends.stan.inflated import CHOOSE, inflated_code
 from bread.backends.stan.refusals import refuse
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.syntax import Node, is_density, name_of, nodes, start, strip, terms, walk
@@ -181,6 +182,8 @@ def mixture_code(draw: Draw, flow: Dataflow, source: Source, render: Renderer, d
         return inflated_code(draw, render, drawer, mode, total)
     if mode != "draw":
         raise refuse(source, draw.statement, "an outcome that depends on itself is a mixture.", "Pass simulator=.")
+    if draw.hidden is not None:
+        return hidden_code(draw.hidden, draw.variable, render, drawer, total)
     if draw.gathered is not None:
         return _gathered_code(draw, flow, render, drawer, total)
     texts = [weight.text(render) for weight in draw.weights]
@@ -194,7 +197,7 @@ def mixture_code(draw: Draw, flow: Dataflow, source: Source, render: Renderer, d
     )
     return (
         f"{{ vector[{len(texts)}] bread_w = {vector}; {_SIZES.format(w='bread_w')} "
-        f"int bread_k = categorical_logit_rng(bread_w); {cases} {total} += log_sum_exp({sums}); }}"
+        f"int bread_k = {CHOOSE}; {cases} {total} += log_sum_exp({sums}); }}"
     )
 
 
@@ -221,7 +224,7 @@ def _gathered_code(draw: Draw, flow: Dataflow, render: Renderer, drawer: Drawer,
 
     return (
         f"{{ vector[{size}] bread_w; vector[{size}] bread_d; {copy('bread_w', 'weights')} {_SIZES.format(w='bread_w')} "
-        f"int bread_k = categorical_logit_rng(bread_w); {copy('bread_d', 'draw')} {copy('bread_d', 'density')} "
+        f"int bread_k = {CHOOSE}; {copy('bread_d', 'draw')} {copy('bread_d', 'density')} "
         f"{total} += log_sum_exp(bread_d); }}"
     )
 

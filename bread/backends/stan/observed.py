@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from operator import is_
 
 from bread.backends.stan.dataflow import Dataflow, base_variable
 from bread.backends.stan.refusals import quote
+from bread.backends.stan.residuals import read_residuals
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
-from bread.backends.stan.syntax import DENSITY_SUFFIXES, Node, is_density, line, name_of, nodes, walk
+from bread.backends.stan.syntax import DENSITY_SUFFIXES, Node, is_density, line, name_of, nodes, terms, walk
+from bread.backends.stan.variates import looked_up
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 
@@ -39,9 +43,11 @@ def check_observed(names: Sequence[str], flow: Dataflow, source: Source) -> tupl
 
 
 def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
-    """Infer the observed variables: data left of a ``~`` or first in an ``_lpdf`` or ``_lpmf``.
+    """Infer the observed variables: data left of a ``~``, first in an ``_lpdf`` or ``_lpmf``, or a simplex's index.
 
-    A transformed data variable there stands for the one data variable that its values come from.
+    A transformed data variable there stands for the one data variable that its values come from. ``log(phi[x])`` looks
+    up ``x`` where it is a term of the log density, or of a sum over components. Where no data stand there, the outcome
+    may be the one whose error does: ``err[t] = y[t] - nu[t]; err ~ normal(0, sigma)``.
 
     Raises
     ------
@@ -54,12 +60,32 @@ def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
             for variable in _data_behind(variate, flow, source):
                 found[variable] = None
     if not found:
+        found = dict.fromkeys(_behind_errors(flow, source))
+    if not found:
         data = ", ".join(repr(variable.name) for variable in flow.scopes.of_kind("data")) or "none"
         raise UnsupportedModelError(
             f"{source.name!r}: no data variable stands left of `~` or first in an _lpdf or _lpmf, so that bread cannot "
             f"tell which data are outcomes. Name them: observed=[...] (data variables: {data})."
         )
     return tuple(variable for variable in flow.scopes.of_kind("data") if variable in found)
+
+
+def _behind_errors(flow: Dataflow, source: Source) -> list[Variable]:
+    """Return the data variables whose errors have a density; two that one statement may mean are in doubt."""
+    found: list[Variable] = []
+    for contribution in flow.contributions:
+        if contribution.kind != "tilde":
+            continue
+        possible = [
+            data
+            for data in flow.scopes.of_kind("data")
+            if read_residuals(flow, contribution, partial(is_, data)) is not None
+        ]
+        if len(possible) > 1:
+            variate = nodes(contribution.node)[0]
+            _refuse_doubt(source, contribution.line, f"`{quote(source, variate)}`", possible)
+        found += possible
+    return found
 
 
 def _variates(statement: Node, flow: Dataflow) -> list[Node]:
@@ -78,6 +104,27 @@ def _variates(statement: Node, flow: Dataflow) -> list[Node]:
                 function, *arguments = nodes(inner)
                 if function.data == "variable" and name_of(function).endswith(DENSITY_SUFFIXES):
                     found.append(arguments[0])
+    if statement.data == "assignment":
+        looked = (looked_up(term, flow.scopes) for term in _summands(nodes(statement)[1], flow, frozenset()))
+        found += [one[-1] for one in looked if one is not None]
+    return found
+
+
+def _summands(value: Node, flow: Dataflow, seen: frozenset[Variable]) -> list[Node]:
+    """Return what a sum adds; variables, and sums over components, replaced by their own terms."""
+    found = []
+    for term in (one for sign, one in terms(value) if sign > 0):
+        if term.data == "call" and name_of(term) in ("log_sum_exp", "log_mix"):
+            found += [inner for argument in nodes(term) for inner in _summands(argument, flow, seen)]
+            continue
+        base = base_variable(term)
+        variable = flow.scopes.variable(base) if base.data == "variable" else None
+        if variable is None:
+            found.append(term)
+        elif variable not in seen:
+            for definition in flow.definitions.get(variable, ()):
+                if definition.value is not None:
+                    found += _summands(definition.value, flow, seen | {variable})
     return found
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
-from numpy.random import SeedSequence, default_rng
+from numpy.random import SeedSequence
 
-from bread.backends.arguments import check_run
+from bread.backends.arguments import check_run, within_limits
 from bread.backends.base import (
     Adaptation,
     AnnealRun,
@@ -30,20 +29,11 @@ from bread.backends.base import (
 )
 from bread.backends.stan.kernels import TARGET_ACCEPTANCE, StanKernel, adaptation_windows
 from bread.backends.stan.library import Chains, Schedule, StanInstance
+from bread.backends.starts import StateSimulator, draw_reference
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths import Path
 
-# Settings stay within these limits, so that their logs can be interpolated.
-SMALLEST_SETTING, LARGEST_SETTING = 1e-12, 1e12
 FIRST_STEP_SIZE = 1.0  # Stan's default; its search for a first step size starts here
-
-
-class StateSimulator(Protocol):
-    """Draws states from the prior: the part of a model's simulator that a posterior needs."""
-
-    def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Return one exact prior draw per seed, shape (len(seeds), dim)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -71,8 +61,7 @@ class StanPosterior:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         if path.reference is None:
             return self.simulator.draw_states(seeds)
-        states = [path.reference.sample(1, default_rng(seed))[0] for seed in seeds]
-        return np.array(states).reshape((len(seeds), self.instance.dim))
+        return draw_reference(path.reference, seeds, self.instance.dim)
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,).
@@ -127,8 +116,8 @@ class StanPosterior:
             ) from error
         return Adaptation(
             settings={
-                "step_size": _within_limits(np.array(adapted.step_size)),
-                "inverse_metric": _within_limits(adapted.inverse_metric),
+                "step_size": within_limits(np.array(adapted.step_size)),
+                "inverse_metric": within_limits(adapted.inverse_metric),
             },
             state=adapted.state,
             log_ratio=adapted.log_ratio[n_steps // 2 :],
@@ -228,7 +217,3 @@ def _log_weights(path: Path, betas: FloatArray, chains: Chains, failure: IntArra
     log_weight[failure == Failure.ZERO_RATIO] = -np.inf
     log_weight[failure > Failure.ZERO_RATIO] = np.nan
     return log_weight
-
-
-def _within_limits(values: FloatArray) -> FloatArray:
-    return np.asarray(np.clip(values, SMALLEST_SETTING, LARGEST_SETTING))

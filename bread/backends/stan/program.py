@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from bread.backends.stan import rewriting
 from bread.backends.stan.assembly import View, simulation_view
@@ -13,6 +16,7 @@ from bread.backends.stan.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.messages import StanProgramError, stanc_reason
 from bread.backends.stan.observed import check_observed, infer_observed
 from bread.backends.stan.refusals import Refusal, RefusedError, quote
+from bread.backends.stan.requirements import PRIOR_ONLY
 from bread.backends.stan.rewriting import Edit
 from bread.backends.stan.scopes import Scopes, Variable, resolve
 from bread.backends.stan.simulator import ONLY_PARAMETERS, Derivation, Simulator
@@ -63,7 +67,8 @@ class Program:
     parameters : tuple of Parameter
         In the order of the program.
     hyperparameters : tuple of str
-        Parameters that the priors of other parameters depend on; all where there are none.
+        Parameters that the priors of other parameters depend on; all where there are none. Those that the simulator
+        cannot hold are left out, unless it holds none of them.
     fixable : tuple of str
         Parameters for which the tempered program takes ``bread_use_fixed_<name>`` (0 or 1, always to be given) and
         ``bread_fixed_<name>`` as data: the value (a scalar in a list of one), left out where it is not used. Empty
@@ -129,6 +134,7 @@ def analyse(
     data_names: Sequence[str] | None = None,
     likelihood_lines: Sequence[int] | None = None,
     held: Sequence[str] | None = None,
+    data: Mapping[str, Any] | None = None,
     stanc: Stanc,
 ) -> Program:
     """Read a program, split it into prior and likelihood, and derive its simulator.
@@ -145,6 +151,9 @@ def analyse(
     held : sequence of str or None
         Parameters that may be held whenever the program is simulated, so that their priors need not be proper; none
         of them stands for the hyperparameters. None: every prior must be.
+    data : mapping or None
+        The user's data. The whole numbers among them, outcomes apart, count with their values where it is asked which
+        elements a statement draws: ``x[1]`` is all of ``x`` where its size is 1.
     stanc : Stanc
         Stan's compiler front end.
 
@@ -165,6 +174,7 @@ def analyse(
     _check_data(source, scopes, data_names)
     names = (observed,) if isinstance(observed, str) else observed
     outcomes = infer_observed(flow, source) if names is None else check_observed(names, flow, source)
+    flow.integers = _integers(scopes, outcomes, data or {})
     analysis = _Analysis(source, blocks, scopes, flow, outcomes, likelihood_lines, held, stanc)
     return analysis.program(names is None)
 
@@ -251,10 +261,13 @@ class _Analysis:
             refusal = error.refusal
         if self._held is None or split_refusal is not None:
             return None, refusal
-        try:
-            return self._derivation().derive(self._seen(classified), self._held or self._hyperparameters(None)), None
-        except RefusedError:
-            return None, refusal
+        held = tuple(self._held or self._hyperparameters(None))
+        for _ in range(1 if self._held else 2):  # a scale of the outcomes with a flat prior is no hyperparameter
+            try:
+                return self._derivation().derive(self._seen(classified), held), None
+            except RefusedError as error:
+                held += error.refusal.flat
+        return None, refusal
 
     @cached_property
     def _view(self) -> View:
@@ -300,14 +313,13 @@ class _Analysis:
         ]
 
     def _types_refusal(self, message: str) -> Refusal:
-        first = next(
-            (row.strip() for row in message.splitlines() if row.strip() and "error in" not in row and "---" not in row),
-            "",
-        )
-        reason = next((row.strip() for row in message.splitlines()[::-1] if row.strip()), first)
+        words = stanc_reason(message).partition(" Available signatures:")[0]
+        reason = re.sub(r"^.*? to (?:line \d+, )?column \d+: ", "", words).rstrip(
+            "."
+        )  # its places are of the rewritten text
         return Refusal(
             "the rewritten program",
-            f"stanc does not accept what bread derived from the program: {reason}",
+            f"stanc does not accept what bread derived from the program: {reason}.",
             "Pass simulator= or likelihood=, and please report the program.",
             1,
             self._source.origin(1),
@@ -326,7 +338,8 @@ class _Analysis:
         """Return parameters that others depend on, by the simulator, or else by statements free of observed data."""
         everything = tuple(v.name for v in self._scopes.of_kind("parameter"))
         if simulator is not None:
-            return simulator.held or simulator.hyperparameters or everything
+            can_be_held = tuple(name for name in simulator.hyperparameters if name in simulator.fixable)
+            return simulator.held or can_be_held or simulator.fixable or everything
         found: set[str] = set()
         for contribution in self._flow.contributions:
             if contribution.kind != "tilde" or self._splitter.is_observed(contribution.own):
@@ -340,15 +353,22 @@ class _Analysis:
         return tuple(name for name in everything if name in found) or everything
 
     def _fixed_data(self) -> dict[str, int]:
-        flag = self._scopes.named("prior_only", "data")
+        flag = self._scopes.named(PRIOR_ONLY, "data")
         controls = {v for c in self._flow.contributions for v in c.control}
-        return {"prior_only": 0} if flag is not None and flag.type == "int" and flag in controls else {}
+        return {PRIOR_ONLY: 0} if flag is not None and flag.type == "int" and flag in controls else {}
 
     def _notes(self, simulator: Simulator | None) -> tuple[str, ...]:
         notes = list(simulator.notes) if simulator is not None else []
         if "generated_quantities_block" in self._blocks:
             notes.append("The program's generated quantities are not computed.")
         return tuple(notes)
+
+
+def _integers(scopes: Scopes, outcomes: Sequence[Variable], data: Mapping[str, Any]) -> dict[str, int]:
+    """Return the values of scalar integers of the data that stay what they are, whatever is simulated."""
+    held = (v for v in scopes.of_kind("data") if v not in outcomes and v.name != PRIOR_ONLY)
+    values = {v.name: np.asarray(data[v.name]) for v in held if v.type == "int" and not v.rank and v.name in data}
+    return {name: int(value) for name, value in values.items() if not value.ndim and value.dtype.kind in "biu"}
 
 
 def _switches(simulator: Simulator | None) -> dict[str, int]:

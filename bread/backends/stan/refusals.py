@@ -24,6 +24,8 @@ class Refusal:
         Line of the program with its includes inserted.
     place : Place
         The user's file and line.
+    flat : tuple of str
+        Parameters without a proper prior, where that is the reason.
     """
 
     construct: str
@@ -31,6 +33,7 @@ class Refusal:
     remedy: str
     line: int
     place: Place
+    flat: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.place}: `{self.construct}`: {self.reason} {self.remedy}"
@@ -44,9 +47,9 @@ class RefusedError(Exception):
         self.refusal = refusal
 
 
-def refuse(source: Source, node: Node, reason: str, remedy: str) -> RefusedError:
-    """Make the error that refuses ``node``."""
-    return RefusedError(Refusal(quote(source, node), reason, remedy, line(node), source.origin(line(node))))
+def refuse(source: Source, node: Node, reason: str, remedy: str, flat: tuple[str, ...] = ()) -> RefusedError:
+    """Make the error that refuses ``node``; see `Refusal`."""
+    return RefusedError(Refusal(quote(source, node), reason, remedy, line(node), source.origin(line(node)), flat))
 
 
 def quote(source: Source, node: Node, length: int = 100) -> str:

@@ -17,6 +17,7 @@ from bread.backends.stan.split import Splitter
 from bread.backends.stan.syntax import Node, line, name_of, nodes, walk
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
+PRIOR_ONLY = "prior_only"  # brms: 1 would leave the likelihood out; it is always 0
 
 
 class Requirements:
@@ -185,10 +186,13 @@ class Requirements:
                             self._source, draw.statement, f"elements of {variable.name!r} may have two densities.", _OWN
                         )
                 found.append((draw, region))
-        if any(c.data == "if_" for d in draws for c in d.controls) or not self._coverage.covers(
+        if any(self._is_condition(c) for d in draws for c in d.controls) or not self._coverage.covers(
             variable, [r for _, r in found]
         ):
             self.notes.append(f"Elements of {variable.name!r} that have no density are held at their observed values.")
+
+    def _is_condition(self, control: Node) -> bool:
+        return control.data == "if_" and any(name_of(n) != PRIOR_ONLY for n in self._headers(control))
 
     def _is_discrete(self, draw: Draw) -> bool:
         first = draw.components[0] if draw.components else draw

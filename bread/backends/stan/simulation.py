@@ -5,8 +5,7 @@ Draw i depends on its own seed alone. All three simulators return values in the 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance, StanLibrary
 from bread.backends.stan.simulator import ONLY_PARAMETERS
-from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
+from bread.backends.user_function import UserFunction
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
 Fixed = Mapping[str, NDArray[Any]]
-UserSimulator = Callable[..., tuple[Mapping[str, Any], Mapping[str, Any]]]
 USE_FIXED = "use_fixed"
 _SIMULATED = "bread_sim_"
 _ANCHOR_TRIES = 50
@@ -223,75 +222,21 @@ class ProgramSimulator:
 
 @dataclass(frozen=True)
 class CallableSimulator:
-    """A Python function ``(rng, data) -> (parameters, observed)`` of the user's.
+    """A Python function of the user's."""
 
-    With a parameter called ``fixed`` it can hold hyperparameters: it is then given a dict of their values.
-    """
-
-    function: UserSimulator
-    data: dict[str, Any]
-    shapes: dict[str, tuple[int, ...]]
-    observed: dict[str, np.dtype[Any]]
-    observed_shapes: dict[str, tuple[int, ...]]
+    function: UserFunction
     can_redraw: ClassVar[bool] = False
 
     @property
     def fixable(self) -> tuple[str, ...]:
         """All parameters if the function takes ``fixed``, else none."""
-        try:
-            takes_fixed = "fixed" in inspect.signature(self.function).parameters
-        except (TypeError, ValueError):
-            takes_fixed = False
-        return tuple(self.shapes) if takes_fixed else ()
+        return tuple(self.function.parameters) if self.function.takes_fixed else ()
 
     def draw(
         self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
     ) -> JointDraws:
-        """Return one draw per seed; see `JointSimulator.draw`.
-
-        Raises
-        ------
-        InvalidArgumentError
-            The function raises, or does not return what it must.
-        """
-        rows = [self._draw_one(seed, fixed) for seed in seeds]
-        return JointDraws(
-            {name: np.array([row[0][name] for row in rows]).reshape((len(rows), *self.shapes[name]))
-             for name in self.shapes},
-            {name: np.array([row[1][name] for row in rows], dtype=dtype).reshape(
-                (len(rows), *self.observed_shapes[name])) for name, dtype in self.observed.items()},
-        )  # fmt: skip
-
-    def _draw_one(self, seed: SeedSequence, fixed: Fixed | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        options = {"fixed": dict(fixed)} if fixed else {}
-        try:
-            parameters, observed = self.function(np.random.default_rng(seed), dict(self.data), **options)
-            parameters, observed = dict(parameters), dict(observed)
-        except BreadError:
-            raise
-        except Exception as error:
-            raise InvalidArgumentError(
-                f"simulator= failed: {type(error).__name__}: {error}. It is called as simulator(rng, data) and must "
-                "return two dicts, (parameters, observed)."
-            ) from error
-        for what, values, shapes in (("parameter", parameters, self.shapes), ("observed variable", observed,
-                                                                              self.observed_shapes)):  # fmt: skip
-            for name, shape in shapes.items():
-                if name not in values:
-                    raise InvalidArgumentError(
-                        f"simulator= returned no {what} {name!r}; it returned {', '.join(values) or 'none'}."
-                    )
-                if np.shape(values[name]) != shape:
-                    raise InvalidArgumentError(
-                        f"simulator= returned the {what} {name!r} of shape {np.shape(values[name])}; the program "
-                        f"declares {shape}."
-                    )
-                if np.asarray(values[name]).dtype.kind not in "biuf":
-                    raise InvalidArgumentError(
-                        f"simulator= returned the {what} {name!r} as {type(values[name]).__name__} "
-                        f"{str(values[name])[:60]!r}; it must be numbers."
-                    )
-        return parameters, observed
+        """Return one draw per seed; see `JointSimulator.draw` and `UserFunction.draw`."""
+        return JointDraws(*self.function.draw(seeds, fixed))
 
 
 def _generate(instance: StanInstance, seeds: Sequence[SeedSequence]) -> dict[str, FloatArray]:

@@ -276,11 +276,7 @@ class Derivation:
                 _OWN,
             )
         visits = "bread_visit = 0; " if any(inflated) else ""
-        check = (
-            f"real bread_again = 0; {visits}{{ {slicer.code(draws, 'check')} }} "
-            "if (abs(bread_again - (bread_sim_log_likelihood - bread_before)) > 1e-8 * (1 + abs(bread_again))) "
-            f'reject("bread: the outcome {variable.name} depends on its own later elements");'
-        )
+        check = self._checked(variable, f"{visits}{{ {slicer.code(draws, 'check')} }}")
         if any(draw.residual for draw in draws) or (slicer.draws_in_order(draws, variable) and not any(inflated)):
             body = f"{{ {slicer.code(draws, 'sequence')} }}"
         else:
@@ -295,6 +291,35 @@ class Derivation:
             body = f"array[{size}] int bread_from = rep_array(0, {size}); int bread_visit = 0; {body}"
             check += f" bread_sim_log_likelihood = bread_before; {{ {slicer.code(draws, 'total')} }}"
         return f"{{ real bread_before = bread_sim_log_likelihood; {body} {check} }}"
+
+    def _checked(self, variable: Variable, code: str) -> str:
+        """Return code that refuses outcomes whose density, computed again, is not the one that they were drawn by.
+
+        Outcomes of which the next representable numbers have another density yet were drawn right, and lost in
+        rounding: such draws are made again.
+        """
+        later = f'reject("bread: the outcome {variable.name} depends on its own later elements");'
+        if variable.plain != "int":
+            later = (
+                f"real bread_first = bread_again; {self._moved(variable, f'bread_again = 0; {code}')} "
+                "if (!(abs(bread_again - bread_first) <= 0.1 * abs(bread_first - bread_own))) "
+                f'reject("rounding the outcome {variable.name} changes its density"); {later}'
+            )
+        return (
+            f"real bread_own = bread_sim_log_likelihood - bread_before; real bread_again = 0; {code} "
+            f"if (abs(bread_again - bread_own) > 1e-8 * (1 + abs(bread_again))) {{ {later} }}"
+        )
+
+    def _moved(self, variable: Variable, code: str) -> str:
+        """Return ``code`` run with every outcome moved by a few units of its last digit, up or down."""
+        name = self._render.name(variable)
+        counters = [f"bread_p{i}" for i in range(variable.rank)]
+        element = f"{name}[{', '.join(counters)}]" if counters else name
+        phase = " + ".join(f"{78.233 * i + 12.9898} * {counter}" for i, counter in enumerate(counters)) or "1"
+        moved = f"{element} = {element} * (1 + 1e-15 * sin({phase}));"
+        for counter, size in reversed(list(zip(counters, variable.dimensions, strict=True))):
+            moved = f"for ({counter} in 1:({self._render(size)})) {{ {moved} }}"
+        return f"{plain_type(variable, self._render)} bread_kept = {name}; {moved} {code} {name} = bread_kept;"
 
     def _fixed_data(self) -> tuple[tuple[str, ...], str]:
         inline = Inliner(self._source, self._flow)

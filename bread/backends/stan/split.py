@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bread.backends.stan.dataflow import Contribution, Dataflow
-from bread.backends.stan.refusals import refuse
+from bread.backends.stan.refusals import quote, refuse
 from bread.backends.stan.scopes import Variable
 from bread.backends.stan.source import Source
 from bread.backends.stan.syntax import Node, distribution_of, is_density, name_of, nodes, strip, terms, token, walk
@@ -275,8 +275,8 @@ class Splitter:
         raise refuse(
             self._source,
             statement,
-            f"adds a term that depends on parameters alone and is no density that bread knows (`{piece.data}`): "
-            "part of the prior, or of the likelihood?",
+            f"adds a term that depends on parameters alone and is no density that bread knows "
+            f"(`{quote(self._source, piece)}`): part of the prior, or of the likelihood?",
             "Write it as a density. " + _NAME_LINES,
         )
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.library import StanInstance
-from bread.backends.stan.messages import place_of
+from bread.backends.stan.messages import without_place
 from bread.backends.stan.simulation import (
     DerivedDrawError,
     DerivedSimulator,
@@ -124,7 +124,7 @@ class StateDraws:
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
         joint = replace(
-            joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=_without_place(reason), failed=tuple(failed)
+            joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=without_place(reason), failed=tuple(failed)
         )
         return np.concatenate([one.states for one in kept])[order], joint
 
@@ -156,7 +156,7 @@ class StateDraws:
         inside = np.flatnonzero(is_finite.all(axis=1))
         message = ""
         if len(inside) < len(states):
-            name = np.array(self.instance.coordinates)[~is_finite.all(axis=0)][0]
+            name = self.instance.coordinates[int(np.flatnonzero(~is_finite.all(axis=0))[0])]
             message = f"{name!r} rounds to the border of its support"
         log_prior, log_likelihood, why = self.instance.terms(states[inside])
         is_rejected = np.isneginf(log_prior) & np.isneginf(log_likelihood)
@@ -168,11 +168,6 @@ class StateDraws:
                 is_rejected[row] = True
                 message = message or str(error)
         return states, inside[~is_rejected], message
-
-
-def _without_place(reason: str) -> str:
-    """Return a message of Stan's without its place, which may lie in code that bread wrote."""
-    return reason.replace(place_of(reason), "").strip()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ _ELEMENTWISE = {"exp", "log", "sqrt", "square", "inv", "inv_logit", "logit", "ab
 _ELEMENTWISE |= {"log1p", "log1m", "expm1", "cos", "sin", "tan", "cbrt", "pi", "e"}
 _REDUCING = {"mean", "sum", "sd", "variance", "max", "min", "num_elements", "size", "rows", "cols"}
 _REDUCING |= {"dot_self", "dot_product", "distance"}
+# functions that return a container of one dimension
+_FLAT = {*_FLATTEN, "rep_vector", "rep_row_vector", "linspaced_vector", "zeros_vector", "ones_vector"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Variate:
     wrappers : tuple of (str, Node)
         Operations around the elements, outermost first: the outcome x of the density is mapped back to the element
         by undoing them in this order: ("+", b) for element + b, ("-", b) for element - b, ("r-", b) for b - element,
-        ("*", b), ("/", b), and, for outcomes alone, ("log", None) and ("logit", None).
+        ("*", b), ("/", b), and, for outcomes alone, ("log", None), ("log10", None) and ("logit", None).
     """
 
     variable: Variable
@@ -97,9 +99,13 @@ class Variate:
                 "*": f"({outcome} / {other})",
                 "/": f"({outcome} * {other})",
                 "log": f"exp({outcome})",
+                "log10": f"pow(10, {outcome})",
                 "logit": f"inv_logit({outcome})",
             }[operator]
         return outcome
+
+
+Alias = Callable[[Variable], Node | Variate | None]
 
 
 def is_many(node: Node, scopes: Scopes) -> bool:
@@ -126,12 +132,14 @@ def rank(node: Node, scopes: Scopes) -> int | None:
             return None
         taken = [rank(nodes(index)[0], scopes) == 0 for index in indices if index.data == "index_one"]
         return inner - len(taken) if all(taken) else None
-    if node.data == "unary":
+    if node.data in ("unary", "transpose"):
         return rank(nodes(node)[0], scopes)
     if node.data == "binary":
-        ranks = [rank(child, scopes) for child in nodes(node)]
-        return 0 if ranks == [0, 0] else None
+        known = [r for r in (rank(child, scopes) for child in nodes(node)) if r is not None]
+        return max(known) if len(known) == 2 and min(known) == 0 else None
     if node.data == "call" and name_of(node) not in scopes.functions:
+        if name_of(node) in _FLAT:
+            return 1
         ranks = [rank(child, scopes) for child in nodes(node)]
         scalar = name_of(node) in _ELEMENTWISE and all(r == 0 for r in ranks)
         return 0 if scalar or (name_of(node) in _REDUCING and len(ranks) > 0 and ranks != [0, 0]) else None
@@ -142,7 +150,7 @@ def read_variate(
     node: Node,
     scopes: Scopes,
     is_target: Callable[[Variable], bool],
-    alias: Callable[[Variable], Node | None] = lambda variable: None,
+    alias: Alias = lambda variable: None,
 ) -> Variate | None:
     """Read what a statement gives a density; None where it is no plain selection of elements of one variable.
 
@@ -153,7 +161,7 @@ def read_variate(
     is_target : callable
         Whether a variable is one that is drawn (a parameter or an observed variable).
     alias : callable
-        The expression that a variable is another name for, or None.
+        What a variable is another name for, as an expression or read already, or None.
     """
     node = strip(node)
     plain = _read_selection(node, scopes)
@@ -161,9 +169,10 @@ def read_variate(
         if is_target(plain.variable):
             return plain
         value = alias(plain.variable)
-        inner = read_variate(value, scopes, is_target, alias) if value is not None else None
-        return _narrow(inner, plain, scopes) if inner is not None else None
-    if node.data == "call" and name_of(node) in ("log", "logit") and len(nodes(node)) == 1:
+        if value is not None and not isinstance(value, Variate):
+            value = read_variate(value, scopes, is_target, alias)
+        return _narrow(value, plain, scopes) if value is not None else None
+    if node.data == "call" and name_of(node) in ("log", "log10", "logit") and len(nodes(node)) == 1:
         # of an outcome, the derivative is a constant of the data; of a parameter it would change the law
         inner = read_variate(nodes(node)[0], scopes, is_target, alias)
         if inner is None or inner.variable.kind != "data" or name_of(node) in scopes.functions:
@@ -174,9 +183,7 @@ def read_variate(
     return None
 
 
-def _read_affine(
-    node: Node, scopes: Scopes, is_target: Callable[[Variable], bool], alias: Callable[[Variable], Node | None]
-) -> Variate | None:
+def _read_affine(node: Node, scopes: Scopes, is_target: Callable[[Variable], bool], alias: Alias) -> Variate | None:
     operator = token(node, "SIGN", "TIMES")
     left, right = nodes(node)
     inside = [any(_is_drawn(inner, scopes, is_target) for inner in walk(side)) for side in (left, right)]
@@ -197,7 +204,7 @@ def _read_affine(
 
 def _narrow(inner: Variate, outer: Variate, scopes: Scopes) -> Variate | None:
     """Return the elements ``outer`` of an alias that stands for ``inner``."""
-    if outer.is_whole:
+    if outer.is_whole or not inner.open:
         return inner
     if len(inner.open) != len(outer.indices) or any(inner.indices[d].kind != "all" for d in inner.open):
         return None
@@ -286,3 +293,19 @@ def _take(inner: Variate, indices: list[Node], scopes: Scopes) -> Variate | None
         elif index.data == "index_to":
             changed[dimension] = Index("between", size, None, children[0])
     return Variate(inner.variable, tuple(changed))
+
+
+def looked_up(term: Node, scopes: Scopes) -> tuple[Node, tuple[Node, ...], Node] | None:
+    """Read ``log(phi[k, x])``, a probability out of a simplex: the simplexes, which of them (k), the category x."""
+    if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1 or "log" in scopes.functions:
+        return None
+    indexed = strip(nodes(term)[0])
+    if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
+        return None
+    base, *indices = nodes(indexed)
+    variable = scopes.variable(base)
+    single = all(index.data == "index_one" for index in indices)
+    if variable is None or variable.type != "simplex" or len(indices) != variable.rank or not single:
+        return None
+    *places, category = (nodes(index)[0] for index in indices)
+    return base, tuple(places), category

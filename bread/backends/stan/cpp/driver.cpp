@@ -121,8 +121,8 @@ void dispatch(const bread_kernel& kernel, const WithNuts& with_nuts, const WithH
   }
 }
 
-using Nuts = NutsKernel<stan::mcmc::diag_e_nuts>;
-using Hmc = HmcKernel<stan::mcmc::diag_e_static_hmc>;
+using Nuts = NutsKernel<DiagonalNuts>;
+using Hmc = HmcKernel<DiagonalStaticHmc>;
 using AdaptiveNuts = NutsKernel<stan::mcmc::adapt_diag_e_nuts>;
 using AdaptiveHmc = HmcKernel<stan::mcmc::adapt_diag_e_static_hmc>;
 

@@ -3,6 +3,7 @@
 #define BREAD_KERNELS_HPP
 
 #include "density.hpp"
+#include "samplers.hpp"
 
 #include <stan/callbacks/logger.hpp>
 #include <stan/mcmc/hmc/nuts/adapt_diag_e_nuts.hpp>

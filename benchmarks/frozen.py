@@ -1,0 +1,42 @@
+"""Chains that a benchmark anneals again and again: one model on its real data, one kernel, tuned and frozen."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from measuring import SEED
+
+from bread import schedules
+from bread.backends.base import FloatArray, Kernel
+from bread.paths import PriorPath
+from bread.seeds import Purpose, chain_seeds
+from bread.tuning import tune
+
+
+class Chains(NamedTuple):
+    """What forward chains along the prior path take; ``posterior`` is of the model's backend."""
+
+    posterior: Any
+    kernel: Kernel
+    betas: FloatArray
+    start: FloatArray
+    seeds: list[np.random.SeedSequence]
+
+    def anneal(self) -> Any:
+        """Run all chains."""
+        return self.posterior.anneal(
+            PriorPath(), self.betas, self.kernel, direction="forward", start=self.start, seeds=self.seeds
+        )
+
+
+def tuned_chains(model: Any, n_temperatures: int, n_chains: int) -> Chains:
+    """Tune a kernel and place the temperatures on the real data of an opened model."""
+    path = PriorPath()
+    posterior = model.condition(model.info.observed_data)
+    pilot = tune(posterior, path, root=SEED, simulation=0, n_steps=200, n_start_draws=1000, source="the data")
+    length = schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio)
+    betas = schedules.schedule("adaptive", n_temperatures, schedules.mean_length([length]))
+    start = posterior.draw_start(path, chain_seeds(SEED, Purpose.START, 0, n_temperatures, range(n_chains)))
+    seeds = chain_seeds(SEED, Purpose.FORWARD, 0, n_temperatures, range(n_chains))
+    return Chains(posterior, pilot.kernel, betas, start, seeds)

@@ -1,0 +1,94 @@
+"""The driver's samplers against Stan's own classes: the same random numbers must give the same chains, bit for bit."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import tempfile
+from pathlib import Path as File
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numpy.random import SeedSequence, default_rng
+from stan_engine_programs import BETAS, HMC, NUTS, compiled, toolchain
+
+from bread.backends.base import AnnealRun, Kernel
+from bread.backends.stan import build
+from bread.backends.stan.kernels import StanKernel
+from bread.backends.stan.library import StanLibrary
+from bread.backends.stan.posterior import StanPosterior
+from bread.paths import BoundedPath, Path, PriorPath, ReferencePath
+from bread.references import diagonal
+
+pytestmark = pytest.mark.stan
+
+# An odd number of coordinates, so that vectors end inside a register; and a region that the program rejects.
+DIM = 38
+PROGRAM = """
+functions { real bread_temper(real x);
+}
+data {
+  vector[37] y;
+}
+parameters {
+  vector[37] theta;
+  real<lower=0> scale;
+}
+model {
+  if (theta[1] > 1.2) {
+    reject("theta[1] is too large");
+  }
+  theta ~ std_normal();
+  scale ~ lognormal(0, 0.5);
+  target += bread_temper(normal_lpdf(y | theta * scale, 0.7));
+}
+"""
+Y = default_rng(1).normal(size=DIM - 1)
+PATHS: dict[str, Path] = {
+    "prior": PriorPath(),
+    "bounded": BoundedPath(offset=-40.0),
+    "reference": ReferencePath(diagonal(np.full(DIM, 0.1), np.full(DIM, 0.8))),
+}
+
+
+@functools.cache
+def with_stans_classes() -> StanLibrary:
+    """Compile the program with a driver whose samplers are Stan's own classes."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources = File(folder) / "cpp"
+        shutil.copytree(build._SOURCES, sources)
+        text = (sources / "driver.cpp").read_text()
+        for own, stans in (("DiagonalNuts", "diag_e_nuts"), ("DiagonalStaticHmc", "diag_e_static_hmc")):
+            assert f"Kernel<{own}>" in text
+            text = text.replace(f"Kernel<{own}>", f"Kernel<stan::mcmc::{stans}>")
+        (sources / "driver.cpp").write_text(text)
+        with patch.object(build, "_SOURCES", sources):
+            return StanLibrary(build.build_library(PROGRAM, toolchain(), filename="test.stan"))
+
+
+def run(library: StanLibrary, kernel: StanKernel, path: Path, direction: str, seed: int = 2) -> AnnealRun:
+    posterior = StanPosterior(library.instance({"y": Y}), None, kernel)
+    metric = np.exp(default_rng(3).normal(0.0, 0.3, DIM))
+    frozen = Kernel(np.array([0.0]), {"step_size": np.array([0.4]), "inverse_metric": metric[None]})
+    start = np.minimum(default_rng(4).normal(0.0, 0.6, (20, DIM)), 1.0)
+    seeds = SeedSequence(seed).spawn(len(start))
+    return posterior.anneal(path, BETAS, frozen, direction=direction, start=start, seeds=seeds)
+
+
+def differs(run: AnnealRun, other: AnnealRun) -> list[str]:
+    names = ("log_ratio", "state_at_start", "state_at_end", "log_start_density", "n_gradients", "n_divergences")
+    return [name for name in names if not np.array_equal(getattr(run, name), getattr(other, name))]
+
+
+@pytest.mark.parametrize("kernel", [NUTS, HMC], ids=["NUTS", "HMC"])
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_chains_are_those_of_stans_own_classes(kernel: StanKernel, direction: str, path: Path) -> None:
+    own = run(compiled(PROGRAM), kernel, path, direction)
+    stans = run(with_stans_classes(), kernel, path, direction)
+    assert not differs(own, stans)
+    # Trajectories met the rejected region, which they enter and leave as Stan's do; no chain failed.
+    assert own.n_divergences.sum() > 0
+    assert not own.failure.any()
+    assert len(differs(own, run(compiled(PROGRAM), kernel, path, direction, seed=5))) > 3
