@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.paths import PriorPath, ReferencePath
-from bread.reference_fits import FAMILIES, SMALLEST_SCALE, move_component
+from bread.reference_fits import FAMILIES, SMALLEST_SCALE, fit_mixture, move_component
 from bread.reference_modes import MOST_STARTS, fit_modes
 from bread.references import MixtureReference, diagonal
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -24,6 +24,9 @@ MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a shared reference to
 FEWEST_MOVE_DRAWS = 15
 MODES = "modes"  # a family that is found by optimisation, not fitted to draws
 ENOUGH = 0.5  # nats: where a Gaussian at the only mode is so near, half of the chains are run
+CHECK_DRAWS = 100  # draws from Gaussians at the modes, to check them
+CHECKED, BELIED = 1.0, 3.0  # nats of divergence that these draws may show: at the only mode; at several
+LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again, cheaply, on every data set
 
 
@@ -48,6 +51,8 @@ class ReferenceFit:
         Kernel settings that the pilot adapted at beta = 1.
     transformed : ndarray of bool, shape (dim,)
         As of `bread.backends.base.ModelInfo`.
+    fallback : MixtureReference or None
+        The best fit to draws, to be moved to data sets without a good mode; None where ``reference`` is it.
     n_chains : int
         Pilot chains, each adapted for as many steps as it then ran.
     """
@@ -59,6 +64,7 @@ class ReferenceFit:
     end_log_ratio: FloatArray
     settings: Settings
     transformed: NDArray[np.bool_]
+    fallback: MixtureReference | None
     n_chains: int
     n_gradients: int = 0
     n_evaluations: int = 0
@@ -160,11 +166,15 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     if fitted is None:
         family, fitted = "diagonal", FAMILIES["diagonal"](draws, request.transformed)
         assert fitted is not None
+    fallback: MixtureReference | None = None
+    if family == MODES:
+        best = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
+        fallback = FAMILIES[best](draws, request.transformed)
     end = posterior.log_ratio(ReferencePath(fitted), draws)
     cost.n_evaluations += len(draws)
     return ReferenceFit(
-        fitted, family, criterion, draws, end, settings[0], request.transformed, n_run, cost.n_gradients,
-        cost.n_evaluations,
+        fitted, family, criterion, draws, end, settings[0], request.transformed, fallback, n_run,
+        cost.n_gradients, cost.n_evaluations,
     )  # fmt: skip
 
 
@@ -184,7 +194,7 @@ def move_reference(
         near = components[0].mean if len(components) == 1 else None
         moved = _modes(posterior, kernel, shared.transformed, root, simulation, cost, len(components), near)
     if moved is None:
-        moved = _move(posterior, shared.reference, kernel, root, simulation, 0, cost)
+        moved = _move(posterior, shared.fallback or shared.reference, kernel, root, simulation, 0, cost)
     return replace(shared, reference=moved, n_gradients=cost.n_gradients, n_evaluations=cost.n_evaluations)
 
 
@@ -194,18 +204,71 @@ def _modes(
 ) -> MixtureReference | None:  # fmt: skip
     """Return a Gaussian at each mode, looked for from prior draws or ``near`` a state; None where there is none.
 
-    Where there are several, a short chain moves each to its mean and widens it: labels that are exchanged make laws
-    that are no Gaussian ones. None is made narrower.
+    A single one must stand a check: the mode of a funnel is in its neck, where little of its mass is. Where there are
+    several, a short chain moves each to its mean and widens it: labels that are exchanged make laws that are no
+    Gaussian ones. None is made narrower.
     """
     seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
     drawn = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
     found, n_gradients = fit_modes(posterior, drawn if near is None else [near], transformed, expected=expected)
     cost.n_gradients += n_gradients
-    if found is None or len(found.components) == 1:
-        return found
+    if found is None:
+        return None
+    if len(found.components) == 1:
+        return found if _own_divergence(posterior, found, root, simulation, cost) < CHECKED else None
     moved = _move(posterior, found, kernel, root, simulation, 5, cost)
     pairs = zip(moved.components, found.components, strict=True)
-    return replace(moved, components=tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs))
+    wide = tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs)
+    moved = replace(moved, components=wide)
+    if _own_divergence(posterior, moved, root, simulation, cost) < BELIED:
+        return moved
+    return _explored(posterior, moved, kernel, transformed, root, simulation, cost)
+
+
+def _explored(
+    posterior: Posterior, modes: MixtureReference, kernel: Kernel, transformed: NDArray[np.bool_], root: int,
+    simulation: int, cost: _Cost,
+) -> MixtureReference:  # fmt: skip
+    """Return a mixture fitted to longer chains from the modes, if it is nearer to the posterior than they are.
+
+    Where a cluster may be empty, little of the mass is near the modes.
+    """
+    path, chains = ReferencePath(modes), []
+    for index, component in enumerate(modes.components):
+        keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + LONG_DRAWS + 1)
+        seed = seed_sequence(root, Purpose.REFERENCE, simulation, 7, index)
+        try:
+            evolved = posterior.evolve(path, kernel, 1.0, component.mean, keep, seed)
+        except DensityError:
+            continue
+        cost.n_gradients += evolved.n_gradients
+        cost.n_evaluations += evolved.n_evaluations
+        chains.append(evolved.states)
+    draws = np.concatenate([*chains, np.empty((0, len(transformed)))])
+    fitted = fit_mixture(draws[::2], transformed)
+    if fitted is None:
+        return modes
+    divergence = []
+    for number, candidate in enumerate((fitted, modes)):
+        rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 8, number))
+        start, end = candidate.sample(CHECK_DRAWS, rng), draws[1::2]
+        ratio = posterior.log_ratio(ReferencePath(candidate), np.concatenate([start, end]))
+        cost.n_evaluations += len(ratio)
+        divergence.append(ratio[len(start) :].mean() - ratio[: len(start)].mean())
+    return fitted if divergence[0] < divergence[1] else modes
+
+
+def _own_divergence(
+    posterior: Posterior, reference: MixtureReference, root: int, simulation: int, cost: _Cost
+) -> float:
+    """Return a reference's Jeffreys divergence (nats) from the posterior, estimated from its own draws, weighted."""
+    rng = np.random.default_rng(seed_sequence(root, Purpose.REFERENCE, simulation, 6))
+    ratio = posterior.log_ratio(ReferencePath(reference), reference.sample(CHECK_DRAWS, rng))
+    cost.n_evaluations += CHECK_DRAWS
+    if not np.isfinite(ratio).all():
+        return float("inf")
+    weights = np.exp(ratio - ratio.max())
+    return float(weights @ ratio / weights.sum() - ratio.mean())
 
 
 def _move(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from conformance import check_end_gradient
 
+from bread import reference_pilots
 from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel, LinearRegression
 from bread.errors import DensityError
@@ -81,3 +82,31 @@ def test_modes_are_found_again_where_a_moved_mixture_loses_one():
     assert divergence(moved) < 0.3 < 5.0 < divergence(shared), "unmoved it lies elsewhere"
     again = move_reference(posterior, shared, kernel, root=0, simulation=1)
     np.testing.assert_array_equal(again.reference.components[0].mean, moved.reference.components[0].mean)
+
+
+@pytest.mark.parametrize(("width", "is_near"), [(1.0, True), (1.1, True), (5.0, False)])
+def test_a_gaussian_at_a_mode_is_checked_against_the_density(width, is_near):
+    """A law as wide passes; one five times as wide, of which the mode shows a part, does not."""
+    narrow, target = (diagonal(np.zeros(3), np.full(3, scale)) for scale in (1.0, width))
+
+    class Posterior:
+        def log_ratio(self, path, states):
+            return target.log_density(states) - path.reference.log_density(states)
+
+    divergence = reference_pilots._own_divergence(Posterior(), narrow, 0, 0, reference_pilots._Cost())
+    assert (divergence < reference_pilots.CHECKED) is is_near
+
+
+def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
+    x = np.array([[1.0, 0.5], [1.0, -1.0], [1.0, 2.0], [1.0, 0.2], [1.0, -0.4]])
+    model = LinearRegression(np.array([1.0, -0.3, 2.0, 0.7, 0.1]), x, noise_sd=0.5, kernel=HMCKernel(5))
+    posterior = model.condition(model.observed_data)
+    shared = fit_reference(posterior, FitRequest(2, np.zeros(2, dtype=bool), 200), root=3, simulation=0)
+    assert shared.family == "modes" and shared.fallback is not None
+    assert shared.n_chains == 2, "half of the chains are enough for a Gaussian posterior"
+    kernel = Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in shared.settings.items()})
+    at_mode = move_reference(posterior, shared, kernel, root=0, simulation=1)
+    monkeypatch.setattr(reference_pilots, "_own_divergence", lambda *_: np.inf)
+    moved = move_reference(posterior, shared, kernel, root=0, simulation=1)
+    assert at_mode.reference.label == shared.reference.label != moved.reference.label == shared.fallback.label
+    assert 0 < at_mode.n_gradients < 100 < moved.n_gradients
