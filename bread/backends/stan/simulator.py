@@ -295,7 +295,7 @@ class Derivation:
     def _checked(self, variable: Variable, code: str) -> str:
         """Return code that refuses outcomes whose density, computed again, is not the one that they were drawn by.
 
-        Outcomes of which the next representable numbers have another density yet were drawn right, and lost in
+        Outcomes of which numbers nearby (1e-13 away) have another density yet were drawn right, and lost in
         rounding: such draws are made again.
         """
         later = f'reject("bread: the outcome {variable.name} depends on its own later elements");'
@@ -311,12 +311,12 @@ class Derivation:
         )
 
     def _moved(self, variable: Variable, code: str) -> str:
-        """Return ``code`` run with every outcome moved by a few units of its last digit, up or down."""
+        """Return ``code`` run with every outcome moved up or down, by far more than rounding does."""
         name = self._render.name(variable)
         counters = [f"bread_p{i}" for i in range(variable.rank)]
         element = f"{name}[{', '.join(counters)}]" if counters else name
         phase = " + ".join(f"{78.233 * i + 12.9898} * {counter}" for i, counter in enumerate(counters)) or "1"
-        moved = f"{element} = {element} * (1 + 1e-15 * sin({phase}));"
+        moved = f"{element} = {element} * (1 + 1e-13 * sin({phase}));"
         for counter, size in reversed(list(zip(counters, variable.dimensions, strict=True))):
             moved = f"for ({counter} in 1:({self._render(size)})) {{ {moved} }}"
         return f"{plain_type(variable, self._render)} bread_kept = {name}; {moved} {code} {name} = bread_kept;"
