@@ -11,6 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from numpy.random import SeedSequence, default_rng
+from scipy import stats
 from stan_engine_programs import BETAS, HMC, NUTS, compiled, toolchain
 
 from bread.backends.base import AnnealRun, Kernel
@@ -23,21 +24,22 @@ from bread.references import diagonal
 
 pytestmark = pytest.mark.stan
 
-# An odd number of coordinates, so that vectors end inside a register; and a region that the program rejects.
+# More coordinates than a register holds; and a region that the program rejects, of half-width `gap`.
 DIM = 38
 PROGRAM = """
 functions { real bread_temper(real x);
 }
 data {
   vector[37] y;
+  real gap;
 }
 parameters {
   vector[37] theta;
   real<lower=0> scale;
 }
 model {
-  if (theta[1] > 1.2) {
-    reject("theta[1] is too large");
+  if (abs(theta[1] - 0.7) < gap) {
+    reject("theta[1] is in the gap");
   }
   theta ~ std_normal();
   scale ~ lognormal(0, 0.5);
@@ -53,8 +55,8 @@ PATHS: dict[str, Path] = {
 
 
 @functools.cache
-def with_stans_classes() -> StanLibrary:
-    """Compile the program with a driver whose samplers are Stan's own classes."""
+def with_stans_classes(program: str = PROGRAM) -> StanLibrary:
+    """Compile a program with a driver whose samplers are Stan's own classes."""
     with tempfile.TemporaryDirectory() as folder:
         sources = File(folder) / "cpp"
         shutil.copytree(build._SOURCES, sources)
@@ -64,14 +66,16 @@ def with_stans_classes() -> StanLibrary:
             text = text.replace(f"Kernel<{own}>", f"Kernel<stan::mcmc::{stans}>")
         (sources / "driver.cpp").write_text(text)
         with patch.object(build, "_SOURCES", sources):
-            return StanLibrary(build.build_library(PROGRAM, toolchain(), filename="test.stan"))
+            return StanLibrary(build.build_library(program, toolchain(), filename="test.stan"))
 
 
 def run(library: StanLibrary, kernel: StanKernel, path: Path, direction: str, seed: int = 2) -> AnnealRun:
-    posterior = StanPosterior(library.instance({"y": Y}), None, kernel)
+    gap = 0.15 if kernel is NUTS else 0.0
+    posterior = StanPosterior(library.instance({"y": Y, "gap": gap}), None, kernel)
     metric = np.exp(default_rng(3).normal(0.0, 0.3, DIM))
     frozen = Kernel(np.array([0.0]), {"step_size": np.array([0.4]), "inverse_metric": metric[None]})
-    start = np.minimum(default_rng(4).normal(0.0, 0.6, (20, DIM)), 1.0)
+    start = default_rng(4).normal(0.0, 0.6, (20, DIM))
+    start[np.abs(start[:, 0] - 0.7) < 0.15, 0] = 0.0
     seeds = SeedSequence(seed).spawn(len(start))
     return posterior.anneal(path, BETAS, frozen, direction=direction, start=start, seeds=seeds)
 
@@ -88,7 +92,45 @@ def test_chains_are_those_of_stans_own_classes(kernel: StanKernel, direction: st
     own = run(compiled(PROGRAM), kernel, path, direction)
     stans = run(with_stans_classes(), kernel, path, direction)
     assert not differs(own, stans)
-    # Trajectories met the rejected region, which they enter and leave as Stan's do; no chain failed.
-    assert own.n_divergences.sum() > 0
-    assert not own.failure.any()
+    assert own.n_divergences.sum() > 0 and not own.failure.any()  # trees of NUTS end in the rejected region
     assert len(differs(own, run(compiled(PROGRAM), kernel, path, direction, seed=5))) > 3
+
+
+GAP = """
+functions { real bread_temper(real x);
+}
+parameters {
+  real theta;
+}
+model {
+  if (abs(theta - 0.7) < 0.15) {
+    reject("theta is in the gap");
+  }
+  theta ~ std_normal();
+}
+"""
+
+
+def law_after_a_transition(library: StanLibrary) -> float:
+    """Return the p-value of the law of theta after one transition of static HMC from exact draws."""
+    n, rng = 15_000, default_rng(6)
+    states = rng.normal(size=(2 * n, 1))
+    states = states[np.abs(states[:, 0] - 0.7) >= 0.15][:n]
+    posterior = StanPosterior(library.instance({}), None, HMC)
+    frozen = Kernel(np.array([0.0]), {"step_size": np.array([0.6]), "inverse_metric": np.ones((1, 1))})
+    seeds = SeedSequence(7).spawn(n)
+    moved = [
+        posterior.evolve(PriorPath(), frozen, 0.0, state, (1,), seed).states[0, 0]
+        for state, seed in zip(states, seeds, strict=True)
+    ]
+    low, high = stats.norm.cdf([0.55, 0.85])
+    below = stats.norm.cdf(moved)
+    uniform = np.where(below < high, below, below - (high - low)) / (1 - (high - low))
+    return float(stats.kstest(uniform, "uniform").pvalue)
+
+
+@pytest.mark.statistical
+def test_static_hmc_is_invariant_where_the_program_rejects_states_midway() -> None:
+    assert law_after_a_transition(compiled(GAP)) > 1e-3
+    # Negative control: Stan's own class is not.
+    assert law_after_a_transition(with_stans_classes(GAP)) < 1e-4

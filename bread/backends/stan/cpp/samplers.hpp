@@ -1,6 +1,7 @@
 // Stan's NUTS and static HMC with a leaner gradient and leapfrog step. The arithmetic is Stan's, in Stan's order, so
-// that chains agree with those of Stan's own classes to the last bit. Left out are temporary vectors, a stream for
-// messages that nobody reads, and a call for every parameter in the reverse sweep, which has nothing to do there.
+// that chains agree with those of Stan's own classes to the last bit, but for paths of static HMC through states that the
+// program rejects. Left out are temporary vectors, a stream for messages that nobody reads, and a call for every
+// parameter in the reverse sweep, which has nothing to do there.
 #ifndef BREAD_SAMPLERS_HPP
 #define BREAD_SAMPLERS_HPP
 
@@ -26,13 +27,14 @@ class DiagonalMetric : public stan::mcmc::diag_e_metric<Model, Rng> {
   // These two hide Stan's.
   void init(Point& z, stan::callbacks::logger& logger) { update_potential_gradient(z, logger); }
 
-  // A rejected state has infinite energy; like Stan, this turns the gradient that was there before.
+  // A rejected state has infinite energy and no force. Stan's classes go on there with the gradient of the state before,
+  // the sign changed: a path of static HMC that leaves the region again would not be the reverse of any other.
   void update_potential_gradient(Point& z, stan::callbacks::logger&) {
     try {
       differentiate(z);
     } catch (const std::domain_error&) {
       z.V = std::numeric_limits<double>::infinity();
-      z.g = -z.g;
+      z.g.setZero();
     }
   }
 
