@@ -29,7 +29,7 @@ class Consistency(NamedTuple):
         Of the two statistics by themselves.
     simulated_curves : ndarray, shape (R, T)
     observed_curve : ndarray, shape (T,)
-        Mean forward log weights shifted by their value in the last column, in nats.
+        The curves shifted by their value in the last column, in nats.
     """
 
     p_value: float
@@ -50,10 +50,13 @@ def consistency_test(simulated: ArrayLike, observed: ArrayLike) -> Consistency:
     to all curves, so the level is exact, and the p-value never exceeds Bonferroni's (twice the smaller).
     Rejecting when any temperature is extreme would have no level.
 
+    Any summary of a data set's chains has this level. The median has the power: one chain in a heavy tail, where the
+    mean need not exist, moves a mean by any amount.
+
     Parameters
     ----------
     simulated : array_like, shape (R, T)
-        Mean forward log weight over chains, in nats, columns in increasing number of temperatures. -inf is
+        Median (or mean) forward log weight over chains, in nats, columns in increasing number of temperatures. -inf is
         allowed and counts as one range of the column below its lowest finite value; a curve whose last value is
         -inf counts as -inf before.
     observed : array_like, shape (T,)

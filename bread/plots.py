@@ -64,9 +64,9 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        Mean forward log weights minus their value at the largest T, in nats: quartile band and range of the simulated
-        data sets, the real data as a line. A line below the band: real data are harder to anneal, and the bounds say
-        little about them. The p-value in the title is the whole test's.
+        Median forward log weights minus their value at the largest T, in nats: quartile band and range of the
+        simulated data sets, the real data as a line. A line below the band: real data are harder to anneal, and the
+        bounds say little about them. The p-value in the title is the whole test's.
 
     References
     ----------

@@ -305,7 +305,8 @@ class Runner:
     def _first_temperatures(self) -> int:
         """Return the T to begin with: a quarter of what the pilot's path length asks for, as a power of two."""
         assert self._path_length is not None
-        wanted = self._path_length.total**2 / self._plan.target / 4
+        total = min(self._path_length.total, 1e100)
+        wanted = total**2 / self._plan.target / 4
         first = 2 ** int(np.floor(np.log2(max(wanted, FIRST_TEMPERATURES))))
         return int(min(max(first, FIRST_TEMPERATURES), self._plan.max_temperatures))
 

@@ -289,6 +289,7 @@ def _reweighted_spread(log_ratio: FloatArray, betas: FloatArray, path: Path) -> 
     for index, beta in enumerate(betas):
         weights = np.exp(path.temper(beta, log_ratio) - path.temper(beta, largest))
         weights /= weights.sum()
-        rate, exponent = _without_scale(path.rate(float(beta), log_ratio) - path.rate(float(beta), largest))
+        rate = path.rate(float(beta), log_ratio) - path.rate(float(beta), largest)
+        rate, exponent = _without_scale(np.where(weights > 0, rate, 0.0))  # without weight it may be infinite
         deviations[index] = np.ldexp(np.sqrt(max(float(weights @ rate**2 - (weights @ rate) ** 2), 0.0)), exponent)
     return deviations

@@ -187,6 +187,18 @@ def test_consistency_notices_harder_data_and_only_those():
     assert float(report.read_group(container(), "consistency")["p_value"]) > 0.05
 
 
+@pytest.mark.statistical
+def test_one_wild_chain_a_data_set_does_not_hide_harder_data():
+    """A chain in four at -1e4 in a third of the simulated data sets: their means are lower than the real data's."""
+    for observed_extra, is_noticed in ((8.0, True), (0.0, False)):
+        result = fake_result(observed_extra=observed_extra)
+        for simulation in range(6, 45, 3):
+            for n_temperatures in (16, 32):
+                result.runs[simulation, "forward", n_temperatures].log_weight[0] -= 1e4
+        group = report.read_group(report.to_container(result, constrain), "consistency")
+        assert (float(group["p_value"]) < 0.05) == is_noticed
+
+
 def test_agreement_only_for_the_users_own_draws():
     assert report.read_group(container(), "agreement") is None
     same = report.read_group(container(posterior_shift=0.0), "agreement")

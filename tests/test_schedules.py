@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bread import schedules
 from bread.errors import InvalidArgumentError
-from bread.paths import PriorPath
+from bread.paths import BoundedPath, PriorPath
 
 PRIOR_SD, N, MEAN = 10.0, 10, 3.0  # theta ~ N(0, 100); ten observations with mean 3 and known unit variance
 
@@ -126,6 +126,17 @@ def test_infinite_variance_at_zero_gives_a_finite_length() -> None:
     plain = [np.std(-5 / np.abs(rng.normal(size=n)) ** 2) for n in (1000, 100_000)]
     assert totals[1] < 1.5 * totals[0]  # does not grow with the number of draws
     assert plain[1] > 10 * plain[0] or plain[1] > 1e5  # the sample variance does
+
+
+@pytest.mark.parametrize("path", [PriorPath(), BoundedPath(0.5)])
+@pytest.mark.parametrize("largest", [1e10, 1e160, 1e200])
+def test_log_ratios_without_a_square_leave_the_length_finite(path: PriorPath | BoundedPath, largest: float) -> None:
+    rng = np.random.default_rng(1)
+    start, end = -rng.chisquare(1, 1000), -rng.chisquare(1, 1000) / 3
+    usual = schedules.thermodynamic_length(np.array([0.0, 1.0]), [start, end], path).total
+    start[0] = -largest
+    length = schedules.thermodynamic_length(np.array([0.0, 1.0]), [start, end], path)
+    assert np.isfinite(length.length).all() and usual < length.total < 10 * usual
 
 
 def test_log_ratios_of_vague_priors_do_not_overflow() -> None:

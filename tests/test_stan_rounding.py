@@ -12,7 +12,7 @@ from stan_conjugate import opened
 
 from bread.backends.stan import proof
 from bread.backends.stan.model import StanModel
-from bread.backends.stan.rounding import rounding_noise
+from bread.backends.stan.rounding import derivatives_note, rounding_noise
 from bread.errors import UnsupportedModelError
 
 pytestmark = pytest.mark.stan
@@ -102,3 +102,9 @@ def test_solvers_that_are_not_exact_are_told_of(times: list[float], is_told: boo
 def test_a_solver_is_named_where_it_makes_gradients_wrong() -> None:
     with pytest.raises(UnsupportedModelError, match="disagree.*'rate'.*when derivatives are computed"):
         opened(SOLVED, {"N": 2, "t": [0.1, 5.0], "y": [0.0, -0.1]})
+
+
+def test_equal_infinities_are_no_difference_and_nan_is_one() -> None:
+    one, other = np.array([-np.inf, 1.0, -3.0]), np.array([-np.inf, 1.005, np.nan])
+    assert derivatives_note(one[:2], other[:2], 0.01) == ()
+    assert "At 1 of 3 joint draws" in derivatives_note(one, other, 0.01)[0]

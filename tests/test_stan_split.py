@@ -191,6 +191,20 @@ def test_outcome_is_inferred_from_the_error_that_has_the_density():
     assert analyse_text(beside).observed == ("y",)
 
 
+def test_outcome_is_inferred_through_a_function_of_the_users():
+    function = "functions { real grade(int n, real p) { return bernoulli_lpmf(n - 1 | p); } }\n"
+    text = (
+        "data { int N; array[N] int<lower=1, upper=2> y; array[N] int x; } parameters { real<lower=0, upper=1> p; }"
+        " model { for (n in 1 : N) target += grade(y[n], p); }"
+    )
+    assert analyse_text(function + text).observed == ("y",)
+    for other in ("return log(p) * n;", "return bernoulli_lpmf(1 | p^n);"):
+        with pytest.raises(UnsupportedModelError, match="cannot tell which data are outcomes"):
+            analyse_text("functions { real grade(int n, real p) { OTHER } }\n".replace("OTHER", other) + text)
+    with pytest.raises(UnsupportedModelError, match="in doubt"):
+        analyse_text(function + text.replace("y[n], p", "y[n] + x[n], p"))
+
+
 def test_one_name_may_be_given_as_a_string():
     source = Source.from_text(model("mu ~ normal(0, 1); y ~ normal(mu, 1); sigma ~ exponential(1);"))
     assert analyse(source, observed="y", stanc=stanc).observed == ("y",)

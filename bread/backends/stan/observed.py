@@ -105,8 +105,22 @@ def _variates(statement: Node, flow: Dataflow) -> list[Node]:
                 if function.data == "variable" and name_of(function).endswith(DENSITY_SUFFIXES):
                     found.append(arguments[0])
     if statement.data == "assignment":
-        looked = (looked_up(term, flow.scopes) for term in _summands(nodes(statement)[1], flow, frozenset()))
-        found += [one[-1] for one in looked if one is not None]
+        for term in _summands(nodes(statement)[1], flow, frozenset()):
+            looked = looked_up(term, flow.scopes)
+            found += [looked[-1]] if looked is not None else _handed_on(term, flow)
+    return found
+
+
+def _handed_on(term: Node, flow: Dataflow) -> list[Node]:
+    """Return the arguments of a call to which the user's function gives a density: ``y[n]`` of ``grade(y[n], p)``."""
+    found = []
+    for function in flow.scopes.functions.get(name_of(term), ()) if term.data == "call" else ():
+        arguments = [child for child in nodes(function) if child.data == "argument"]
+        handed = {id(child): given for child, given in zip(arguments, nodes(term), strict=False)}
+        for inner in walk(function):
+            if is_density(inner) and nodes(inner):
+                values = map(flow.scopes.variable, _values(nodes(inner)[0]))
+                found += [handed[id(v.node)] for v in values if v is not None and id(v.node) in handed]
     return found
 
 

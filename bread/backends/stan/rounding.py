@@ -34,13 +34,14 @@ def derivatives_note(with_derivatives: FloatArray, without: FloatArray, toleranc
     Chains use the former, generators the latter.
     """
     with np.errstate(invalid="ignore"):
-        difference = np.abs(with_derivatives - without)
-    is_far = ~(difference <= tolerance + 1e-8 * np.abs(without))
+        difference = np.where(with_derivatives == without, 0.0, np.abs(with_derivatives - without))
+    difference = np.where(np.isnan(difference), np.inf, difference)
+    is_far = difference > tolerance + 1e-8 * np.abs(np.where(np.isfinite(without), without, 0.0))
     if not is_far.any():
         return ()
     return (
         f"At {int(is_far.sum())} of {len(without)} joint draws the program's log likelihood changes by more than "
-        f"{tolerance:g} nats (by up to {np.nanmax(difference):.2g}) when derivatives are computed with it, as chains "
+        f"{tolerance:g} nats (by up to {difference.max():.2g}) when derivatives are computed with it, as chains "
         "do: a solver that is not exact there. Data sets from such parameters are no exact test of chains. Tighten "
         "the solver's tolerances, or use priors that leave them out.",
     )
