@@ -18,7 +18,7 @@ from bread.path_choice import PathCost
 from bread.paths import BoundedPath, PriorPath, ReferencePath
 from bread.plan import Plan
 from bread.racing import Entrant, Race, Track
-from bread.reference_pilots import MOVE_BURN_IN, MOVE_DRAWS, N_CHAINS, FitRequest
+from bread.reference_pilots import N_CHAINS, FitRequest
 from bread.results import SHARED
 from bread.tasks import PilotTask
 from bread.tuning import PathRequest, Pilot
@@ -166,7 +166,7 @@ class PathChooser:
         else:
             quick = self.quick(self.request(kind)).fit
             assert quick is not None
-            n_transitions = (MOVE_BURN_IN + MOVE_DRAWS) * len(fit.reference.components)
+            n_transitions = fit.n_move_transitions
             if plan.tune_each:
                 n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps
             per_data_set = fit.n_gradients / (2 * fit.n_chains * plan.tune) * n_transitions

@@ -26,6 +26,7 @@ MODES = "modes"  # a family that is found by optimisation, not fitted to draws
 ENOUGH = 0.5  # nats: where a Gaussian at the only mode is so near, half of the chains are run
 CHECK_DRAWS = 100  # draws from Gaussians at the modes, to check them
 CHECKED, BELIED = 1.0, 3.0  # nats of divergence that these draws may show: at the only mode; at several
+OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again, cheaply, on every data set
 
@@ -68,6 +69,14 @@ class ReferenceFit:
     n_chains: int
     n_gradients: int = 0
     n_evaluations: int = 0
+
+    @property
+    def n_move_transitions(self) -> int:
+        """About how many transitions the reference of another data set costs."""
+        n_components = len(self.reference.components)
+        if self.family == MODES and n_components == 1:
+            return OPTIMISATION
+        return (MOVE_BURN_IN + MOVE_DRAWS + (SEARCH if self.family == MODES else 0)) * n_components
 
     def without_draws(self) -> ReferenceFit:
         """Return the fit without the pilot's draws, small enough to travel with every task."""

@@ -5,14 +5,14 @@ import pytest
 from conformance import check_end_gradient
 
 from bread import reference_pilots
-from bread.backends.base import Kernel
+from bread.backends.base import Evolution, Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel, LinearRegression
 from bread.errors import DensityError
 from bread.paths import ReferencePath
 from bread.reference_fits import INFLATION
 from bread.reference_modes import fit_modes
 from bread.reference_pilots import FitRequest, fit_reference, move_reference
-from bread.references import diagonal
+from bread.references import Component, MixtureReference, diagonal
 
 NOT_TRANSFORMED = np.zeros(1, dtype=bool)
 TWO_MODES = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))
@@ -110,3 +110,36 @@ def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
     moved = move_reference(posterior, shared, kernel, root=0, simulation=1)
     assert at_mode.reference.label == shared.reference.label != moved.reference.label == shared.fallback.label
     assert 0 < at_mode.n_gradients < 100 < moved.n_gradients
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_where_modes_say_too_little_a_mixture_is_fitted_to_chains(fails):
+    """Two narrow modes on the flanks of a wide third law that holds half of the mass."""
+    parts = [
+        Component(np.full(2, centre), np.full(2, scale)) for centre, scale in ((-4.0, 0.1), (4.0, 0.1), (0.0, 2.0))
+    ]
+    target = MixtureReference(tuple(parts), np.array([0.25, 0.25, 0.5]))
+    modes = MixtureReference(tuple(parts[:2]), np.array([0.5, 0.5]), "modes")
+
+    class Posterior:
+        def log_ratio(self, path, states):
+            return target.log_density(states) - path.reference.log_density(states)
+
+        def evolve(self, path, kernel, beta, state, keep, seed):
+            if fails:
+                raise DensityError("the chain cannot run")
+            return Evolution(target.sample(len(keep), np.random.default_rng(seed)), 7, 0)
+
+    cost = reference_pilots._Cost()
+    found = reference_pilots._explored(Posterior(), modes, None, np.zeros(2, dtype=bool), 0, 0, cost)
+    if fails:
+        assert found is modes and cost.n_gradients == 0
+        return
+    assert cost.n_gradients == 14
+
+    def divergence(reference):
+        exact, drawn = (law.sample(4000, np.random.default_rng(9)) for law in (target, reference))
+        path = ReferencePath(reference)
+        return Posterior().log_ratio(path, exact).mean() - Posterior().log_ratio(path, drawn).mean()
+
+    assert divergence(found) < 2.0 < 100.0 < divergence(modes)
