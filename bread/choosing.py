@@ -20,7 +20,7 @@ from bread.plan import Plan
 from bread.racing import Entrant, Race, Track
 from bread.reference_pilots import N_CHAINS, FitRequest
 from bread.results import SHARED
-from bread.tasks import PilotTask
+from bread.tasks import ModeTask, PilotTask
 from bread.tuning import PathRequest, Pilot
 
 AUTO = "auto"
@@ -28,7 +28,8 @@ CANDIDATES = (PriorPath.name, ReferencePath.name)  # under "auto"; the bounded p
 START_DRAWS = 2000  # draws from the start in a pilot on an extra data set: they show the tail of log_ratio
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
-CHEAP = 2.0  # a check that costs less than this many fits of a reference looks for no other path
+CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
+USUAL_KNOTS = 10  # of a walk along a path that has not been walked
 
 
 class Stage(Track, Protocol):
@@ -78,23 +79,27 @@ class PathChooser:
         plan, tune = self._plan, self._plan.tune
         if plan.path != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if plan.path == AUTO else plan.path, extra)
+        self._extra = extra
         has_reference = ReferencePath.name in self._info.paths
         short = max(10, tune // SCREENING)
+        first = self._first_reference() if has_reference else None
+        if first is not None and self._is_cheaper_than_looking(first.cost, len(extra)):
+            self.costs = {first.cost.kind: first.cost.total}
+            return first.pilots
         usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
         start = PriorPath.name
         if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
             start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
         screened = None if usual is None else self._predict(start, usual, short)
         if screened is not None and (not has_reference or self._is_cheap(screened)):
-            self._extra, self._skipped_reference = extra, has_reference
+            self._skipped_reference = first is None and has_reference
             return self._required(start, extra)
-        fitted = self._pilots(ReferencePath.name, extra, tune) if has_reference else None
-        if fitted is None:
+        reference = first or (self._fitted_reference() if has_reference else None)
+        if reference is None:
             return self._required(start, extra)
-        entrants = [self._entrant(self._predict(ReferencePath.name, fitted, tune), fitted)]
+        entrants = [reference]
         if screened is not None:
             entrants.append(self._entrant(screened))
-        self._extra = extra
         Race(plan, self._stage, entrants).run()
         self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
         chosen = path_choice.best([entrant.cost for entrant in entrants])
@@ -113,14 +118,43 @@ class PathChooser:
             Of the present path, as measured by the search so far.
         """
         self._skipped_reference = False
-        assert self._extra is not None
-        fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
-        if fitted is None:
+        entrant = self._fitted_reference()
+        if entrant is None:
             return None
-        entrant = self._entrant(self._predict(ReferencePath.name, fitted, self._plan.tune), fitted)
         Race(self._plan, self._stage, [entrant], [current]).run()
         self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
-        return fitted if path_choice.best([current, entrant.cost]) is entrant.cost else None
+        return entrant.pilots if path_choice.best([current, entrant.cost]) is entrant.cost else None
+
+    def _first_reference(self) -> Entrant | None:
+        """Return the reference path, fitted and tried out before any other, where a Gaussian at the mode serves."""
+        request = self.request(ReferencePath.name)
+        if request.fit is not None:
+            assert self._extra is not None
+            task = ModeTask(SHARED, self._extra.data_of(0), request.fit, self._plan.root)
+            with self._stage.phase("looking for a mode", "tune"):
+                ((_, (is_plain, n_gradients)),) = self._stage.run_tasks([task])
+            self._stage.count("tune", n_gradients)
+            if not is_plain:
+                return None
+        entrant = self._fitted_reference()
+        if entrant is not None:
+            Race(self._plan, self._stage, [entrant]).try_out()
+        return entrant
+
+    def _is_cheaper_than_looking(self, cost: PathCost, n_extra: int) -> bool:
+        """Return whether the whole check along a path costs little more than walks along the other paths."""
+        walk = USUAL_KNOTS * max(10, self._plan.tune // SCREENING) * n_extra * cost.per_transition
+        return cost.is_reliable and 1.5 * self._plan.simulations * cost.total < CHEAP * walk
+
+    def _fitted_reference(self) -> Entrant | None:
+        """Return the reference path with its pilots; None where a reference cannot be fitted."""
+        assert self._extra is not None
+        fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
+        return (
+            None
+            if fitted is None
+            else self._entrant(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
+        )
 
     def _entrant(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Entrant:
         """Return a path for the race, whose pilots run when they are wanted."""

@@ -88,10 +88,14 @@ class Race:
         """Run until the race is decided."""
         if len(self._entrants) + len(self._rivals) < 2:
             return
-        self._extra = self._track.draw_simulations(SIMULATIONS, RACE)
         while runners := [entrant for entrant in self._contenders() if self._runs_on(entrant)]:
             for entrant in runners:
                 self._run_round(entrant, self._next(entrant))
+
+    def try_out(self) -> None:
+        """Run one round of every path: pilots that all missed a mode predict too little."""
+        for entrant in self._entrants:
+            self._run_round(entrant, self._next(entrant))
 
     def _cheapest(self) -> float:
         return min(cost.total for cost in [*self._rivals, *(entrant.cost for entrant in self._entrants)])
@@ -123,8 +127,8 @@ class Race:
         return has_rival and is_far and n_temperatures > last.n_temperatures and price < SHARE * check
 
     def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
-        plan, extra = self._plan, self._extra
-        assert extra is not None
+        plan = self._plan
+        extra = self._extra = self._extra or self._track.draw_simulations(SIMULATIONS, RACE)
         if not entrant.pilots:
             entrant.pilots = entrant.prepare()
         betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(entrant.pilots))

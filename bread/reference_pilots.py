@@ -187,6 +187,18 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     )  # fmt: skip
 
 
+def has_plain_mode(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> tuple[bool, int]:
+    """Return whether a Gaussian at the only mode is near the posterior, and the gradient evaluations spent on that.
+
+    Then a reference costs little to fit and to find again on other data sets.
+    """
+    cost = _Cost()
+    found = _at_modes(posterior, request.transformed, root, simulation, cost)
+    if found is None or len(found.components) > 1:
+        return False, cost.n_gradients
+    return _own_divergence(posterior, found, root, simulation, cost) < CHECKED, cost.n_gradients
+
+
 def move_reference(
     posterior: Posterior, shared: ReferenceFit, kernel: Kernel, *, root: int, simulation: int
 ) -> ReferenceFit:
@@ -217,10 +229,7 @@ def _modes(
     several, a short chain moves each to its mean and widens it: labels that are exchanged make laws that are no
     Gaussian ones. None is made narrower.
     """
-    seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
-    drawn = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
-    found, n_gradients = fit_modes(posterior, drawn if near is None else [near], transformed, expected=expected)
-    cost.n_gradients += n_gradients
+    found = _at_modes(posterior, transformed, root, simulation, cost, expected, near)
     if found is None:
         return None
     if len(found.components) == 1:
@@ -232,6 +241,18 @@ def _modes(
     if _own_divergence(posterior, moved, root, simulation, cost) < BELIED:
         return moved
     return _explored(posterior, moved, kernel, transformed, root, simulation, cost)
+
+
+def _at_modes(
+    posterior: Posterior, transformed: NDArray[np.bool_], root: int, simulation: int, cost: _Cost, expected: int = 1,
+    near: FloatArray | None = None,
+) -> MixtureReference | None:  # fmt: skip
+    """Return a Gaussian at each mode that optimisation finds, unchecked."""
+    seeds = chain_seeds(root, Purpose.REFERENCE, simulation, 4, range(MOST_STARTS))
+    drawn = (posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
+    found, n_gradients = fit_modes(posterior, drawn if near is None else [near], transformed, expected=expected)
+    cost.n_gradients += n_gradients
+    return found
 
 
 def _explored(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
 from bread.paths import Path
+from bread.reference_pilots import FitRequest, has_plain_mode
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.tuning import KNOT_DRAWS, PathRequest, Pilot, moved_pilot, run_pilot
 
@@ -59,6 +60,21 @@ class PilotTask:
             if not self.may_fail:
                 raise
             return error
+
+
+@dataclass(frozen=True)
+class ModeTask:
+    """Look whether a Gaussian at the only mode is near the posterior."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    request: FitRequest
+    root: int
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> tuple[bool, int]:
+        """Return the answer and the gradient evaluations that it took."""
+        return has_plain_mode(model.condition(self.data), self.request, root=self.root, simulation=self.simulation)
 
 
 @dataclass(frozen=True)
@@ -204,4 +220,4 @@ class RaceTask:
         return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
 
 
-Task = RaceTask | PilotTask | MoveTask | ReverseStartTask | AnnealTask
+Task = RaceTask | PilotTask | ModeTask | MoveTask | ReverseStartTask | AnnealTask

@@ -68,15 +68,17 @@ def test_the_reference_path_is_cheaper_where_data_say_much():
 def test_auto_takes_the_cheaper_path_and_says_so():
     rich = bread.check(REGRESSION, path="auto", simulations=5, **QUICK)
     assert read_attributes(rich)["path"] == "reference"
-    costs = read_group(rich, "reference")["predicted_gradients"]
-    assert float(costs.sel(path="reference")) < float(costs.sel(path="prior"))
-    poor = NormalMean(np.array([0.3]), prior_sd=1.0, noise_sd=2.0, kernel=HMCKernel(5))
+    assert set(read_group(rich, "reference")["predicted_gradients"]["path"].values) == {
+        "reference"
+    }  # none other walked
+    poor = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))  # two modes, and data that say little
     assert read_attributes(bread.check(poor, path="auto", simulations=5, **QUICK))["path"] == "prior"
 
 
 def test_auto_looks_again_where_a_path_was_not_as_cheap_as_it_seemed(monkeypatch):
     from bread.choosing import PathChooser
 
+    monkeypatch.setattr(PathChooser, "_first_reference", lambda self: None)
     monkeypatch.setattr(PathChooser, "_is_cheap", lambda self, cost: True)
     report = bread.check(REGRESSION, path="auto", simulations=5, **QUICK)
     assert read_attributes(report)["path"] == "reference" and bread.verdict(report).status == "converged"
