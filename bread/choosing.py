@@ -58,14 +58,18 @@ class PathChooser:
             return PathRequest(kind, self._plan.reference)
         info = self._info
         transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
-        return PathRequest(kind, None, FitRequest(info.dim, transformed, self._plan.tune))
+        return PathRequest(
+            kind, None, FitRequest(info.dim, transformed, self._plan.tune, is_shared=not self._plan.tune_each)
+        )
 
     def quick(self, request: PathRequest) -> PathRequest:
         """Return the request with a fit short enough to be made for every data set."""
         if request.fit is None:
             return request
         steps = max(10, self._plan.tune // 2)
-        fit = replace(request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS)
+        fit = replace(
+            request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS, is_shared=False
+        )
         return replace(request, fit=fit)
 
     def choose(self, extra: Simulations) -> list[Pilot]:

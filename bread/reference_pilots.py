@@ -29,6 +29,7 @@ CHECKED, BELIED = 1.0, 3.0  # nats of divergence that these draws may show: at t
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 MODES_MARGIN = 0.5  # nats by which a fit to draws must be better: modes are found again, cheaply, on every data set
+SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class FitRequest:
     n_chains : int
     n_selection_draws : int
         Draws from each candidate on which the criterion rests.
+    is_shared : bool
+        Whether the reference will be moved to other data sets.
     """
 
     dim: int
@@ -112,6 +115,7 @@ class FitRequest:
     family: str | None = None
     n_chains: int = N_CHAINS
     n_selection_draws: int = SELECTION_DRAWS
+    is_shared: bool = False
 
 
 def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> ReferenceFit:
@@ -402,7 +406,9 @@ def _select(
         for number, (name, candidate) in enumerate(candidates.items())
         if candidate is not None
     }
-    family = min(criterion, key=lambda name: criterion[name] - MODES_MARGIN * (name == MODES))
+    is_several = modes is not None and len(modes.components) > 1
+    margin = SEVERAL_MARGIN if is_several and request.is_shared else MODES_MARGIN
+    family = min(criterion, key=lambda name: criterion[name] - margin * (name == MODES))
     return family if np.isfinite(criterion[family]) else "diagonal", criterion
 
 
