@@ -143,3 +143,20 @@ def test_where_modes_say_too_little_a_mixture_is_fitted_to_chains(fails):
         return Posterior().log_ratio(path, exact).mean() - Posterior().log_ratio(path, drawn).mean()
 
     assert divergence(found) < 2.0 < 100.0 < divergence(modes)
+
+
+@pytest.mark.parametrize(("is_shared", "family"), [(True, "modes"), (False, "mixture")])
+def test_a_mixture_that_will_be_moved_must_be_far_better_than_modes_found_again(monkeypatch, is_shared, family):
+    nats = {"modes": 8.8, "mixture": 3.5}
+    modes = MixtureReference(
+        tuple(Component(np.array([side]), np.ones(1)) for side in (-1.0, 1.0)), np.array([0.4, 0.6]), "two"
+    )
+
+    def criterion(posterior, candidate, *rest):
+        return nats["modes"] if candidate is modes else nats["mixture"] if len(candidate.components) > 1 else 50.0
+
+    monkeypatch.setattr(reference_pilots, "_criterion", criterion)
+    rng = np.random.default_rng(1)
+    chains = [np.where(rng.random((400, 1)) < 0.4, -1.0, 1.0) + 0.1 * rng.normal(size=(400, 1)) for _ in range(4)]
+    request = FitRequest(1, np.zeros(1, dtype=bool), 100, is_shared=is_shared)
+    assert reference_pilots._select(None, request, chains, modes, 0, 0, reference_pilots._Cost())[0] == family
