@@ -34,8 +34,9 @@ def summary(report: Any) -> pd.DataFrame:
 
         ``total_variation`` is what a probability may be off by on average. ``role`` says whether the bounds come from
         simulations that chose T ("search", too small by 10 to 20 %) or from fresh ones ("confirm"), ``n_simulations``
-        from how many. ``n_gradients``, ``n_evaluations``, ``seconds`` (of work, summed over processes),
-        ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when nothing was run.
+        from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
+        work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
+        nothing was run.
     """
     bounds = read_group(report, "bounds")
     if bounds is None:

@@ -73,6 +73,26 @@ def test_exit_status(
     assert shown.exit_code == status and plain(done) == f"{plain(shown)} Report: {''.join(str(output).split())}"
 
 
+def test_temperatures_of_the_consistency_test_alone_are_not_shown(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returns(monkeypatch, fake_result(gap=0.4))
+    full = bread.summary
+
+    def shown() -> list[str]:
+        lines = run("check", program).output.splitlines()
+        return [words[0] for words in map(str.split, lines) if words and words[0].isdigit()]
+
+    def without_first(report: Any) -> Any:
+        frame = full(report)
+        frame.loc[frame.index[0], "n_simulations"] = 0
+        return frame
+
+    every = shown()
+    monkeypatch.setattr(bread, "summary", without_first)
+    assert len(every) > 1 and shown() == every[1:]
+
+
 def test_arguments_reach_check(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     received = returns(monkeypatch, fake_result(gap=0.4))
     run(
