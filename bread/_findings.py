@@ -37,6 +37,8 @@ class Findings:
         The same bound at the largest T below (search simulations), to see whether it still falls.
     n_zero, n_failed, n_forward : int
         Forward chains that met a ratio of zero; chains in either direction that failed; forward chains in all.
+    was_chosen : bool
+        Whether path="auto" chose the path.
     effect : float
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     agreement : bool or None
@@ -48,6 +50,7 @@ class Findings:
     backend: str
     log_ratio_name: str
     path: str
+    was_chosen: bool
     start_name: str
     target: float
     level: float
@@ -97,6 +100,7 @@ def read_findings(report: Any) -> Findings:
         "backend": str(attributes.get("inference_library", "")),
         "log_ratio_name": str(attributes.get("log_ratio_name", "log ratio")),
         "path": str(attributes.get("path", "prior")),
+        "was_chosen": settings.get("path") == "auto",
         "start_name": str(attributes.get("path_start", "prior")),
         "target": float(attributes.get("target", 1.0)),
         "level": float(attributes.get("level", 0.95)),

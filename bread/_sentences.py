@@ -174,7 +174,9 @@ def _finite_path(findings: Findings) -> str:
     """Return what makes the bound finite."""
     if findings.path == "bounded":
         return ""
-    return "path='auto' finds a path on which it is finite."
+    if findings.was_chosen:
+        return "path='bounded' is the way to a finite one, if the model has that path."
+    return "path='auto' looks for a path on which it is finite."
 
 
 def _disagreement(findings: Findings, status: str) -> str:

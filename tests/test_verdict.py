@@ -116,6 +116,15 @@ def test_an_unreliable_bound_decides_nothing_and_the_one_sided_bound_certifies()
     assert judge(fake_result()).bound == "jeffreys"
 
 
+@pytest.mark.parametrize(
+    ("asked", "advice"), [("prior", "path='auto' looks for"), ("auto", "path='bounded' is the way")]
+)
+def test_the_way_to_a_finite_bound_is_not_the_one_that_was_taken(asked, advice):
+    result = heavy_start(fake_result())
+    result.settings["path"] = asked
+    assert advice in judge(result)
+
+
 def test_neither_bound_reliable_is_inconclusive():
     verdict = judge(heavy_start(fake_result(gap=0.05, n_chains=1)))
     assert verdict.status == "inconclusive"
