@@ -131,15 +131,14 @@ class PathChooser:
 
     def _first_reference(self) -> Entrant | None:
         """Return the reference path, fitted and tried out before any other, where a Gaussian at the mode serves."""
-        request = self.request(ReferencePath.name)
-        if request.fit is not None:
-            assert self._extra is not None
-            task = ModeTask(SHARED, self._extra.data_of(0), request.fit, self._plan.root)
-            with self._stage.phase("looking for a mode", "tune"):
-                ((_, (is_plain, n_gradients)),) = self._stage.run_tasks([task])
-            self._stage.count("tune", n_gradients)
-            if not is_plain:
-                return None
+        request = self.request(ReferencePath.name).fit
+        assert request is not None and self._extra is not None  # a user's reference is never one of several paths
+        task = ModeTask(SHARED, self._extra.data_of(0), request, self._plan.root)
+        with self._stage.phase("looking for a mode", "tune"):
+            ((_, (is_plain, n_gradients)),) = self._stage.run_tasks([task])
+        self._stage.count("tune", n_gradients)
+        if not is_plain:
+            return None
         entrant = self._fitted_reference()
         if entrant is not None:
             Race(self._plan, self._stage, [entrant]).try_out()
@@ -148,7 +147,7 @@ class PathChooser:
     def _is_cheaper_than_looking(self, cost: PathCost, n_extra: int) -> bool:
         """Return whether the whole check along a path costs little more than walks along the other paths."""
         walk = USUAL_KNOTS * max(10, self._plan.tune // SCREENING) * n_extra * cost.per_transition
-        return cost.is_reliable and 1.5 * self._plan.simulations * cost.total < CHEAP * walk
+        return cost.is_reliable and self._plan.check_simulations * cost.total < CHEAP * walk
 
     def _fitted_reference(self) -> Entrant | None:
         """Return the reference path with its pilots; None where a reference cannot be fitted."""
@@ -194,7 +193,7 @@ class PathChooser:
     def _is_cheap(self, cost: PathCost) -> bool:
         """Return whether the whole check along a path costs less than looking for a better one."""
         fit = CHEAP * 2 * N_CHAINS * self._plan.tune * cost.per_transition
-        return cost.is_reliable and 1.5 * self._plan.simulations * cost.total < fit
+        return cost.is_reliable and self._plan.check_simulations * cost.total < fit
 
     def _predict(self, kind: str, pilots: list[Pilot], n_steps: int) -> PathCost:
         plan, fit = self._plan, pilots[0].fit

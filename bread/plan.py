@@ -31,6 +31,11 @@ class Plan:
     root: int
 
     @property
+    def check_simulations(self) -> float:
+        """About how many data sets search and confirmation anneal: what the predicted cost of a check counts."""
+        return 1.5 * self.simulations
+
+    @property
     def search_simulations(self) -> int:
         """Simulated data sets on which T is searched."""
         return max(5, self.simulations // 2)

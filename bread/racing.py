@@ -121,7 +121,7 @@ class Race:
             return True
         n_temperatures, last = self._next(entrant), entrant.rounds[-1]
         has_rival = len(self._contenders()) + sum(cost.total < MARGIN * entrant.cost.total for cost in self._rivals) > 1
-        check = 1.5 * self._plan.simulations * self._cheapest()
+        check = self._plan.check_simulations * self._cheapest()
         price = 2 * SIMULATIONS * n_temperatures * entrant.cost.per_transition
         is_far = NEAR * self._plan.target < last.gap < float("inf")
         return has_rival and is_far and n_temperatures > last.n_temperatures and price < SHARE * check

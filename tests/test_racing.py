@@ -79,7 +79,7 @@ def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20):
     track = FakeTrack(gaps)
     plan = SimpleNamespace(
         max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, target=1.0, root=1, tune=10,
-        tune_each=False, chains=4, search_simulations=10,
+        tune_each=False, chains=4, search_simulations=10, check_simulations=1.5 * simulations,
     )  # fmt: skip
     entrants = [
         Entrant(PathCost(kind, True, n_temperatures, 10.0, 0.0, 8), PathRequest(kind), lambda: [pilot()])
