@@ -7,6 +7,7 @@ the same for every path (fit on the real data, reverse starts, consistency, draw
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 import warnings
@@ -22,7 +23,22 @@ PATHS = ("prior", "bounded", "reference", "auto")
 COUNTED = ("tune", "race", "search", "confirm")
 
 
-def measure(model: PathModel, path: str, options: argparse.Namespace) -> dict[str, Any]:
+def curve(report: Any, spent: int) -> list[list[float]]:
+    """Return T, bound, its upper limit (nats) and the gradient evaluations until then, ``spent`` before the search."""
+    table = bread.summary(report).query("n_simulations > 0")
+    forward, reverse = (read_group(report, name) for name in ("forward", "reverse"))
+    is_bound = reverse["finished"]  # the forward chains of the other simulations are the consistency test's
+    rows = []
+    for n_temperatures, row in table.iterrows():
+        at = {"n_temperatures": n_temperatures}
+        for group in (forward, reverse):
+            spent += int(group["n_gradients"].sel(at).where(is_bound.sel(at), 0).sum())
+        names = ("jeffreys", "upper") if row["reliable"] else ("kl_exact_approx", "kl_exact_approx_upper")
+        rows.append([n_temperatures, *(float(row[name]) for name in names), spent, bool(row["reliable"])])
+    return rows
+
+
+def measure(model: PathModel, path: str, options: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Check a model along one path and return what the table shows."""
     names = ("simulate_from", "target", "simulations", "chains", "max_temperatures")
     given = {name: getattr(options, name) for name in names}
@@ -34,12 +50,14 @@ def measure(model: PathModel, path: str, options: argparse.Namespace) -> dict[st
         warnings.simplefilter("ignore")
         report = bread.check(
             model.program, data=model.data, observed=list(model.observed), path=path, draws=0, cores=options.cores,
-            random_seed=options.seed, progressbar=False, **settings,
+            random_seed=seed, progressbar=False, **settings,
         )  # fmt: skip
     verdict = bread.verdict(report)
     cost = read_group(report, "cost")["n_gradients"]
-    counted = int(cost.sel(phase=[phase for phase in COUNTED if phase in cost["phase"].values]).sum())
+    phases = {str(phase): int(cost.sel(phase=phase)) for phase in cost["phase"].values if phase in COUNTED}
+    before = phases.get("tune", 0) + phases.get("race", 0)
     return {
+        "seed": seed,
         "path": path,
         "taken": read_attributes(report)["path"],
         "bound": verdict.bound,
@@ -47,8 +65,9 @@ def measure(model: PathModel, path: str, options: argparse.Namespace) -> dict[st
         "T": verdict.n_temperatures,
         "B": round(verdict.estimate, 3),
         "upper": round(verdict.ci_upper, 3),
-        "gradients": counted,
-        "tune": int(cost.sel(phase="tune")),
+        "gradients": sum(phases.values()),
+        "tune": phases["tune"],
+        "curve": curve(report, before),
         "seconds": round(time.perf_counter() - began, 1),
     }
 
@@ -64,16 +83,16 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--max-temperatures", type=int, default=1024)
     parser.add_argument("--cores", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--json", type=Path, default=None)
     options = parser.parse_args()
     models = path_models()
     columns = ("T", "bound", "upper", "gradients", "s")
     print(f"{'model':22} {'path':10} {'taken':10} {columns[0]:>5} {columns[1]:>8} {columns[2]:>8} {columns[3]:>12} s")
     for name in options.names or models:
-        for path in options.paths:
+        for path, seed in itertools.product(options.paths, options.seeds):
             try:
-                row = measure(models[name], path, options)
+                row = measure(models[name], path, options, seed)
             except bread.BreadError as error:
                 print(f"{name:22} {path:10} {type(error).__name__}: {str(error).splitlines()[0][:120]}", flush=True)
                 continue

@@ -25,7 +25,6 @@ from bread.tuning import PathRequest, Pilot
 
 AUTO = "auto"
 CANDIDATES = (PriorPath.name, ReferencePath.name)  # under "auto"; the bounded path where the prior's B is infinite
-START_DRAWS = 2000  # draws from the start in a pilot on an extra data set: they show the tail of log_ratio
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
@@ -180,9 +179,7 @@ class PathChooser:
         """Run a pilot on each extra data set; None where one of them fails."""
         request, source = self.request(kind), "an extra simulated data set"
         tasks = [
-            PilotTask(
-                SHARED - i, extra.data_of(i), request, self._plan.root, n_steps, START_DRAWS, source, may_fail=True
-            )
+            PilotTask(SHARED - i, extra.data_of(i), request, self._plan.root, n_steps, True, source, may_fail=True)
             for i in range(len(extra))
         ]
         found = self._stage.run_pilots(tasks)

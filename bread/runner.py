@@ -32,7 +32,7 @@ from bread.tasks import (
     ReverseStartTask,
     Task,
 )
-from bread.tuning import KNOT_DRAWS, PathRequest, Pilot
+from bread.tuning import PathRequest, Pilot
 
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
@@ -98,13 +98,6 @@ class Runner:
             self._find_reverse_starts(indices)
         return indices
 
-    def _pilot_task(
-        self, simulation: int, data: dict[str, NDArray[Any]], request: PathRequest, n_draws: int, source: str
-    ) -> PilotTask:
-        return PilotTask(
-            simulation, data, request, self._plan.root, self._plan.tune, n_draws, source, shared=self._shared
-        )
-
     def _tune_pilots(self) -> None:
         """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
@@ -124,7 +117,11 @@ class Runner:
     def _tune(self, indices: Sequence[int], phase: str) -> None:
         """Tune one kernel, along its own path, for each of these data sets, on that data set."""
         source = "the data set itself"
-        tasks = [self._pilot_task(index, self._data(index), self._request, KNOT_DRAWS, source) for index in indices]
+        root, n_steps = self._plan.root, self._plan.tune
+        tasks = [
+            PilotTask(index, self._data(index), self._request, root, n_steps, False, source, shared=self._shared)
+            for index in indices
+        ]
         for index, pilot in zip(indices, self.run_pilots(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
             self.result.kernels[index] = pilot.kernel

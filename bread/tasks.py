@@ -19,7 +19,7 @@ from bread.errors import DensityError
 from bread.paths import Path
 from bread.reference_pilots import FitRequest, has_plain_mode
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.tuning import KNOT_DRAWS, PathRequest, Pilot, moved_pilot, run_pilot
+from bread.tuning import PathRequest, Pilot, moved_pilot, run_pilot
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PilotTask:
     request: PathRequest
     root: int
     n_steps: int
-    n_start_draws: int
+    shows_tail: bool
     source: str
     may_fail: bool = False
     shared: Pilot | None = None
@@ -51,7 +51,7 @@ class PilotTask:
                 root=self.root,
                 simulation=self.simulation,
                 n_steps=self.n_steps,
-                n_start_draws=self.n_start_draws,
+                shows_tail=self.shows_tail,
                 source=self.source,
             )
         except DensityError as error:
@@ -213,7 +213,7 @@ class RaceTask:
         """Return the path and the kernel of this data set."""
         if self.tune_each:
             return PilotTask(
-                self.simulation, self.data, self.request, self.root, self.n_steps, KNOT_DRAWS, "", True, self.pilot
+                self.simulation, self.data, self.request, self.root, self.n_steps, False, "", True, self.pilot
             ).run(model)
         if self.pilot.fit is None:
             return self.pilot

@@ -15,10 +15,13 @@ from bread.reference_pilots import FitRequest, ReferenceFit, fit_reference, move
 from bread.references import Reference
 from bread.schedules import next_knot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.tails import centred_tail_index, is_start_in_doubt
 
 KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the next
 MAX_KNOTS = 40
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
+TAIL_DRAWS, MOST_TAIL_DRAWS = 2000, 32000  # in a pilot that also shows the tail of log_ratio there
+TAIL_GROWTH = 4  # of the draws, while they leave it open whether their mean is finite
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,19 @@ def run_pilot(
     root: int,
     simulation: int,
     n_steps: int,
-    n_start_draws: int,
+    shows_tail: bool,
     source: str,
 ) -> Pilot:
     """Fit the path that is asked for to one data set, adapt the kernel along it and freeze both.
 
-    Parameters are those of `tune`, with the kind of path in place of the path.
+    Parameters are those of `tune`, with the kind of path in place of the path; ``shows_tail`` asks for so many draws
+    from the start that they tell whether their log ratio has a mean.
     """
 
     def along(path: Path, steps: int, number: int = 0) -> Pilot:
         return tune(
-            posterior, path, root=root, simulation=simulation, n_steps=steps, n_start_draws=n_start_draws,
-            source=source, number=number,
+            posterior, path, root=root, simulation=simulation, n_steps=steps,
+            n_start_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source, number=number,
         )  # fmt: skip
 
     fit: ReferenceFit | None = None
@@ -100,7 +104,21 @@ def run_pilot(
         pilot = pilot._replace(kernel=replace(pilot.kernel, n_gradients=pilot.kernel.n_gradients + usual.n_gradients))
     else:
         pilot = along(PriorPath(), n_steps)
+    if shows_tail:
+        pilot = _with_decided_tail(pilot, posterior, root, simulation)
     return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
+
+
+def _with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
+    """Return the pilot with more draws from the start where those it has leave it open whether B is finite."""
+    values, n_evaluations = pilot.start_log_ratio, 0
+    while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([pilot.path.tail(values)])):
+        numbers = range(len(values), min(TAIL_GROWTH * len(values), MOST_TAIL_DRAWS))
+        draws = posterior.draw_start(pilot.path, chain_seeds(root, Purpose.TAIL, simulation, 0, numbers))
+        values = np.concatenate([values, posterior.log_ratio(pilot.path, draws)])
+        n_evaluations += len(draws)
+    kernel = replace(pilot.kernel, n_evaluations=pilot.kernel.n_evaluations + n_evaluations)
+    return pilot._replace(kernel=kernel, start_log_ratio=values)
 
 
 def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: int) -> Pilot:

@@ -69,7 +69,7 @@ def test_auto_takes_the_cheaper_path_and_says_so():
     rich = bread.check(REGRESSION, path="auto", simulations=5, **QUICK)
     assert read_attributes(rich)["path"] == "reference"
     assert set(read_group(rich, "reference")["predicted_gradients"]["path"].values) == {"reference"}  # no other
-    poor = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))  # two modes, and data that say little
+    poor = AbsoluteMean(np.array([0.3]), kernel=HMCKernel(5))  # data that say little
     assert read_attributes(bread.check(poor, path="auto", simulations=5, **QUICK))["path"] == "prior"
 
 
