@@ -9,6 +9,7 @@ import xarray as xr
 
 from bread._labels import storable
 from bread.backends.base import Direction, FloatArray, IntArray
+from bread.nested import NestedReference
 from bread.paths import BoundedPath, Path
 from bread.references import MixtureReference, Reference
 from bread.results import OBSERVED, SHARED, CheckResult
@@ -82,18 +83,18 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
         for index, path in [(SHARED, result.path), *sorted(result.paths.items())]
         if path.reference
     }
-    mixtures = {index: item for index, item in references.items() if isinstance(item, MixtureReference)}
+    fitted = {index: item for index, item in references.items() if isinstance(item, MixtureReference | NestedReference)}
     variables: dict[str, Any] = {}
     coords: dict[str, Any] = {}
     attributes: dict[str, str] = {}
-    if mixtures:
-        moments = [_moments(item) for item in mixtures.values()]
+    if fitted:
+        moments = [item.moments() for item in fitted.values()]
         variables["mean"] = (("data_set", "coordinate"), np.array([mean for mean, _ in moments]))
         variables["standard_deviation"] = (
             ("data_set", "coordinate"),
             np.array([deviation for _, deviation in moments]),
         )
-        coords["data_set"] = np.array([_NAMES.get(index, str(index)) for index in mixtures], dtype=np.str_)
+        coords["data_set"] = np.array([_NAMES.get(index, str(index)) for index in fitted], dtype=np.str_)
         coords["coordinate"] = storable(np.array(result.info.coordinates, dtype=np.str_))
     if references:
         attributes["label"] = (
@@ -107,7 +108,7 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
         variables["predicted_gradients"] = ("path", np.array(list(result.path_costs.values())))
         coords["path"] = np.array(list(result.path_costs), dtype=np.str_)
     if isinstance(result.localisation, MixtureReference):
-        mean, deviation = _moments(result.localisation)
+        mean, deviation = result.localisation.moments()
         names = _hyperparameter_coordinates(result)
         variables["localisation_mean"] = ("hyperparameter", mean)
         variables["localisation_standard_deviation"] = ("hyperparameter", deviation)
@@ -119,13 +120,3 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
 def _hyperparameter_coordinates(result: CheckResult) -> list[str]:
     chosen = np.sort(np.concatenate([result.info.positions[name] for name in result.settings["hyperparameters"]]))
     return [result.info.coordinates[int(index)] for index in chosen]
-
-
-def _moments(reference: MixtureReference) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of each coordinate of a mixture."""
-    means = np.array([component.mean for component in reference.components])
-    variances = np.array([component.variance for component in reference.components])
-    weights = reference.weights[:, None]
-    mean = (weights * means).sum(axis=0)
-    variance = (weights * (variances + means**2)).sum(axis=0) - mean**2
-    return mean, np.sqrt(np.maximum(variance, 0.0))

@@ -16,11 +16,11 @@ from bread.backends.base import ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.path_choice import PathCost
 from bread.paths import BoundedPath, PriorPath, ReferencePath
-from bread.plan import Plan
+from bread.plan import FIRST_TEMPERATURES, Plan
 from bread.racing import Entrant, Race, Track
 from bread.reference_pilots import N_CHAINS, FitRequest
 from bread.results import SHARED
-from bread.tasks import ModeTask, PilotTask
+from bread.tasks import LookTask, PilotTask
 from bread.tuning import PathRequest, Pilot
 
 AUTO = "auto"
@@ -94,8 +94,8 @@ class PathChooser:
         if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
             start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
         screened = None if usual is None else self._predict(start, usual, short)
-        if screened is not None and (not has_reference or self._is_cheap(screened)):
-            self._skipped_reference = first is None and has_reference
+        if screened is not None and first is None and (not has_reference or self._is_cheap(screened)):
+            self._skipped_reference = has_reference
             return self._required(start, extra)
         reference = first or (self._fitted_reference() if has_reference else None)
         if reference is None:
@@ -129,14 +129,14 @@ class PathChooser:
         return entrant.pilots if path_choice.best([current, entrant.cost]) is entrant.cost else None
 
     def _first_reference(self) -> Entrant | None:
-        """Return the reference path, fitted and tried out before any other, where a Gaussian at the mode serves."""
+        """Return the reference path, fitted and tried out before any other, where optimisation finds one."""
         request = self.request(ReferencePath.name).fit
         assert request is not None and self._extra is not None  # a user's reference is never one of several paths
-        task = ModeTask(SHARED, self._extra.data_of(0), request, self._plan.root)
-        with self._stage.phase("looking for a mode", "tune"):
-            ((_, (is_plain, n_gradients)),) = self._stage.run_tasks([task])
+        task = LookTask(SHARED, self._extra.data_of(0), request, self._plan.root)
+        with self._stage.phase("looking for a reference", "tune"):
+            ((_, (is_found, n_gradients)),) = self._stage.run_tasks([task])
         self._stage.count("tune", n_gradients)
-        if not is_plain:
+        if not is_found:
             return None
         entrant = self._fitted_reference()
         if entrant is not None:
@@ -144,9 +144,10 @@ class PathChooser:
         return entrant
 
     def _is_cheaper_than_looking(self, cost: PathCost, n_extra: int) -> bool:
-        """Return whether the whole check along a path costs little more than walks along the other paths."""
+        """Return whether the most that another path could save is little against walks along the others."""
         walk = USUAL_KNOTS * max(10, self._plan.tune // SCREENING) * n_extra * cost.per_transition
-        return cost.is_reliable and self._plan.check_simulations * cost.total < CHEAP * walk
+        saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_transition
+        return cost.is_reliable and self._plan.check_simulations * saving < CHEAP * walk
 
     def _fitted_reference(self) -> Entrant | None:
         """Return the reference path with its pilots; None where a reference cannot be fitted."""
@@ -200,10 +201,11 @@ class PathChooser:
         else:
             quick = self.quick(self.request(kind)).fit
             assert quick is not None
-            n_transitions = fit.n_move_transitions
+            per_transition = fit.n_gradients / (2 * fit.n_chains * plan.tune)
+            per_data_set = fit.move_gradients(per_transition)
             if plan.tune_each:
                 n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps
-            per_data_set = fit.n_gradients / (2 * fit.n_chains * plan.tune) * n_transitions
+                per_data_set = per_transition * n_transitions
         return path_choice.predicted_cost(
             kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=n_steps, per_data_set=per_data_set
         )

@@ -56,14 +56,16 @@ class Mode:
         return Component(self.state, deviation * np.sqrt(INFLATION), matrix=matrix)
 
 
-class _Counted:
+class CountedDensity:
     """Minus log density and its gradient for an optimiser; counts evaluations, a rejected state is very bad."""
 
-    def __init__(self, posterior: Posterior, path: ReferencePath) -> None:
+    def __init__(self, posterior: Posterior, dim: int) -> None:
         self.n_gradients = 0
-        self._posterior, self._path = posterior, path
+        self._posterior = posterior
+        self._path = ReferencePath(diagonal(np.zeros(dim), np.ones(dim)))
 
     def __call__(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return minus log density and minus its gradient."""
         self.n_gradients += 1
         try:
             value, gradient = self._posterior.end_gradient(self._path, state)
@@ -73,13 +75,14 @@ class _Counted:
             return 1e300, np.zeros_like(state)
         return -value, -gradient
 
-    def precision(self, state: FloatArray) -> FloatArray:
-        """Return the Hessian by central differences."""
+    def precision(self, state: FloatArray, coordinates: NDArray[np.int64] | None = None) -> FloatArray:
+        """Return the Hessian of all or some coordinates by central differences."""
+        chosen = np.arange(len(state)) if coordinates is None else coordinates
         rows = []
-        for index in range(len(state)):
+        for index in chosen:
             step = np.zeros_like(state)
             step[index] = _DIFFERENCE
-            rows.append((self(state + step)[1] - self(state - step)[1]) / (2 * _DIFFERENCE))
+            rows.append((self(state + step)[1] - self(state - step)[1])[chosen] / (2 * _DIFFERENCE))
         return 0.5 * (np.array(rows) + np.array(rows).T)
 
 
@@ -108,7 +111,7 @@ def fit_modes(
     if len(transformed) > LARGEST_FULL_DIM:
         return None, 0
     dim = len(transformed)
-    target = _Counted(posterior, ReferencePath(diagonal(np.zeros(dim), np.ones(dim))))
+    target = CountedDensity(posterior, dim)
     modes: list[Mode] = []
     for number, start in enumerate(starts):
         if number >= min(STARTS + STARTS_PER_MODE * max(len(modes), expected), MOST_STARTS):
@@ -127,7 +130,7 @@ def fit_modes(
     return MixtureReference(components, weights / weights.sum(), label), target.n_gradients
 
 
-def _mode(target: _Counted, state: FloatArray, level: float) -> Mode | None:
+def _mode(target: CountedDensity, state: FloatArray, level: float) -> Mode | None:
     """Return the mode at an optimiser's end; None where the density has no maximum there."""
     precision = target.precision(state)
     if not np.isfinite(precision).all():

@@ -172,21 +172,20 @@ class Component:
     def _multiply(self, v: FloatArray, *, transposed: bool) -> FloatArray:
         """Return ``v W'`` (or ``v W``) row by row, each row bit-equal for any number of rows."""
         if self.matrix is not None:
-            matrix = self.matrix.T if transposed else self.matrix
-            if v.ndim == 1:
-                return np.asarray(_rows_times(matrix, v[None])[0])
-            return _rows_times(matrix, v.reshape(-1, v.shape[-1])).reshape(v.shape)
+            return rows_times(self.matrix.T if transposed else self.matrix, v)
         if self.directions is not None and self.stretch is not None:
             along = (v[..., None] * self.directions).sum(axis=-2) * (1.0 / self.stretch - 1.0)
             return np.asarray(v + (along[..., None, :] * self.directions).sum(axis=-1))
         return v
 
 
-def _rows_times(matrix: FloatArray, rows: FloatArray) -> FloatArray:
+def rows_times(matrix: FloatArray, states: FloatArray) -> FloatArray:
+    """Return ``states matrix'``, each row bit-equal for any number of rows; the matrix is square."""
+    # The order of NumPy's sums depends on the layout in memory.
+    matrix, rows = np.ascontiguousarray(matrix), np.ascontiguousarray(states).reshape(-1, states.shape[-1])
     if len(matrix) <= _LARGEST_BATCHED_DIM:
-        return np.asarray((matrix * rows[:, None, :]).sum(axis=-1))
-    matrix = np.ascontiguousarray(matrix)
-    return np.array([matrix @ row for row in rows]).reshape(rows.shape)
+        return np.asarray((matrix * rows[:, None, :]).sum(axis=-1)).reshape(states.shape)
+    return np.array([matrix @ row for row in rows]).reshape(states.shape)
 
 
 @dataclass(frozen=True)
@@ -254,6 +253,15 @@ class MixtureReference:
         total = share.sum()
         gradient = sum(one / total * slope for one, (_, slope) in zip(share, parts, strict=True))
         return float(largest + np.log(total)), np.asarray(gradient)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,)."""
+        means = np.array([component.mean for component in self.components])
+        variances = np.array([component.variance for component in self.components])
+        weights = self.weights[:, None]
+        mean = (weights * means).sum(axis=0)
+        variance = (weights * (variances + means**2)).sum(axis=0) - mean**2
+        return mean, np.sqrt(np.maximum(variance, 0.0))
 
     def _terms(self, states: FloatArray) -> FloatArray:
         logs = np.log(self.weights)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
 from bread.paths import Path
-from bread.reference_pilots import FitRequest, has_plain_mode
+from bread.reference_pilots import FitRequest, finds_reference
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.tuning import PathRequest, Pilot, moved_pilot, run_pilot
 
@@ -63,8 +63,8 @@ class PilotTask:
 
 
 @dataclass(frozen=True)
-class ModeTask:
-    """Look whether a Gaussian at the only mode is near the posterior."""
+class LookTask:
+    """Look whether optimisation finds a reference near the posterior."""
 
     simulation: int
     data: dict[str, NDArray[Any]]
@@ -74,7 +74,7 @@ class ModeTask:
 
     def run(self, model: Model) -> tuple[bool, int]:
         """Return the answer and the gradient evaluations that it took."""
-        return has_plain_mode(model.condition(self.data), self.request, root=self.root, simulation=self.simulation)
+        return finds_reference(model.condition(self.data), self.request, root=self.root, simulation=self.simulation)
 
 
 @dataclass(frozen=True)
@@ -220,4 +220,4 @@ class RaceTask:
         return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
 
 
-Task = RaceTask | PilotTask | ModeTask | MoveTask | ReverseStartTask | AnnealTask
+Task = RaceTask | PilotTask | LookTask | MoveTask | ReverseStartTask | AnnealTask

@@ -31,4 +31,8 @@ if __name__ == "__main__":
     print(bread.verdict(report))
     columns = ["jeffreys", "lower", "upper", "total_variation", "role", "n_gradients"]
     print(bread.summary(report)[columns].to_string())
+    with build_model():
+        report = bread.check(random_seed=1, path="prior")
+    print(bread.verdict(report))
+    print(bread.summary(report)[columns].to_string())
     bread.plot_bounds(report).figure.savefig(folder / "eight_schools.png", dpi=110, bbox_inches="tight")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from annealed_pools import KNOTS, Pool, path_functions
 from conformance import assert_mean
+from funnel import SMALL, Funnel, RowReferences
 from numpy.random import SeedSequence, default_rng
 from reference_models import CONJUGATE
 from scipy.special import expit
@@ -24,7 +25,9 @@ PATH_MODELS = {
     "beta_binomial": BetaBinomial(np.array([3, 1, 5]), np.array([4, 3, 8]), 2.0, 3.0, kernel=HMCKernel(5)),
     "normal_scale": NormalScale(np.array([0.3, -1.1, 0.8, 1.9, -0.2, 0.6]), kernel=HMCKernel(5)),
     "hierarchical": CONJUGATE["hierarchical_hmc"],
+    "funnel": SMALL,
 }
+NESTED_WIDTHS = {"nested": 1.2, "narrow": 0.5}  # of a funnel's references, in standard deviations of the posterior
 
 
 def centre_and_scale(model: Any, data: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -61,8 +64,8 @@ class Shifted:
     centre: np.ndarray  # (row, dim)
     label: str = "shifted"
 
-    def sample(self, n, rng):
-        return self.base.sample(n, rng) + self.centre
+    def sample_rows(self, seeds):
+        return np.array([self.base.sample(1, default_rng(seed))[0] for seed in seeds]) + self.centre
 
     def log_density(self, states):
         return self.base.log_density(states - self.centre)
@@ -83,6 +86,8 @@ class RowBounded(BoundedPath):
 
 def path_of(model, kind, data, *, centre=None, bounded=RowBounded):
     """Return the path of every row of data; ``centre`` replaces what the data say (for negative controls)."""
+    if isinstance(model, Funnel):
+        return ReferencePath(RowReferences(model.references(data, NESTED_WIDTHS[kind], centre)))
     own, scale = centre_and_scale(model, data)
     centre = own if centre is None else centre
     if kind == "bounded":
@@ -128,8 +133,7 @@ def path_pool(
     if kind == "bounded":
         first = posterior.draw_start(PriorPath(), start.spawn(total))
     else:
-        base = path.reference.base
-        first = np.array([base.sample(1, default_rng(one))[0] for one in start.spawn(total)]) + path.reference.centre
+        first = path.reference.sample_rows(start.spawn(total))
     runs = {}
     for direction, begin, own in (("forward", first, forward), ("reverse", starts.reshape(total, -1), reverse)):
         run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=own.spawn(total))

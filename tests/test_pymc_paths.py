@@ -1,8 +1,9 @@
-"""PyMC models annealed along all three kinds of path: densities against formulae, exact evidence, refusals."""
+"""PyMC models annealed along every kind of path: densities against formulae, exact evidence, refusals."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from bread._compat import read_attributes
 from bread.backends import open_model
 from bread.backends.base import AnnealRun, Kernel, OpenOptions
 from bread.errors import InvalidArgumentError
+from bread.nested import NestedReference
 from bread.paths import BoundedPath, Path, PriorPath, ReferencePath
 from bread.references import diagonal, gaussian
 from bread.user_references import as_reference
@@ -37,8 +39,22 @@ pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor coul
 Y = np.array([0.4, 1.9, 1.1])
 MEAN, COVARIANCE = np.array([0.3, -0.4]), np.array([[0.5, 0.2], [0.2, 0.4]])
 REFERENCE = gaussian(MEAN, COVARIANCE)
-PATHS: tuple[Path, ...] = (PriorPath(), BoundedPath(-6.0, 3.0), ReferencePath(REFERENCE))
-by_name = {"argvalues": PATHS, "ids": [path.name for path in PATHS]}
+NESTED = NestedReference(
+    driver=1,
+    marginal=diagonal(np.array([-0.3]), np.array([0.6])),
+    centre=np.array([0.4]),
+    matrix=np.array([[1.3]]),
+    knots=np.array([-1.2, -0.4, 0.5]),
+    values=np.array([[[0.3], [-0.8]], [[0.1], [-0.3]], [[-0.2], [0.4]]]),
+    slopes=np.array([[[-0.2], [0.5]], [[0.1], [0.9]], [[-0.1], [0.6]]]),
+)
+PATHS: dict[str, Path] = {
+    "prior": PriorPath(),
+    "bounded": BoundedPath(-6.0, 3.0),
+    "reference": ReferencePath(REFERENCE),
+    "nested": ReferencePath(NESTED),
+}
+by_name = {"argvalues": PATHS.values(), "ids": PATHS}
 
 
 def skewed() -> pm.Model:
@@ -129,12 +145,13 @@ def test_ratio_and_start(path: Path, opened: Any) -> None:
     if path.reference is None:
         assert np.array_equal(start, posterior.draw_start(PriorPath(), seeds))
     else:
-        assert np.array_equal(start[1], REFERENCE.sample(1, np.random.default_rng(seeds[1]))[0])
+        assert np.array_equal(start[1], path.reference.sample(1, np.random.default_rng(seeds[1]))[0])
 
 
-def test_counts_of_the_reference_path(opened: Any) -> None:
+@pytest.mark.parametrize("name", ["reference", "nested"])
+def test_counts_of_the_reference_path(name: str, opened: Any) -> None:
     """At beta = 0 a kernel takes no gradient of the model; the log ratios of an adaptation are evaluations."""
-    posterior, path = opened.condition({"y": Y}), ReferencePath(REFERENCE)
+    posterior, path = opened.condition({"y": Y}), PATHS[name]
     at_start = posterior.adapt(path, 0.0, MEAN, SeedSequence(1), 20, None)
     assert (at_start.n_gradients, at_start.n_evaluations) == (1, 20)  # the gradient checks the first state
     between = posterior.adapt(path, 0.5, MEAN, SeedSequence(1), 20, None)
@@ -155,7 +172,7 @@ def test_contract(path: Path, opened: Any) -> None:
 @pytest.mark.parametrize("kernel", ["nuts", pm.Slice], ids=["nuts", "slice"])
 def test_results_do_not_depend_on_the_paths_before(kernel: Any, opened: Any, sliced: Any) -> None:
     model = opened if kernel == "nuts" else sliced
-    paths = [path for path in PATHS if path.name in model.info.paths]
+    paths = {name: path for name, path in PATHS.items() if path.name in model.info.paths}
     posterior, betas, seeds = model.condition({"y": Y}), np.linspace(0, 1, 5), SeedSequence(4).spawn(2)
     frozen = tuned_kernel(model, n_steps=30)
 
@@ -163,22 +180,34 @@ def test_results_do_not_depend_on_the_paths_before(kernel: Any, opened: Any, sli
         start = posterior.draw_start(path, seeds)
         return posterior.anneal(path, betas, frozen, direction="forward", start=start, seeds=seeds)
 
-    first = {path.name: run(path) for path in paths}
+    first = {name: run(path) for name, path in paths.items()}
     assert not same(first["prior"], first["bounded"])
-    for path in reversed(paths):
-        assert same(run(path), first[path.name])
+    assert "nested" not in first or not same(first["reference"], first["nested"])
+    for name in reversed(paths):
+        assert same(run(paths[name]), first[name])
 
 
-@pytest.mark.parametrize(
-    "path", [BoundedPath(-5.0), ReferencePath(diagonal(np.array([0.8]), np.array([0.9])))], ids=["bounded", "reference"]
+WIDE_NESTED = replace(
+    NESTED,
+    marginal=diagonal(np.array([0.1]), np.array([1.1])),
+    values=np.array([[[0.3], [0.5]], [[0.1], [0.3]], [[-0.2], [0.4]]]),
+    slopes=np.array([[[-0.2], [-0.1]], [[0.1], [0.0]], [[-0.1], [0.1]]]),
 )
+UNBIASED = {
+    "bounded": ("normal_mean", BoundedPath(-5.0)),
+    "reference": ("normal_mean", ReferencePath(diagonal(np.array([0.8]), np.array([0.9])))),
+    "nested": ("regression", ReferencePath(WIDE_NESTED)),
+}
+
+
+@pytest.mark.parametrize(("name", "path"), UNBIASED.values(), ids=UNBIASED)
 @pytest.mark.statistical
-def test_unbiased_in_both_directions(path: Path) -> None:
+def test_unbiased_in_both_directions(name: str, path: Path) -> None:
     """T = 8, 200 simulations: E[w_fwd] = Z, E[1 / w_rev] = 1 / Z, Crooks' relation; 4 standard errors.
 
     Negative control: an evidence that is off by 0.3 nats.
     """
-    build, exact = CONJUGATE["normal_mean"]
+    build, exact = CONJUGATE[name]
     model = open_model(build(), OpenOptions())
     kernel = tuned_kernel(model, path=path)
 

@@ -5,6 +5,7 @@ import pytest
 from conformance import check_end_gradient
 
 from bread import reference_pilots
+from bread import reference_searches as searches
 from bread.backends.base import Evolution, Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel, LinearRegression
 from bread.errors import DensityError
@@ -12,6 +13,7 @@ from bread.paths import ReferencePath
 from bread.reference_fits import INFLATION
 from bread.reference_modes import fit_modes
 from bread.reference_pilots import FitRequest, fit_reference, move_reference
+from bread.reference_work import CHECK_DRAWS, FitWork
 from bread.references import Component, MixtureReference, diagonal
 
 NOT_TRANSFORMED = np.zeros(1, dtype=bool)
@@ -93,8 +95,9 @@ def test_a_gaussian_at_a_mode_is_checked_against_the_density(width, is_near):
         def log_ratio(self, path, states):
             return target.log_density(states) - path.reference.log_density(states)
 
-    divergence = reference_pilots._own_divergence(Posterior(), narrow, 0, 0, reference_pilots._Cost())
-    assert (divergence < reference_pilots.CHECKED) is is_near
+    work = FitWork(Posterior(), np.zeros(3, dtype=bool), 0, 0)
+    assert (work.own_divergence(narrow) < searches.CHECKED) is is_near
+    assert work.n_evaluations == CHECK_DRAWS and work.n_gradients == 0
 
 
 def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
@@ -106,7 +109,7 @@ def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
     assert shared.n_chains == 2, "half of the chains are enough for a Gaussian posterior"
     kernel = Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in shared.settings.items()})
     at_mode = move_reference(posterior, shared, kernel, root=0, simulation=1)
-    monkeypatch.setattr(reference_pilots, "_own_divergence", lambda *_: np.inf)
+    monkeypatch.setattr(FitWork, "own_divergence", lambda *_: np.inf)
     moved = move_reference(posterior, shared, kernel, root=0, simulation=1)
     assert at_mode.reference.label == shared.reference.label != moved.reference.label == shared.fallback.label
     assert 0 < at_mode.n_gradients < 100 < moved.n_gradients
@@ -130,12 +133,12 @@ def test_where_modes_say_too_little_a_mixture_is_fitted_to_chains(fails):
                 raise DensityError("the chain cannot run")
             return Evolution(target.sample(len(keep), np.random.default_rng(seed)), 7, 0)
 
-    cost = reference_pilots._Cost()
-    found = reference_pilots._explored(Posterior(), modes, None, np.zeros(2, dtype=bool), 0, 0, cost)
+    work = FitWork(Posterior(), np.zeros(2, dtype=bool), 0, 0)
+    found = searches.explored(work, modes, None)
     if fails:
-        assert found is modes and cost.n_gradients == 0
+        assert found is modes and work.n_gradients == 0
         return
-    assert cost.n_gradients == 14
+    assert work.n_gradients == 14
 
     def divergence(reference):
         exact, drawn = (law.sample(4000, np.random.default_rng(9)) for law in (target, reference))
@@ -152,11 +155,12 @@ def test_a_mixture_that_will_be_moved_must_be_far_better_than_modes_found_again(
         tuple(Component(np.array([side]), np.ones(1)) for side in (-1.0, 1.0)), np.array([0.4, 0.6]), "two"
     )
 
-    def criterion(posterior, candidate, *rest):
+    def criterion(work, candidate, *rest):
         return nats["modes"] if candidate is modes else nats["mixture"] if len(candidate.components) > 1 else 50.0
 
-    monkeypatch.setattr(reference_pilots, "_criterion", criterion)
+    monkeypatch.setattr(FitWork, "criterion", criterion)
     rng = np.random.default_rng(1)
     chains = [np.where(rng.random((400, 1)) < 0.4, -1.0, 1.0) + 0.1 * rng.normal(size=(400, 1)) for _ in range(4)]
     request = FitRequest(1, np.zeros(1, dtype=bool), 100, is_shared=is_shared)
-    assert reference_pilots._select(None, request, chains, modes, 0, 0, reference_pilots._Cost())[0] == family
+    work = FitWork(None, request.transformed, 0, 0)
+    assert reference_pilots._select(work, request, chains, {"modes": modes})[0] == family

@@ -22,6 +22,7 @@ from bread.backends.stan.kernels import StanKernel, read_kernel
 from bread.backends.stan.posterior import StanPosterior
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 
+JITTERED = StanKernel("NUTS", step_size_jitter=0.5)
 BOTH = pytest.mark.parametrize("kernel", [NUTS, HMC], ids=["NUTS", "HMC"])
 
 
@@ -134,7 +135,7 @@ def reversal_z(before: np.ndarray, after: np.ndarray) -> float:
 
 
 @pytest.mark.statistical
-@BOTH
+@pytest.mark.parametrize("kernel", [NUTS, HMC, JITTERED], ids=["NUTS", "HMC", "jittered NUTS"])
 def test_kernels_are_invariant_and_reversible(kernel: StanKernel) -> None:
     start = EXAMPLE.draw(1.0, 10_000, default_rng(4))
     end = one_transition(EXAMPLE, kernel, start, 5)
@@ -189,6 +190,14 @@ def test_read_kernel_lists_the_names() -> None:
     assert read_kernel("hmc") == HMC
     with pytest.raises(UnsupportedKernelError, match=r"'nuts' or 'hmc'.*'metropolis'"):
         read_kernel("metropolis")
+    with pytest.raises(UnsupportedKernelError, match=r"below 1; received 1\.5"):
+        StanKernel("NUTS", step_size_jitter=1.5)
+
+
+def test_jitter_is_each_kernels_own_unless_given() -> None:
+    assert [kernel.struct.step_size_jitter for kernel in (NUTS, HMC, JITTERED)] == [0.0, 0.2, 0.5]
+    start = EXAMPLE.draw(1.0, 5, default_rng(4))
+    assert np.any(one_transition(EXAMPLE, NUTS, start, 5) != one_transition(EXAMPLE, JITTERED, start, 5))
 
 
 # ---- annealed chains -----------------------------------------------------------------------------------------

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.random import Generator, SeedSequence, default_rng
+from scipy import stats
 from stan_engine_programs import BETAS, EXAMPLE, FAILING, HMC, NUTS, Conjugate, compiled, frozen_kernel
 
 from bread.backends.base import AnnealRun, Failure, Kernel
 from bread.backends.stan.kernels import StanKernel
+from bread.backends.stan.library import StanInstance
+from bread.backends.stan.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.errors import DensityError, InvalidArgumentError
+from bread.nested import NestedReference
 from bread.paths import BoundedPath, Path, PriorPath, ReferencePath
 from bread.references import Component, MixtureReference, diagonal, gaussian
 from bread.user_references import UserReference
@@ -40,7 +45,16 @@ MIXTURE = MixtureReference(
     ),
     np.array([0.7, 0.3]),
 )
-REFERENCES = {"full": FULL, "low rank": LOW_RANK, "mixture with t": MIXTURE}
+NESTED = NestedReference(
+    driver=1,
+    marginal=diagonal(np.array([1.8]), np.array([0.3])),
+    centre=np.array([2.0]),
+    matrix=np.array([[1.3]]),
+    knots=np.array([1.4, 1.7, 2.3]),
+    values=np.array([[[0.2], [-0.1]], [[0.1], [-0.2]], [[-0.1], [0.1]]]),
+    slopes=np.array([[[-0.2], [0.1]], [[0.1], [0.2]], [[-0.1], [0.3]]]),
+)
+REFERENCES = {"full": FULL, "low rank": LOW_RANK, "mixture with t": MIXTURE, "nested": NESTED}
 PATHS: dict[str, Path] = {
     "prior": PriorPath(),
     "bounded": BoundedPath(offset=-13.0, power=2.5),
@@ -160,6 +174,125 @@ def test_references_that_do_not_fit_are_refused() -> None:
     crooked = MixtureReference((Component(np.zeros(2), np.ones(2), matrix=np.eye(3)),), np.ones(1))
     with pytest.raises(InvalidArgumentError, match=r"matrix of a component of 2 .* \(2, 2\); received \(3, 3\)"):
         instance.terms(np.zeros((1, 2)), ReferencePath(crooked))
+
+
+# ---- a law of one coordinate, and of the others given it -----------------------------------------------------
+
+# Of the program's own density nothing is asked but that it is another one.
+NORMALS = """
+data {
+  int<lower=1> d;
+}
+parameters {
+  vector[d] theta;
+}
+model {
+  theta ~ normal(0.3, 1.7);
+}
+"""
+
+
+def log_normals(states: np.ndarray) -> np.ndarray:
+    return stats.norm.logpdf(states, 0.3, 1.7).sum(axis=-1)
+
+
+def normals(dim: int, law: Law | None = None) -> StanInstance:
+    return compiled(NORMALS).instance({"d": dim}, law=law)
+
+
+class Native(NestedReference):
+    """One whose density and gradient Python cannot tell."""
+
+    def log_density(self, states: np.ndarray) -> np.ndarray:
+        raise AssertionError
+
+    def gradient(self, states: np.ndarray) -> np.ndarray:
+        raise AssertionError
+
+
+def nested(kind: type[NestedReference], dim: int, driver: int) -> NestedReference:
+    rng, m, n = default_rng(30), 5, dim - 1
+    parts = (
+        Component(np.array([-0.7]), np.array([0.6]), matrix=np.array([[1.2]]), degrees=np.array([6.0])),
+        Component(np.array([0.9]), np.array([1.1])),
+    )
+    return kind(
+        driver=driver,
+        marginal=MixtureReference(parts, np.array([0.3, 0.7])),
+        centre=rng.normal(0.0, 2.0, n),
+        matrix=np.eye(n) + rng.normal(0.0, 0.5 / np.sqrt(n), (n, n)),
+        knots=np.array([-1.8, -1.1, 0.1, 0.5, 1.9]),
+        values=rng.normal(0.0, 0.5, (m, 2, n)),
+        slopes=rng.normal(0.0, 0.3, (m, 2, n)),
+    )
+
+
+def states_of(reference: NestedReference) -> np.ndarray:
+    """Draws whose drivers are below the knots, on each, between all, and above."""
+    knots = reference.knots
+    drivers = np.concatenate([[-4.3, -1.9], knots, (knots[1:] + 2 * knots[:-1]) / 3, [2.0, 5.1]])
+    states = reference.sample(len(drivers), default_rng(31))
+    states[:, reference.driver] = drivers
+    return states
+
+
+def assert_near(found: Any, wanted: Any) -> None:
+    """Within 1e-10 of the largest number."""
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("dim", "driver"), [(2, 0), (5, 0), (5, 2), (5, 4), (41, 17)])
+def test_a_nested_reference_is_evaluated_natively_and_as_in_python(dim: int, driver: int) -> None:
+    instance, wanted = normals(dim), nested(NestedReference, dim, driver)
+    path, states = ReferencePath(nested(Native, dim, driver)), states_of(wanted)
+    start, ratio, message = instance.terms(states, path)
+    assert message == ""
+    assert_near(start, wanted.log_density(states))
+    assert_near(ratio, log_normals(states) - wanted.log_density(states))
+    for state, own in zip(states, wanted.gradient(states), strict=True):
+        for beta in (0.0, 0.4):
+            density, _, gradient = instance.gradient(state, beta, path)
+            assert_near(density, (1 - beta) * wanted.log_density(state) + beta * log_normals(state))
+            assert_near(gradient, (1 - beta) * own + beta * (0.3 - state) / 1.7**2)
+
+
+def test_a_nested_law_of_some_coordinates_with_jacobians() -> None:
+    """Coordinates in another order; those of a lower bound and of two bounds have the slopes 1 and 1 - 2 sigmoid."""
+    wanted, positions = nested(NestedReference, 4, 1), np.array([5, 0, 3, 2])
+    instance = normals(6, Law(positions, nested(Native, 4, 1), np.array([0, 1, 2, 0])))
+    states = default_rng(32).normal(0.0, 1.5, (10, 6))
+    states[:, positions] = states_of(wanted)[:10]
+    logistic = stats.logistic.logpdf(states[:, 3])
+    start = log_normals(states) + wanted.log_density(states[:, positions]) - states[:, 0] - logistic
+    assert_near(instance.terms(states)[0], start)
+    for state, value in zip(states, start, strict=True):
+        exact = (0.3 - state) / 1.7**2
+        exact[positions] += wanted.gradient(state[positions])
+        exact[0] -= 1.0
+        exact[3] += np.tanh(0.5 * state[3])
+        density, _, gradient = instance.gradient(state, 0.5)
+        assert_near(density, value)
+        assert_near(gradient, exact)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"matrix": np.eye(3)}, r"matrix of a nested reference of 2 .* \(1, 1\); received \(3, 3\)"),
+        ({"values": np.zeros((3, 1))}, r"values of a nested reference of 2 .* \(3, 2, 1\); received \(3, 1\)"),
+        ({"slopes": np.zeros((2, 2, 1))}, r"slopes of a nested reference of 2 .* \(3, 2, 1\); received \(2, 2, 1\)"),
+        ({"knots": np.zeros((3, 1))}, r"knots of a nested reference of 2 .* \(3,\); received \(3, 1\)"),
+        ({"centre": np.zeros((1, 1))}, r"centre of a nested reference of 2 .* \(1,\); received \(1, 1\)"),
+        ({"centre": np.zeros(2)}, r"density of 3 coordinates; here it must be one of 2"),
+        ({"driver": 2}, "a driver from 0 to 1,.*; received the driver 2, 1 coordinates and 3 knots"),
+        ({"driver": -1}, "received the driver -1, 1 coordinates and 3 knots"),
+        ({"marginal": FULL}, "a marginal of 1 coordinate .* received the driver 1, 2 coordinates"),
+        ({"knots": np.zeros(1)}, "at least 2 knots; .* and 1 knots"),
+    ],
+)
+def test_nested_references_that_do_not_fit_are_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=match):
+        EXAMPLE.posterior(NUTS).instance.terms(np.zeros((1, 2)), ReferencePath(replace(NESTED, **changes)))
 
 
 # ---- chains --------------------------------------------------------------------------------------------------

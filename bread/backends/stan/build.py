@@ -23,6 +23,8 @@ ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
 _SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = (
     "state.hpp",
+    "mixture.hpp",
+    "nested.hpp",
     "reference.hpp",
     "paths.hpp",
     "density.hpp",

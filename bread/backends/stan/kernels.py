@@ -10,6 +10,7 @@ from bread.backends.stan.interface import KernelStruct
 from bread.errors import UnsupportedKernelError
 
 TARGET_ACCEPTANCE = 0.8  # Stan's default delta
+USUAL_JITTER = 0.2  # of the step size of static HMC
 
 
 @dataclass(frozen=True)
@@ -27,22 +28,35 @@ class StanKernel:
         independent; Stan's own default, a whole period, brings them back to where they were.
     max_leapfrogs : int
         HMC: limit of a path, as NUTS has one.
-    step_size_jitter : float
-        HMC: the step size is multiplied by a uniform number in (1 - jitter, 1 + jitter) that does not depend on the
-        state, against paths as long as a period of the target (Neal 2011, section 5.4.2.2).
+    step_size_jitter : float or None
+        The step size is multiplied by a uniform number in (1 - jitter, 1 + jitter) that does not depend on the state;
+        0 <= jitter < 1. None: 0.2 for HMC, against paths as long as a period of the target (Neal 2011, section
+        5.4.2.2), and 0 for NUTS. With 0.5 NUTS leaves regions for which a frozen step size is too large, for a few
+        tenths more gradients.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        The jitter is outside its range.
     """
 
     name: Literal["NUTS", "HMC"] = "NUTS"
     max_tree_depth: int = 10
     integration_time: float = math.pi / 2
     max_leapfrogs: int = 1023
-    step_size_jitter: float = 0.2
+    step_size_jitter: float | None = None
+
+    def __post_init__(self) -> None:
+        jitter = self.step_size_jitter
+        if jitter is not None and not 0.0 <= jitter < 1.0:
+            raise UnsupportedKernelError(f"step_size_jitter must be at least 0 and below 1; received {jitter!r}.")
 
     @property
     def struct(self) -> KernelStruct:
         """The kernel as the driver wants it."""
         is_hmc = self.name == "HMC"
-        jitter = self.step_size_jitter if is_hmc else 0.0
+        usual = USUAL_JITTER if is_hmc else 0.0
+        jitter = usual if self.step_size_jitter is None else self.step_size_jitter
         return KernelStruct(int(is_hmc), self.max_tree_depth, self.max_leapfrogs, 0, self.integration_time, jitter)
 
 

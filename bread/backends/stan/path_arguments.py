@@ -1,9 +1,8 @@
-"""Paths and reference densities as the driver wants them: structures of cpp/paths.hpp and cpp/reference.hpp."""
+"""Paths and reference densities as the driver wants them: structures of cpp/paths.hpp and what it includes."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray
 from bread.errors import InvalidArgumentError
+from bread.nested import NestedReference
 from bread.paths import BoundedPath, Path
 from bread.references import Component, MixtureReference, Reference
 
@@ -39,11 +39,21 @@ class Law(NamedTuple):
 
 
 class ComponentStruct(ctypes.Structure):
-    """`bread_component` of reference.hpp."""
+    """`bread_component` of mixture.hpp."""
 
     _fields_ = (
         ("mean", _POINTER), ("scale", _POINTER), ("matrix", _POINTER), ("directions", _POINTER), ("stretch", _POINTER),
         ("degrees", _POINTER), ("rank", _INT64), ("log_factor", _DOUBLE),
+    )  # fmt: skip
+
+
+class NestedStruct(ctypes.Structure):
+    """`bread_nested` of nested.hpp."""
+
+    _fields_ = (
+        ("driver", _INT64), ("n_components", _INT64), ("components", _POINTER), ("centre", _POINTER),
+        ("matrix", _POINTER), ("n_knots", _INT64), ("knots", _POINTER), ("origins", _POINTER), ("widths", _POINTER),
+        ("coefficients", _POINTER), ("log_factor", _DOUBLE),
     )  # fmt: skip
 
 
@@ -52,7 +62,7 @@ class DensityStruct(ctypes.Structure):
 
     _fields_ = (
         ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
-        ("jacobians", _POINTER), ("callback", _CALLBACK),
+        ("jacobians", _POINTER), ("nested", _POINTER), ("callback", _CALLBACK),
     )  # fmt: skip
 
 
@@ -97,31 +107,65 @@ class PathArguments:
         return ctypes.addressof(self.struct)
 
     def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
-        components: Sequence[ComponentStruct] = ()
-        callback = _CALLBACK()
-        if isinstance(reference, MixtureReference):
+        components: tuple[int, int | None] = (0, None)
+        nested, callback = None, _CALLBACK()
+        if isinstance(reference, MixtureReference | NestedReference):
             if reference.dim != len(coordinates):
                 raise InvalidArgumentError(
                     f"the reference is a density of {reference.dim} coordinates; here it must be one of "
                     f"{len(coordinates)}."
                 )
-            weights = np.log(reference.weights)
-            components = [
-                self._component(one, float(log)) for one, log in zip(reference.components, weights, strict=True)
-            ]
+            if isinstance(reference, MixtureReference):
+                components = self._components(reference)
+            else:
+                nested = self._nested(reference)
         else:
             callback = self._callback(reference, len(coordinates))
-        table = (ComponentStruct * len(components))(*components)
         struct = DensityStruct(
-            len(components),
-            ctypes.addressof(table),
+            *components,
             len(coordinates),
             self._array(coordinates, np.int64),
             None if jacobians is None else self._array(jacobians, np.int32),
+            nested,
             callback,
         )
-        self._kept += [table, struct, callback]
+        self._kept += [struct, callback]
         return ctypes.addressof(struct)
+
+    def _nested(self, reference: NestedReference) -> int:
+        n, m = reference.dim, len(reference.knots)
+        if reference.marginal.dim != 1 or not 0 <= reference.driver < n or m < 2:
+            raise InvalidArgumentError(
+                f"a nested reference of {n} coordinates needs a driver from 0 to {n - 1}, a marginal of 1 coordinate "
+                f"and at least 2 knots; received the driver {reference.driver}, {reference.marginal.dim} coordinates "
+                f"and {m} knots."
+            )
+        functions = (m, 2, n - 1)
+        shapes = {
+            "centre": (n - 1,), "matrix": (n - 1, n - 1), "knots": (m,), "values": functions, "slopes": functions
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            _require_shape(getattr(reference, name), shape, name, f"a nested reference of {n} coordinates")
+        struct = NestedStruct(
+            reference.driver,
+            *self._components(reference.marginal),
+            self._array(reference.centre, np.float64),
+            self._array(reference.matrix, np.float64),
+            m,
+            self._array(reference.knots, np.float64),
+            *(self._array(part, np.float64) for part in reference.pieces),
+            reference.log_normaliser,
+        )
+        self._kept.append(struct)
+        return ctypes.addressof(struct)
+
+    def _components(self, mixture: MixtureReference) -> tuple[int, int]:
+        """Return number and address of the components."""
+        weights = np.log(mixture.weights)
+        components = [self._component(one, float(log)) for one, log in zip(mixture.components, weights, strict=True)]
+        table = (ComponentStruct * len(components))(*components)
+        self._kept.append(table)
+        return len(components), ctypes.addressof(table)
 
     def _component(self, component: Component, log_weight: float) -> ComponentStruct:
         n, rank = len(component.mean), 0 if component.stretch is None else len(component.stretch)
@@ -131,10 +175,8 @@ class PathArguments:
         addresses = []
         for name, shape in shapes.items():
             values = getattr(component, name)
-            if values is not None and np.shape(values) != shape:
-                raise InvalidArgumentError(
-                    f"{name} of a component of {n} coordinates must have the shape {shape}; received {values.shape}."
-                )
+            if values is not None:
+                _require_shape(values, shape, name, f"a component of {n} coordinates")
             addresses.append(None if values is None else self._array(values, np.float64))
         return ComponentStruct(*addresses, rank, component.log_normaliser + log_weight)
 
@@ -156,3 +198,8 @@ class PathArguments:
             return 0
 
         return _CALLBACK(call)
+
+
+def _require_shape(values: NDArray[Any], shape: tuple[int, ...], name: str, owner: str) -> None:
+    if np.shape(values) != shape:
+        raise InvalidArgumentError(f"{name} of {owner} must have the shape {shape}; received {np.shape(values)}.")
