@@ -128,8 +128,8 @@ def check(
         Where chains are annealed from. "prior": the prior, through powers of the likelihood. "bounded": the prior,
         through likelihoods that fall no faster than a power of their logarithm; the bound is then finite where the
         usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
-        each data set by a short pilot, often a hundred times cheaper where data say much. "auto": the cheapest of
-        them, by pilots on extra simulated data sets. A reference of your own is an object with ``sample(n, rng)`` and
+        each data set by optimisation or a short pilot, often a hundred times cheaper where data say much and in
+        hierarchies. "auto": the cheapest of them, by pilots on extra simulated data sets. A reference of your own is an object with ``sample(n, rng)`` and
         ``log_density(states)`` on unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a
         reference is fitted: whatever ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound
         holds for all of them.

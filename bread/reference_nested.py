@@ -24,10 +24,11 @@ GROWTH = 1.15  # of the steps away from there: the marginal density of a log sca
 FEWEST_KNOTS = 6
 MOST_WALKS = 3
 STEEP, MOST_INSERTED = 3.0, 8  # nats between knots where another is put between them; so many at most
-JUMP = 0.02  # share of the walk within which so steep a fall is a jump
+JUMP = 0.1  # of the first step, within which so steep a fall is a jump
 MOST_STEPS = 100  # gradients of one optimisation
 MARGINAL_POINTS = 1000
 LARGEST_MIXTURE = 4
+FEWEST_DRAWS, FAR = 25, 10.0  # draws that show a driver; where the tails of a vague prior are cut, in spreads
 LEAST_SIGNAL = 0.02  # mean squared correlation below which no coordinate drives the widths of others
 
 
@@ -41,6 +42,13 @@ class Knot:
     log_marginal: float
 
 
+def middle_and_spread(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the median of each coordinate and half the distance of two quantiles: one sd of a normal law."""
+    low, middle, high = np.quantile(draws, [0.16, 0.5, 0.84], axis=0)
+    with np.errstate(over="ignore"):
+        return middle, np.asarray(0.5 * (high - low))
+
+
 def rank_drivers(draws: FloatArray, transformed: NDArray[np.bool_]) -> list[int]:
     """Return the coordinates that may drive the widths of others, the likeliest first.
 
@@ -49,18 +57,20 @@ def rank_drivers(draws: FloatArray, transformed: NDArray[np.bool_]) -> list[int]
     another one only if it has the highest score and the score is no noise.
     """
     n, dim = draws.shape
-    if not 2 <= dim <= LARGEST_DIM:
+    if not 2 <= dim <= LARGEST_DIM or n < FEWEST_DRAWS:
         return []
-    deviation = draws.std(axis=0)
-    standard = (draws - draws.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    centre, spread = middle_and_spread(draws)
+    standard = np.clip((draws - centre) / np.where(spread > 0.0, spread, 1.0), -FAR, FAR)
+    standard -= standard.mean(axis=0)
+    standard /= np.maximum(standard.std(axis=0), 1e-12)
     correlation = standard.T @ standard / n
     scores = np.zeros(dim)
     for k in range(dim):
         residual = np.delete(standard - standard[:, [k]] * correlation[k], k, axis=1)
         level = np.log(np.maximum(residual**2, 1e-12))
         level -= level.mean(axis=0)
-        spread = np.maximum(level.std(axis=0), 1e-12)
-        scores[k] = ((standard[:, k] @ level / (n * spread)) ** 2).mean()
+        scale = np.maximum(level.std(axis=0), 1e-12)
+        scores[k] = ((standard[:, k] @ level / (n * scale)) ** 2).mean()
     best = int(np.argmax(scores))
     return [int(k) for k in np.argsort(-scores) if transformed[k] or (k == best and scores[k] > LEAST_SIGNAL)]
 
@@ -125,7 +135,7 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
         # Of a walk that ends while the density is high, the law would be a narrow one, which its own draws cannot tell.
         is_whole = max(knots[0].log_marginal, knots[-1].log_marginal) < top - END
         if is_fine and is_whole:
-            refined = _refined(conditional, knots)
+            refined = _refined(conditional, knots, step)
             return None if refined is None else _reference(refined, driver), target.n_gradients
         best = max(knots, key=lambda knot: knot.log_marginal)
         u, others, step = best.u, best.mode, 3.0 * step if is_fine else step / 3.0
@@ -153,7 +163,7 @@ def _walk(conditional: _Conditional, u: float, others: FloatArray, step: float) 
     return sorted(knots, key=lambda knot: knot.u)
 
 
-def _refined(conditional: _Conditional, knots: list[Knot]) -> list[Knot] | None:
+def _refined(conditional: _Conditional, knots: list[Knot], step: float) -> list[Knot] | None:
     """Return the knots with more between those where the marginal density matters and falls steeply.
 
     Where it jumps, since the others have two modes there, the side of its peak is kept; None where the other side
@@ -170,7 +180,7 @@ def _refined(conditional: _Conditional, knots: list[Knot]) -> list[Knot] | None:
         if fall < STEEP:
             break
         left, right = knots[index - 1], knots[index]
-        if right.u - left.u < JUMP * (knots[-1].u - knots[0].u):
+        if right.u - left.u < JUMP * step:
             sides = sorted((knots[:index], knots[index:]), key=lambda side: max(knot.log_marginal for knot in side))
             if max(knot.log_marginal for knot in sides[0]) > top - HEIGHT or len(sides[1]) < FEWEST_KNOTS:
                 return None

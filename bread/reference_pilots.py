@@ -13,7 +13,7 @@ from bread.errors import DensityError
 from bread.nested import NestedReference
 from bread.paths import ReferencePath
 from bread.reference_fits import FAMILIES
-from bread.reference_nested import rank_drivers
+from bread.reference_nested import middle_and_spread, rank_drivers
 from bread.reference_searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
 from bread.reference_starts import chain_starts, prior_draws, without_lost_chains
 from bread.reference_work import FitWork
@@ -242,7 +242,8 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     except DensityError:
         return False, work.n_gradients
     prior = prior_draws(work)
-    nested = searches.nested(work, rank_drivers(prior, request.transformed), start, prior.std(axis=0))
+    drivers = rank_drivers(prior, request.transformed)
+    nested = searches.nested(work, drivers, start, middle_and_spread(prior)[1]) if drivers else None
     return nested is not None and work.own_divergence(nested, 1) < CHECKED, work.n_gradients
 
 

@@ -64,9 +64,10 @@ def _candidates(work: FitWork, plain: Reference, n_chains: int) -> tuple[FloatAr
 
 
 def prior_draws(work: FitWork) -> FloatArray:
-    """Return draws from the prior, shape (`PRIOR_DRAWS`, dim)."""
+    """Return up to `PRIOR_DRAWS` draws from the prior, those that are finite, shape (n, dim)."""
     seeds = chain_seeds(work.root, Purpose.REFERENCE, work.simulation, 9, range(PRIOR_DRAWS))
-    return work.posterior.draw_start(PriorPath(), seeds)
+    draws = work.posterior.draw_start(PriorPath(), seeds)
+    return np.asarray(draws[np.isfinite(draws).all(axis=1)])
 
 
 def without_lost_chains(work: FitWork, plain: Reference, chains: list[FloatArray]) -> list[FloatArray]:
