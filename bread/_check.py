@@ -129,10 +129,10 @@ def check(
         through likelihoods that fall no faster than a power of their logarithm; the bound is then finite where the
         usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
         each data set by optimisation or a short pilot, often a hundred times cheaper where data say much and in
-        hierarchies. "auto": the cheapest of them, by pilots on extra simulated data sets. A reference of your own is an object with ``sample(n, rng)`` and
-        ``log_density(states)`` on unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a
-        reference is fitted: whatever ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound
-        holds for all of them.
+        hierarchies. "auto": the cheapest of them, by pilots on extra simulated data sets. A reference of your own is
+        an object with ``sample(n, rng)`` and ``log_density(states)`` on unconstrained coordinates (and
+        ``gradient(states)`` if it has one). To draws a reference is fitted: whatever ``posterior`` takes, as from
+        ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
     kernel : optional
