@@ -144,10 +144,13 @@ class PathChooser:
         return entrant
 
     def _is_cheaper_than_looking(self, cost: PathCost, n_extra: int) -> bool:
-        """Return whether the most that another path could save is little against walks along the others."""
-        walk = USUAL_KNOTS * max(10, self._plan.tune // SCREENING) * n_extra * cost.per_transition
+        """Return whether another path can save less than it costs to walk along it, in short steps and thoroughly.
+
+        The most that it could save is all but the chains at the fewest temperatures.
+        """
+        n_transitions = USUAL_KNOTS * n_extra * (max(10, self._plan.tune // SCREENING) + self._plan.tune)
         saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_transition
-        return cost.is_reliable and self._plan.check_simulations * saving < CHEAP * walk
+        return cost.is_reliable and self._plan.check_simulations * saving < n_transitions * cost.per_transition
 
     def _fitted_reference(self) -> Entrant | None:
         """Return the reference path with its pilots; None where a reference cannot be fitted."""
