@@ -137,7 +137,8 @@ def check(
         Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
     kernel : optional
         What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
-        step methods for a model. Stan: "nuts" (default) or "hmc".
+        step methods for a model. Stan: "nuts" (default), "hmc", or a ``bread.backends.stan.kernels.StanKernel``, which
+        also sets depth, path length and the jitter of the step size.
     engine : str, optional
         What runs the chains; for PyMC "pymc", for Stan "stan".
     tune : int, default 200
