@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,7 +137,7 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
         is_whole = max(knots[0].log_marginal, knots[-1].log_marginal) < top - END
         if is_fine and is_whole:
             refined = _refined(conditional, knots, step)
-            return None if refined is None else _reference(refined, driver), target.n_gradients
+            return _reference(refined, driver), target.n_gradients
         best = max(knots, key=lambda knot: knot.log_marginal)
         u, others, step = best.u, best.mode, 3.0 * step if is_fine else step / 3.0
     return None, target.n_gradients
@@ -193,7 +194,10 @@ def _refined(conditional: _Conditional, knots: list[Knot], step: float) -> list[
     return knots
 
 
-def _reference(knots: list[Knot], driver: int) -> NestedReference:
+def _reference(knots: list[Knot] | None, driver: int) -> NestedReference | None:
+    """Return the law through the knots; None where their precisions are too unlike for floating point."""
+    if knots is None:
+        return None
     from scipy.interpolate import CubicSpline
     from scipy.linalg import eigh
 
@@ -208,20 +212,29 @@ def _reference(knots: list[Knot], driver: int) -> NestedReference:
     if low == high:
         low, high = (low - 1, high) if low > 0 else (low, high + 1)
     centre = knots[(low + high) // 2].mode
-    _, vectors = eigh(knots[high].precision, knots[low].precision)
+    try:
+        _, vectors = eigh(knots[high].precision, knots[low].precision)
+    except np.linalg.LinAlgError:
+        return None
     matrix = vectors.T @ knots[low].precision  # the inverse of vectors: both precisions become diagonal
     values = np.empty((len(knots), 2, len(centre)))
     for row, knot in zip(values, knots, strict=True):
         row[0] = matrix @ (knot.mode - centre)
-        row[1] = 0.5 * np.log(INFLATION * np.diag(matrix @ np.linalg.solve(knot.precision, matrix.T)))
+        variance = INFLATION * np.diag(matrix @ np.linalg.solve(knot.precision, matrix.T))
+        if not (variance > 0.0).all():
+            return None
+        row[1] = 0.5 * np.log(variance)
     slopes = np.asarray(CubicSpline(u, values)(u, 1))
     return NestedReference(driver, marginal, centre, matrix, u, values, slopes)
 
 
 def _marginal(points: FloatArray) -> MixtureReference:
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
-    models = [GaussianMixture(n, random_state=0).fit(points[:, None]) for n in range(1, LARGEST_MIXTURE + 1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        models = [GaussianMixture(n, random_state=0).fit(points[:, None]) for n in range(1, LARGEST_MIXTURE + 1)]
     best = min(models, key=lambda model: model.bic(points[:, None]))
     scale = np.sqrt(INFLATION * best.covariances_[:, 0, 0])
     components = tuple(Component(mean, np.array([s])) for mean, s in zip(best.means_, scale, strict=True))
