@@ -23,7 +23,7 @@ from bread.errors import DensityError
 from bread.nested import NestedReference
 from bread.paths import ReferencePath
 from bread.reference_fits import FAMILIES, INFLATION
-from bread.reference_nested import LARGEST_DIM, STEP, fit_nested, rank_drivers
+from bread.reference_nested import LARGEST_DIM, STEP, Knot, _reference, fit_nested, rank_drivers
 from bread.reference_pilots import FitRequest, finds_reference, fit_reference, move_reference
 from bread.reference_searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.references import gaussian
@@ -399,3 +399,11 @@ def test_references_moved_to_like_data_sets():
     report = bread.check(model, path="auto", tune_on="shared", simulations=8, n_temperatures=[4, 8], **QUICK)
     assert read_group(report, "reference").attrs["label"] == "Gaussian given one coordinate"
     assert bread.verdict(report).ci_upper < 1.0
+
+
+def test_precisions_beyond_floating_point_give_no_law():
+    def knots(precision):
+        return [Knot(u, np.zeros(2), precision, -0.5 * u * u) for u in (-2.0, -1.0, 0.0, 1.0, 2.0)]
+
+    assert _reference(knots(np.diag([1.0, 2.0])), 0) is not None
+    assert _reference(knots(np.diag([1.0, -1e-30])), 0) is None
