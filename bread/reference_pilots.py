@@ -243,8 +243,10 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         return False, work.n_gradients
     prior = prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
-    nested = searches.nested(work, drivers, start, middle_and_spread(prior)[1]) if drivers else None
-    return nested is not None and work.own_divergence(nested, 1) < CHECKED, work.n_gradients
+    if not drivers:
+        return False, work.n_gradients
+    nested = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
+    return nested is not None, work.n_gradients
 
 
 def move_reference(

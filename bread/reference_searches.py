@@ -95,8 +95,9 @@ def move(work: FitWork, reference: MixtureReference, kernel: Kernel, number: int
 
 
 def nested(
-    work: FitWork, drivers: list[int], start: FloatArray, spread: FloatArray, n_left_out: int = 1
-) -> NestedReference | None:
+    work: FitWork, drivers: list[int], start: FloatArray, spread: FloatArray, n_left_out: int = 1,
+    limit: float = BELIED,
+) -> NestedReference | None:  # fmt: skip
     """Return Gaussian laws given one of the coordinates, the one that shows the smallest divergence; None without one.
 
     Parameters
@@ -110,8 +111,10 @@ def nested(
         About the standard deviation of each coordinate.
     n_left_out : int
         Of the draws that show the divergence, the worst: 0 where nothing else will check the reference.
+    limit : float
+        Nats of divergence that the draws may show.
     """
-    best, least = None, BELIED
+    best, least = None, limit
     for driver in drivers[:DRIVERS]:
         found, n_gradients = fit_nested(work.posterior, driver, start, STEP * float(spread[driver]))
         work.n_gradients += n_gradients
