@@ -1,0 +1,1 @@
+"""Statistics on arrays: bounds, intervals, tests. NumPy and SciPy alone."""
