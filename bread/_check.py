@@ -31,10 +31,12 @@ from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
 from bread.running.choice import AUTO
 from bread.running.executors import available_cores, open_executor
+from bread.running.ledger import timed_phase
 from bread.running.plan import Plan
+from bread.running.preparation import fit_real_data
 from bread.running.progress import Display
 from bread.running.results import CheckResult
-from bread.running.runner import Runner, fit_real_data, timed_phase
+from bread.running.runner import Runner
 from bread.seeds import root_entropy
 
 PATHS = (PriorPath.name, BoundedPath.name, ReferencePath.name, AUTO)

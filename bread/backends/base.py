@@ -130,6 +130,18 @@ class Simulations:
     def __len__(self) -> int:
         return len(self.states)
 
+    def joined(self, other: Simulations) -> Simulations:
+        """Return these draws followed by others of the same model."""
+        n, m = len(self), len(other)
+        if n == 0:
+            return other
+        return Simulations(
+            np.concatenate([self.states, other.states]),
+            {name: np.concatenate([values, other.parameters[name]]) for name, values in self.parameters.items()},
+            {name: np.concatenate([values, other.data[name]]) for name, values in self.data.items()},
+            acceptance=(n + m) / (n / self.acceptance + m / other.acceptance),
+        )
+
     def data_of(self, index: int) -> dict[str, NDArray[Any]]:
         """Return data set ``index``."""
         return {name: values[index] for name, values in self.data.items()}

@@ -36,6 +36,11 @@ class Plan:
         return 1.5 * self.simulations
 
     @property
+    def is_searching(self) -> bool:
+        """Whether T is searched for, rather than given."""
+        return self.n_temperatures is None
+
+    @property
     def search_simulations(self) -> int:
         """Simulated data sets on which T is searched."""
         return max(5, self.simulations // 2)
