@@ -286,6 +286,10 @@ class Fit:
     source: str
     seconds: float = 0.0
 
+    def flat_draws(self) -> dict[str, NDArray[Any]]:
+        """Return the draws with chains joined, each (n, ...)."""
+        return {name: values.reshape((-1, *values.shape[2:])) for name, values in self.draws.items()}
+
 
 class Posterior(Protocol):
     """A model with one data set. Stateless for the caller: equal arguments give bit-equal results.

@@ -6,21 +6,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit, FloatArray, Kernel, Model, Simulations
 from bread.errors import DensityError
+from bread.fitting.families import localisation
 from bread.paths import schedules
 from bread.running import costs
 from bread.running.choice import PathChooser
 from bread.running.costs import PathCost
-from bread.running.ledger import Ledger
-from bread.running.plan import Plan
+from bread.running.ledger import Ledger, timed_phase
+from bread.running.plan import PathRequest, Plan
+from bread.running.progress import Display
 from bread.running.results import OBSERVED, SHARED, CheckResult
 from bread.running.tasks import MoveTask, PilotTask, ReverseStarts, ReverseStartTask, Task
-from bread.running.tuning import PathRequest, Pilot
+from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
 
+LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
 REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
@@ -172,6 +176,20 @@ class Preparation:
     def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]:
         """Show a phase and add its wall time to the result."""
         return self._ledger.phase(name, phase, n_chains)
+
+
+def localise(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
+    """Return the model whose hyperparameters have a widened fit to their posterior on the real data as their law."""
+    if result.fit is None:
+        with timed_phase(result, display, "fitting", "fit"):
+            result.fit = fit_real_data(model, plan.root, cores)
+    with timed_phase(result, display, "localising", "compile"):
+        chosen = np.sort(np.concatenate([model.info.positions[name] for name in plan.hyperparameters]))
+        draws = model.unconstrain(result.fit.flat_draws())
+        result.localisation = localisation(draws[:, chosen], LOCALISATION_WIDTH)
+        localised = model.localise(plan.hyperparameters, result.localisation)
+        result.info = localised.info
+    return localised
 
 
 def fit_real_data(model: Model, root: int, cores: int) -> Fit:
