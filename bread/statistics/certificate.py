@@ -1,10 +1,10 @@
 """The certificate: an upper bound of the error of any probability, from log weights, finite whatever their tails.
 
-Throughout, ``forward`` and ``reverse`` are log weights of shape (simulation, chain) in nats, as in `bread.statistics.bounds`;
-K is the number of forward chains. The laws of a forward and of a reverse path have density ratio Z / w at a path
-of weight w (Crooks). So the total variation between them is E_reverse[(1 - Z / w)_+], and that of the last
-states, annealed draw and posterior draw, is at most as large. Z is not known. The function is convex in Z, so an
-independent unbiased estimate in its place can only raise the expectation.
+Throughout, ``forward`` and ``reverse`` are log weights of shape (simulation, chain) in nats, as in
+`bread.statistics.bounds`; K is the number of forward chains. The laws of a forward and of a reverse path have density
+ratio Z / w at a path of weight w (Crooks). So the total variation between them is E_reverse[(1 - Z / w)_+], and that
+of the last states, annealed draw and posterior draw, is at most as large. Z is not known. The function is convex in
+Z, so an independent unbiased estimate in its place can only raise the expectation.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from bread.statistics.alarms import STAKES
-from bread.statistics.bounds import forward_log_weights, reverse_log_weights
 from bread.errors import InvalidArgumentError
-from bread.statistics.intervals import Interval, mean_interval
+from bread.statistics.alarms import STAKES
 from bread.statistics.betting import unit_interval_values
+from bread.statistics.bounds import forward_log_weights, reverse_log_weights
+from bread.statistics.intervals import Interval, mean_interval
 
 FloatArray = NDArray[np.float64]
 
@@ -219,9 +219,7 @@ def _both_forms(forward: ArrayLike, reverse: ArrayLike) -> _Forms:
     conditional = np.maximum(np.expm1(relative), 0.0).sum(axis=2) / n_chains
     # 1 - Z_hat / w_i = (1 + 1 / K) (1 - exp(-x_i)); of a zero weight it is -inf, cut to 0
     raw = -np.expm1(-np.maximum(relative, 0.0)) * (n_chains + 1) / n_chains
-    return _Forms(
-        np.clip(conditional, 0.0, 1.0), np.clip(raw[:, :, -1], 0.0, 1.0), np.clip(raw.max(axis=2), 0.0, 1.0)
-    )
+    return _Forms(np.clip(conditional, 0.0, 1.0), np.clip(raw[:, :, -1], 0.0, 1.0), np.clip(raw.max(axis=2), 0.0, 1.0))
 
 
 def _pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:
