@@ -26,7 +26,7 @@ from bread.backends import open_model
 from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
 from bread.errors import BreadError, InvalidArgumentError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank, localisation
-from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
+from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
 from bread.running.choice import AUTO
@@ -37,7 +37,7 @@ from bread.running.results import CheckResult
 from bread.running.runner import Runner, fit_real_data, timed_phase
 from bread.seeds import root_entropy
 
-PATHS = (PriorPath.name, BoundedPath.name, ReferencePath.name, AUTO)
+PATHS = (PriorPath.name, ReferencePath.name, AUTO)
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
 
 
@@ -124,15 +124,14 @@ def check(
         Where growing ends.
     target : float, default 1.0
         Nats.
-    path : {"auto", "prior", "bounded", "reference"}, reference or posterior, default "auto"
-        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "bounded": the prior,
-        through likelihoods that fall no faster than a power of their logarithm; the bound is then finite where the
-        usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
-        each data set by optimisation or a short pilot, often a hundred times cheaper where data say much and in
-        hierarchies. "auto": the cheapest of them, by pilots on extra simulated data sets. A reference of your own is
-        an object with ``sample(n, rng)`` and ``log_density(states)`` on unconstrained coordinates (and
-        ``gradient(states)`` if it has one). To draws a reference is fitted: whatever ``posterior`` takes, as from
-        ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
+    path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
+        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
+        normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
+        where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
+        with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
+        sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
+        unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a reference is fitted: whatever
+        ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.
     kernel : optional

@@ -247,7 +247,7 @@ class Runner:
         reverse = self.result.log_weights("reverse", n_temperatures, indices)
         if np.isnan(forward).any() or np.isnan(reverse).any():
             return "B", intervals.Interval(np.nan, np.nan, np.nan)
-        if bounds.jeffreys_is_reliable(self.result.start_tails(), forward, self.result.end_log_ratio):
+        if bounds.jeffreys_is_reliable(self.result.start_log_ratio, forward, self.result.end_log_ratio):
             return "B", bounds.jeffreys_bound(forward, reverse, self.result.level)
         return "KL", bounds.kl_exact_approx(forward, reverse, self.result.level)
 
