@@ -112,15 +112,14 @@ def check(
     target : float, optional
         Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
         finite mean, V decides, at the error that B = target would bound.
-    path : {"auto", "prior", "bounded", "reference"}, reference or posterior, default "auto"
-        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "bounded": the prior,
-        through likelihoods that fall no faster than a power of their logarithm; the bound is then finite where the
-        usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
-        each data set by optimisation or a short pilot, often a hundred times cheaper where data say much and in
-        hierarchies. "auto": the cheapest of them, by pilots on extra simulated data sets. A reference of your own is
-        an object with ``sample(n, rng)`` and ``log_density(states)`` on unconstrained coordinates (and
-        ``gradient(states)`` if it has one). To draws a reference is fitted: whatever ``posterior`` takes, as from
-        ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
+    path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
+        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
+        normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
+        where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
+        with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
+        sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
+        unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a reference is fitted: whatever
+        ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.
     kernel : optional

@@ -64,7 +64,7 @@ def start_tail(result: CheckResult) -> TailIndex:
 
     From the pilots' draws; without them from the first log ratio of every forward chain.
     """
-    draws = result.start_tails()
+    draws = result.start_log_ratio
     if not draws:
         draws = [run.log_ratio[:, 0] for key, run in result.runs.items() if key[1] == "forward" and run.log_ratio.size]
     return centred_tail_index(draws)

@@ -121,10 +121,6 @@ class CheckResult:
             "from the reference of an extra simulated data set, moved to them. The bound holds, and may be large."
         )
 
-    def start_tails(self) -> list[FloatArray]:
-        """Return functions of the log ratios at the start whose lower tail says whether B is finite."""
-        return [self.path.tail(values) for values in self.start_log_ratio]
-
     def log_weights(
         self, direction: Direction, n_temperatures: int, simulations: NDArray[np.int64] | None = None
     ) -> FloatArray:

@@ -139,7 +139,7 @@ class Runner:
         if np.isnan(forward).any() or not np.isfinite(reverse).all():
             return None
         is_reliable = self._plan.goal.target is not None and bounds.jeffreys_is_reliable(
-            self.result.start_tails(), forward, self.result.end_log_ratio
+            self.result.start_log_ratio, forward, self.result.end_log_ratio
         )
         return self._plan.goal.decide(forward, reverse, self.result.level, is_reliable=is_reliable)
 
