@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,19 +12,6 @@ from bread.backends.base import ModelInfo
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths import schedules
 from bread.running.choice import AUTO, CANDIDATES
-
-
-def model_in_context(model: Any) -> Any:
-    """Return the model, or the one whose ``with`` block surrounds the call."""
-    if model is not None:
-        return model
-    pymc = sys.modules.get("pymc")
-    found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
-    if found is None:
-        raise InvalidArgumentError(
-            "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
-        )
-    return found
 
 
 def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> tuple[int, ...] | None:

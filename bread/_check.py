@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 import bread.report.container as report
 from bread._arguments import (
-    model_in_context,
     plain_settings,
     read_temperatures,
     require_choice,
@@ -22,7 +21,7 @@ from bread._arguments import (
     require_parameters,
     require_path,
 )
-from bread.backends import open_model
+from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
 from bread.errors import BreadError, InvalidArgumentError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank, localisation
@@ -201,15 +200,16 @@ def check(
     with Display(is_visible=progressbar, target=target) as display:
         display.phase("compiling")
         began = time.perf_counter()
-        extra = {
-            "data": data,
-            "observed": observed,
-            "simulator": simulator,
-            "likelihood": likelihood,
-            "simulate_from": simulate_from,
-            "path": path if isinstance(path, str) else ReferencePath.name,
-        }
-        options = OpenOptions(kernel, engine, None if names is None else tuple(names), extra)
+        options = OpenOptions(
+            kernel=kernel,
+            engine=engine,
+            hyperparameters=None if names is None else tuple(names),
+            data=data,
+            observed=observed,
+            simulator=simulator,
+            likelihood=likelihood,
+            simulate_from=simulate_from,
+        )
         opened = open_model(model_in_context(model), options)
         require_parameters(names, opened.info)
         fit = None if posterior is None else opened.read_posterior(posterior)

@@ -54,7 +54,7 @@ def wrong(rng: np.random.Generator, data: Any) -> Any:
 
 
 def opened_with(function: Any, **options: Any) -> Any:
-    return open_model(with_potential(), OpenOptions(extra={"simulator": function}, **options))
+    return open_model(with_potential(), OpenOptions(simulator=function, **options))
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +122,11 @@ def test_a_distribution_without_draws_keeps_all_paths() -> None:
         mu = rng.normal()
         return {"mu": mu}, {"y": rng.normal(mu, size=data["y"].shape)}
 
-    opened = open_model(model, OpenOptions(extra={"simulator": function}))
+    opened = open_model(model, OpenOptions(simulator=function))
     assert opened.info.paths == ("prior", "bounded", "reference")
     check_contract_shapes(opened, tuned_kernel(opened, n_steps=30))
     with pytest.raises(InvalidArgumentError, match="cannot hold the hyperparameter 'mu'"):
-        open_model(model, OpenOptions(extra={"simulator": function, "simulate_from": "fitted"}))
+        open_model(model, OpenOptions(simulator=function, simulate_from="fitted"))
 
 
 @pytest.mark.parametrize(
