@@ -19,8 +19,7 @@ from bread.backends.pymc.posterior import PyMCPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
-from tests.backends.pymc.test_density import layout_of
-from tests.backends.pymc.test_kernels import mixed
+from tests.support.pymc_layout import layout_of, mixed
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 

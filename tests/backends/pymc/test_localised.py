@@ -16,7 +16,6 @@ from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
-from tests.backends.pymc.test_evidence import SHORT
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -26,6 +25,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import SHORT
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 

@@ -21,8 +21,6 @@ from bread.paths.mixture import diagonal, gaussian
 from bread.paths.nested import NestedReference
 from bread.paths.user import as_reference
 from bread.report.compat import read_attributes
-from tests.backends.pymc.test_evidence import MODELS as CONJUGATE
-from tests.backends.pymc.test_evidence import SHORT, label_mixture
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -33,6 +31,8 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import MODELS as CONJUGATE
+from tests.support.pymc_conjugate import SHORT, label_mixture
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 

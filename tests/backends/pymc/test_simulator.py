@@ -15,7 +15,6 @@ from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
-from tests.backends.pymc.test_evidence import SHORT
 from tests.support.conformance import (
     check_contract_shapes,
     check_frozen,
@@ -23,6 +22,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import SHORT
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
