@@ -135,6 +135,18 @@ class Simulations:
     def __len__(self) -> int:
         return len(self.states)
 
+    def joined(self, other: Simulations) -> Simulations:
+        """Return these draws followed by others of the same model."""
+        n, m = len(self), len(other)
+        if n == 0:
+            return other
+        return Simulations(
+            np.concatenate([self.states, other.states]),
+            {name: np.concatenate([values, other.parameters[name]]) for name, values in self.parameters.items()},
+            {name: np.concatenate([values, other.data[name]]) for name, values in self.data.items()},
+            acceptance=(n + m) / (n / self.acceptance + m / other.acceptance),
+        )
+
     def data_of(self, index: int) -> dict[str, NDArray[Any]]:
         """Return data set ``index``."""
         return {name: values[index] for name, values in self.data.items()}
@@ -278,6 +290,10 @@ class Fit:
     draws: dict[str, NDArray[Any]]
     source: str
     seconds: float = 0.0
+
+    def flat_draws(self) -> dict[str, NDArray[Any]]:
+        """Return the draws with chains joined, each (n, ...)."""
+        return {name: values.reshape((-1, *values.shape[2:])) for name, values in self.draws.items()}
 
 
 class Posterior(Protocol):

@@ -227,4 +227,5 @@ class ReferencePath(_Path):
     ratio_name: ClassVar[str] = "log joint over reference"
 
 
+KINDS = (PriorPath.name, BoundedPath.name, ReferencePath.name)
 Path = PriorPath | BoundedPath | ReferencePath

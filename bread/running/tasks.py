@@ -18,7 +18,8 @@ from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest, finds_reference
 from bread.paths.kinds import Path
-from bread.running.tuning import PathRequest, Pilot, moved_pilot, run_pilot
+from bread.running.plan import PathRequest
+from bread.running.tuning import Pilot, moved_pilot, run_pilot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 
 
