@@ -17,7 +17,7 @@ import bread
 from bread.backends.reference import AutoregressiveKernel, FaultyNormalMean, HMCKernel, NormalMean, UniformLocation
 from bread.errors import DensityError, InvalidArgumentError
 from bread.report.container import group_names, read_attributes, read_group
-from bread.running import runner as runner_module
+from bread.running.ledger import Ledger
 from tests.support.reports import assert_same_report
 
 Y = np.array([0.4, 1.9, 1.1])
@@ -129,14 +129,14 @@ def test_failing_density_is_an_error_that_keeps_what_was_finished(fault: str) ->
 
 @pytest.mark.parametrize("stage", ["simulate", "confirm", "consistency"])
 def test_interrupt_returns_what_is_finished(monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    original = runner_module.Runner.phase
+    original = Ledger.phase
 
     def interrupt(self, name, phase, n_chains=None):
         if phase == stage:
             raise KeyboardInterrupt
         return original(self, name, phase, n_chains)
 
-    monkeypatch.setattr(runner_module.Runner, "phase", interrupt)
+    monkeypatch.setattr(Ledger, "phase", interrupt)
     with pytest.warns(UserWarning, match="Interrupted"):
         report = bread.check(AR, **QUICK, target=0.5)
     attributes = read_attributes(report)

@@ -272,7 +272,7 @@ def test_nan_and_exceptions_outside_a_kernel():
     def raises(_: Any) -> Any:
         raise ArithmeticError("no convergence")
 
-    posterior.engine._terms = raises
+    posterior.engine.compiled_terms = raises
     run = posterior.anneal(PATH, betas, frozen, direction="reverse", start=np.ones((2, 1)), seeds=seeds)
     np.testing.assert_array_equal(run.failure, [Failure.EXCEPTION] * 2)
     assert np.all(np.isnan(run.log_weight))

@@ -106,30 +106,30 @@ STATES = np.array([[0.2, -0.3], [1.4, 0.8], [-2.0, -2.5], [5.0, 1.0]])
 def test_density_and_gradient_are_those_of_the_formulae(path: Path, opened: Any) -> None:
     """Values to 1e-9, gradients by central differences; states on both sides of the offset of the bounded path."""
     engine, step = opened.engine, 1e-5
-    opened.condition({"y": Y})._load(path)
+    opened.condition({"y": Y}).load(path)
     if isinstance(path, BoundedPath):
         assert 0 < (log_likelihood(STATES) < path.offset).sum() < len(STATES)
     for beta in (0.0, 0.23, 0.8, 1.0):
-        engine._set_beta(beta)
+        engine.set_beta(beta)
 
         def expected(x: np.ndarray, beta: float = beta) -> Any:
             return log_start(path, x) + path.temper(beta, log_ratio(path, x))
 
         for state in STATES:
-            value, gradient = engine._gradient(state)
+            value, gradient = engine.gradient(state)
             assert value == pytest.approx(float(expected(state)), rel=1e-8)
-            assert engine._gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
+            assert engine.gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
             numeric = [(expected(state + e) - expected(state - e)) / (2 * step) for e in step * np.eye(2)]
             np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 
 def test_values_of_other_steps_follow_the_bounded_path(sliced: Any) -> None:
     path = BoundedPath(-6.0, 3.0)
-    sliced.condition({"y": Y})._load(path)
+    sliced.condition({"y": Y}).load(path)
     density = sliced.engine.steps[0].step.logp  # of mu alone; the other coordinate is a shared variable
     (shared,) = sliced.engine.steps[0].step.shared.values()
     for beta in (0.0, 0.23, 0.8, 1.0):
-        sliced.engine._set_beta(beta)
+        sliced.engine.set_beta(beta)
         for state in STATES:
             shared.set_value(np.array(state[1]))
             expected = log_prior(state) + path.temper(beta, log_likelihood(state))
