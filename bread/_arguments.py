@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from bread.paths.user import as_reference
 from bread.running.choice import CANDIDATES
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import root_entropy
+from bread.statistics.goal import Goal
 
 PROTOCOLS = ("fitted", "prior", "localised")
 
@@ -42,7 +44,8 @@ class Arguments:
     chains: int
     n_temperatures: Any
     max_temperatures: int
-    target: float
+    max_error: float
+    target: float | None
     path: Any
     schedule: Any
     kernel: Any
@@ -65,8 +68,12 @@ class Arguments:
         require_choice("tune_on", self.tune_on, ("auto", "each", "shared"))
         for name, least in (("simulations", 1), ("chains", 1), ("init_steps", 0), ("tune", 10), ("draws", 0)):
             require_count(name, getattr(self, name), least)
-        if not (isinstance(self.target, (int, float)) and math.isfinite(self.target) and self.target > 0):
-            raise InvalidArgumentError(f"target must be a positive number of nats, got {self.target!r}.")
+        if not (is_number(self.max_error) and 0 < self.max_error < 1):
+            raise InvalidArgumentError(
+                f"max_error, the largest error of a probability, must lie between 0 and 1, got {self.max_error!r}."
+            )
+        if not (self.target is None or (is_number(self.target) and self.target > 0)):
+            raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -125,7 +132,7 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         chains=arguments.chains,
         n_temperatures=read_temperatures(arguments.n_temperatures, arguments.schedule, arguments.max_temperatures),
         max_temperatures=arguments.max_temperatures,
-        target=float(arguments.target),
+        goal=Goal(float(arguments.max_error), None if arguments.target is None else float(arguments.target)),
         schedule=arguments.schedule,
         path=PathRequest(
             arguments.path_kind, None if isinstance(arguments.path, str) else _reference(arguments.path, model)
@@ -175,6 +182,11 @@ def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int)
     for value in values:
         require_count("n_temperatures", value, 2)
     return tuple(sorted({int(value) for value in values}))
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite real number (True and False are not)."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def require_count(name: str, value: Any, least: int) -> None:

@@ -39,7 +39,8 @@ def check(
     chains: int = 4,
     n_temperatures: int | Sequence[int] | None = None,
     max_temperatures: int = 1024,
-    target: float = 1.0,
+    max_error: float = 0.1,
+    target: float | None = None,
     path: Any = "auto",
     schedule: str | ArrayLike = "adaptive",
     kernel: Any = None,
@@ -101,21 +102,24 @@ def check(
     chains : int, default 4
         Chains per data set and direction (K).
     n_temperatures : int or sequence of int, optional
-        Run exactly these numbers of inverse temperatures (T). By default T grows until the upper end of the interval
-        of the bound is below ``target``, and fresh simulations confirm it.
+        Run exactly these numbers of inverse temperatures (T). By default T grows until the 95% limit of V is at most
+        ``max_error``, and fresh simulations confirm it; more are added while that is cheaper than more temperatures.
     max_temperatures : int, default 1024
         Where growing ends.
-    target : float, default 1.0
-        Nats.
-    path : {"auto", "prior", "bounded", "reference"}, reference or posterior, default "auto"
-        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "bounded": the prior,
-        through likelihoods that fall no faster than a power of their logarithm; the bound is then finite where the
-        usual one is not (scales with a half-normal or half-Cauchy prior). "reference": a normalised density fitted to
-        each data set by optimisation or a short pilot, often a hundred times cheaper where data say much and in
-        hierarchies. "auto": the cheapest of them, by pilots on extra simulated data sets. A reference of your own is
-        an object with ``sample(n, rng)`` and ``log_density(states)`` on unconstrained coordinates (and
-        ``gradient(states)`` if it has one). To draws a reference is fitted: whatever ``posterior`` takes, as from
-        ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
+    max_error : float, default 0.1
+        Largest error of a probability to reach: the limit of V, which bounds, on average over simulated data sets, the
+        error of any probability that is computed from one annealed draw.
+    target : float, optional
+        Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
+        finite mean, V decides, at the error that B = target would bound.
+    path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
+        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
+        normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
+        where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
+        with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
+        sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
+        unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a reference is fitted: whatever
+        ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.
     kernel : optional
@@ -168,12 +172,12 @@ def check(
     arguments = Arguments(
         simulate_from=simulate_from, hyperparameters=hyperparameters, posterior=posterior, init_steps=init_steps,
         simulations=simulations, chains=chains, n_temperatures=n_temperatures, max_temperatures=max_temperatures,
-        target=target, path=path, schedule=schedule, kernel=kernel, engine=engine, tune=tune, tune_on=tune_on,
-        draws=draws, cores=cores, random_seed=random_seed, progressbar=progressbar, observed=observed,
+        max_error=max_error, target=target, path=path, schedule=schedule, kernel=kernel, engine=engine, tune=tune,
+        tune_on=tune_on, draws=draws, cores=cores, random_seed=random_seed, progressbar=progressbar, observed=observed,
         simulator=simulator, likelihood=likelihood,
     )  # fmt: skip
     n_cores = available_cores(cores)
-    with Display(is_visible=progressbar, target=arguments.target) as display:
+    with Display(is_visible=progressbar) as display:
         opened = _open(model, data, arguments, display)
         plan = make_plan(arguments, opened.model)
         result = opened.new_result(plan, arguments)
@@ -195,7 +199,7 @@ class _Opened(NamedTuple):
             info=info,
             path=PriorPath(),
             settings=arguments.settings(plan),
-            target=plan.target,
+            goal=plan.goal,
             simulations=Simulations(np.empty((0, info.dim)), {}, {}),
             n_chains=plan.chains,
             seed=plan.root,

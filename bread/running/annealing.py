@@ -31,10 +31,15 @@ class Annealing:
         self._ledger = ledger
 
     def both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Iterator[None]:
-        """Anneal forward and reverse on simulations, and forward on the real data; yield after each finished task."""
+        """Anneal what has not run, both ways on simulations and forward on the real data; yield after each task."""
         result = self._result
         directions: tuple[Direction, ...] = ("reverse", "forward")
-        pairs = [(index, direction) for index in indices for direction in directions]
+        pairs = [
+            (index, direction)
+            for index in indices
+            for direction in directions
+            if (index, direction, n_temperatures) not in result.runs
+        ]
         if (OBSERVED, "forward", n_temperatures) not in result.runs:
             if OBSERVED not in result.paths and (self._plan.tune_each or result.reference_fit is not None):
                 self._preparation.fit_paths([OBSERVED])

@@ -14,7 +14,7 @@ import numpy as np
 from bread.backends.base import ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.pilot import N_CHAINS, FitRequest
-from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
+from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
@@ -23,7 +23,7 @@ from bread.running.results import SHARED
 from bread.running.tasks import LookTask, PilotTask
 from bread.running.tuning import Pilot
 
-CANDIDATES = (PriorPath.name, ReferencePath.name)  # under "auto"; the bounded path where the prior's B is infinite
+CANDIDATES = (PriorPath.name, ReferencePath.name)
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
@@ -90,16 +90,13 @@ class PathChooser:
             self.costs = {first.cost.kind: first.cost.total}
             return first.pilots
         usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
-        start = PriorPath.name
-        if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
-            start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
-        screened = None if usual is None else self._predict(start, usual, short)
+        screened = None if usual is None else self._predict(PriorPath.name, usual, short)
         if screened is not None and first is None and (not has_reference or self._is_cheap(screened)):
             self._skipped_reference = has_reference
-            return self._required(start, extra)
+            return self._required(PriorPath.name, extra)
         reference = first or (self._fitted_reference() if has_reference else None)
         if reference is None:
-            return self._required(start, extra)
+            return self._required(PriorPath.name, extra)
         entrants = [reference]
         if screened is not None:
             entrants.append(self._entrant(screened))

@@ -7,6 +7,7 @@ from typing import Any
 
 from bread.fitting.pilot import FitRequest
 from bread.paths.mixture import Reference
+from bread.statistics.goal import Goal
 
 AUTO = "auto"  # the cheapest path, by pilots
 FIRST_TEMPERATURES = 4  # the smallest T of a search
@@ -42,7 +43,7 @@ class Plan:
     chains: int
     n_temperatures: tuple[int, ...] | None
     max_temperatures: int
-    target: float
+    goal: Goal
     schedule: Any
     path: PathRequest
     tune: int
@@ -54,6 +55,11 @@ class Plan:
     def check_simulations(self) -> float:
         """About how many data sets search and confirmation anneal: what the predicted cost of a check counts."""
         return 1.5 * self.simulations
+
+    @property
+    def target(self) -> float:
+        """Nats: the gap at which the goal is about reached, to predict what it costs."""
+        return self.goal.gap(self.chains)
 
     @property
     def is_searching(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bread.backends.base import Model
 from bread.running import costs
@@ -20,7 +19,10 @@ from bread.running.preparation import Preparation, fit_real_data
 from bread.running.progress import Display
 from bread.running.results import OBSERVED, CheckResult
 from bread.statistics import bounds, intervals
+from bread.statistics.certificate import conditional_gaps
+from bread.statistics.goal import Decision, one_sided, simulations_needed
 
+MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
 CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 
 
@@ -69,9 +71,9 @@ class Runner:
         while True:
             temperatures.append(n_temperatures)
             self.result.n_temperatures = n_temperatures
-            interval = self._anneal_both(search, n_temperatures, "search")
+            decision = self._anneal_both(search, n_temperatures, "search")
             is_last = n_temperatures >= plan.max_temperatures
-            if (interval.upper <= plan.target or is_last) and self._confirm(n_temperatures, is_last):
+            if (decision.is_reached or is_last) and self._confirm(n_temperatures, is_last):
                 return temperatures
             if self._takes_another_path(search, temperatures):
                 search = self._preparation.simulate(len(search), "search")
@@ -80,35 +82,66 @@ class Runner:
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
 
     def _confirm(self, n_temperatures: int, is_last: bool) -> bool:
-        """Anneal fresh simulations at this T; return whether their bound decides."""
-        self.result.level = intervals.alpha_level(self._attempts)
-        self._attempts += 1
+        """Anneal fresh simulations at this T, and more while that is cheaper than more temperatures.
+
+        Returns whether the search ends here.
+
+        Each look at the interval spends half of the error that is left (`intervals.alpha_level`).
+        """
         fresh = self._preparation.simulate(self._plan.simulations, "confirm")
-        interval = self._anneal_both(fresh, n_temperatures, "confirm")
-        if interval.upper <= self._plan.target or is_last:
+        while True:
+            self.result.level = intervals.alpha_level(self._attempts)
+            self.result.error_level = one_sided(self.result.level)
+            self._attempts += 1
+            decision = self._anneal_both(fresh, n_temperatures, "confirm")
+            if decision.is_reached:
+                return True
+            wanted = simulations_needed(
+                decision, intervals.alpha_level(self._attempts), self._most_simulations(len(fresh), is_last)
+            )
+            if wanted is None:
+                break
+            fresh += self._preparation.simulate(wanted - len(fresh), "confirm")
+        if is_last:
             return True
         for index in fresh:  # they helped to choose a larger T: no longer fresh
             self.result.roles[index] = "search"
         return False
 
-    def _anneal_both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> intervals.Interval:
-        """Anneal simulations both ways, showing the bound so far; return the deciding bound."""
+    def _most_simulations(self, n_now: int, is_last: bool) -> int:
+        """Return how many simulations may be run at this T: more would cost more than twice the temperatures.
+
+        At the last T nothing else can be done, up to `MOST_BATCHES` times the number that was asked for.
+        """
+        plan = self._plan
+        at_twice = 2 * (plan.search_simulations + plan.simulations)
+        most = MOST_BATCHES * plan.simulations
+        return most if is_last else min(n_now + at_twice, most)
+
+    def _anneal_both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Decision:
+        """Anneal simulations both ways where that has not been done, showing the bound so far; return what decides."""
         runs = self.result.runs
         for _ in self._annealing.both(indices, n_temperatures, phase):
             done = [index for index in indices if all((index, way, n_temperatures) in runs for way in BOTH)]
             if len(done) > 1:
-                name, interval = self._deciding_bound(np.array(done), n_temperatures)
-                self._display.bound(name, interval.estimate, interval.lower, interval.upper)
-        return self._deciding_bound(np.array(indices), n_temperatures)[1]
+                decision = self._decide(done, n_temperatures)
+                if decision is not None:
+                    self._display.bound(
+                        decision.name, decision.interval.estimate, decision.interval.upper, decision.limit
+                    )
+        decision = self._decide(indices, n_temperatures)
+        assert decision is not None  # a chain that failed has raised
+        return decision
 
-    def _deciding_bound(self, indices: NDArray[np.int64], n_temperatures: int) -> tuple[str, intervals.Interval]:
-        """Return B with its interval, or the one-sided bound where B has no finite mean."""
-        forward, reverse = (self.result.log_weights(way, n_temperatures, indices) for way in BOTH)
-        if np.isnan(forward).any() or np.isnan(reverse).any():
-            return "B", intervals.Interval(np.nan, np.nan, np.nan)
-        if bounds.jeffreys_is_reliable(self.result.start_tails(), forward, self.result.end_log_ratio):
-            return "B", bounds.jeffreys_bound(forward, reverse, self.result.level)
-        return "KL", bounds.kl_exact_approx(forward, reverse, self.result.level)
+    def _decide(self, indices: Sequence[int], n_temperatures: int) -> Decision | None:
+        """Return the bound that decides on these simulations; None where a chain has failed."""
+        forward, reverse = (self.result.log_weights(way, n_temperatures, np.array(indices)) for way in BOTH)
+        if np.isnan(forward).any() or not np.isfinite(reverse).all():
+            return None
+        is_reliable = self._plan.goal.target is not None and bounds.jeffreys_is_reliable(
+            self.result.start_log_ratio, forward, self.result.end_log_ratio
+        )
+        return self._plan.goal.decide(forward, reverse, self.result.level, is_reliable=is_reliable)
 
     def _first_temperatures(self) -> int:
         """Return the T to begin with: a quarter of what the pilot's path length asks for, as a power of two."""
@@ -136,7 +169,7 @@ class Runner:
         forward, reverse = (self.result.log_weights(name, n_temperatures, np.array(search)) for name in BOTH)
         return costs.Round(
             n_temperatures,
-            costs.expected_upper(bounds.simulation_gaps(forward, reverse), len(search)),
+            costs.expected_upper(conditional_gaps(forward, reverse), len(search)),
             sum(int(run.n_gradients.sum()) for run in runs) / n_transitions,
         )
 

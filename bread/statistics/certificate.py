@@ -1,10 +1,10 @@
 """The certificate: an upper bound of the error of any probability, from log weights, finite whatever their tails.
 
-Throughout, ``forward`` and ``reverse`` are log weights of shape (simulation, chain) in nats, as in `bread.statistics.bounds`;
-K is the number of forward chains. The laws of a forward and of a reverse path have density ratio Z / w at a path
-of weight w (Crooks). So the total variation between them is E_reverse[(1 - Z / w)_+], and that of the last
-states, annealed draw and posterior draw, is at most as large. Z is not known. The function is convex in Z, so an
-independent unbiased estimate in its place can only raise the expectation.
+Throughout, ``forward`` and ``reverse`` are log weights of shape (simulation, chain) in nats, as in
+`bread.statistics.bounds`; K is the number of forward chains. The laws of a forward and of a reverse path have density
+ratio Z / w at a path of weight w (Crooks). So the total variation between them is E_reverse[(1 - Z / w)_+], and that
+of the last states, annealed draw and posterior draw, is at most as large. Z is not known. The function is convex in
+Z, so an independent unbiased estimate in its place can only raise the expectation.
 """
 
 from __future__ import annotations
