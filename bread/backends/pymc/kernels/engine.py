@@ -220,7 +220,7 @@ class GradientEngine(Engine):
         if self._start is None:
             self.controls.set_beta(beta)
         else:
-            self.gradient.set_share(beta)
+            self.gradient.set_beta(beta)
 
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log f_0 and log ratio, from the compiled gradient."""
