@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import bread.report.container as report
-from bread._arguments import Arguments, make_plan, model_in_context, require_parameters
-from bread.backends import open_model
+from bread._arguments import Arguments, make_plan, require_parameters
+from bread.backends import model_in_context, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.errors import BreadError
 from bread.paths.kinds import PriorPath

@@ -177,3 +177,13 @@ def awkward_coords() -> dict[str, Any]:
         "strings": pd.Index(["x", "y", "z"], dtype="string"),
         "numbers": np.array([1, 2, 3], dtype=object),
     }
+
+
+def shift_reverse_starts(result):
+    """Let reverse chains start from a wrong draw: the weighted ranks must reject it."""
+    for index in result.indices("confirm"):
+        run = result.runs[int(index), "reverse", 64]
+        wrong = run.state_at_end.copy()
+        wrong[:, 0] += 3.0
+        result.runs[int(index), "reverse", 64] = replace(run, state_at_end=wrong)
+    return result
