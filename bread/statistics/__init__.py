@@ -1,0 +1,1 @@
+"""Pure statistics: functions of arrays that know NumPy and SciPy alone."""
