@@ -15,13 +15,13 @@ test: $(VENV)/.test  ## the tests, without the long statistical runs
 
 test-slow: $(VENV)/.test  ## the long statistical runs
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal \
-	  --ignore=tests/test_stan_corpus_proof.py --ignore=tests/test_stan_cmdstan.py
+	  --ignore=tests/backends/stan/test_corpus_proof.py --ignore=tests/backends/stan/test_cmdstan.py
 
 test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan corpus: half an hour of compiling
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/test_stan_corpus_proof.py
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/backends/stan/test_corpus_proof.py
 
 test-cmdstan: $(VENV)/.test  ## the road of cmdstanpy, on the CmdStan in CMDSTAN; skipped where there is none
-	CMDSTAN="$(CMDSTAN)" $(BIN)/python -m pytest tests/test_stan_cmdstan.py
+	CMDSTAN="$(CMDSTAN)" $(BIN)/python -m pytest tests/backends/stan/test_cmdstan.py
 
 lint: $(VENV)/.test  ## style, types, import directions
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from measuring import build_model, check, fit, load, median, print_table
 
-from bread._compat import read_group
+from bread.report.compat import read_group
 
 MODEL = "logistic 532 x 7"
 ROUNDS = 3  # one core and two cores, one after the other

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from bread.backends import open_model
 from bread.backends.base import FloatArray, OpenOptions
-from bread.backends.pymc.compiling import compile_mode
+from bread.backends.pymc.density.compiling import compile_mode
 
 N_TEMPERATURES = 65
 N_CHAINS = 4

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from measuring import SEED
 
-from bread import schedules
 from bread.backends.base import FloatArray, Kernel
-from bread.paths import PriorPath
+from bread.paths import schedules
+from bread.paths.kinds import PriorPath
+from bread.running.tuning import tune
 from bread.seeds import Purpose, chain_seeds
-from bread.tuning import tune
 
 
 class Chains(NamedTuple):

@@ -82,7 +82,7 @@ def fit(model: Any) -> Any:
 def check(model: Any, *, stop_before: str = "", **settings: Any) -> Any:
     """Run `bread.check` with fixed seed, without progress bar and warnings; end it before a phase, if one is named."""
     import bread
-    from bread.progress import Display
+    from bread.running.progress import Display
 
     original = Display.phase
 

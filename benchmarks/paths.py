@@ -17,7 +17,7 @@ from typing import Any
 from path_models import PathModel, path_models
 
 import bread
-from bread._compat import read_attributes, read_group
+from bread.report.compat import read_attributes, read_group
 
 PATHS = ("prior", "bounded", "reference", "auto")
 COUNTED = ("tune", "race", "search", "confirm")

@@ -8,9 +8,9 @@ import numpy as np
 from measuring import NAMES, SEED, build_model, check, fit, print_table
 from numpy.typing import NDArray
 
-from bread._compat import read_group
-from bread.bounds import simulation_gaps
-from bread.schedules import NAMES as SCHEDULES
+from bread.paths.schedules import NAMES as SCHEDULES
+from bread.report.compat import read_group
+from bread.statistics.bounds import simulation_gaps
 
 TARGET = 1.0  # nats
 SIMULATIONS = 16

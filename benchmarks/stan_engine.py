@@ -12,7 +12,7 @@ from stan_cases import case
 
 from bread.backends import open_model
 from bread.backends.base import FloatArray, OpenOptions
-from bread.paths import PriorPath
+from bread.paths.kinds import PriorPath
 
 N_CHAINS = 4
 ROUNDS = 25  # each times chains and gradients one after the other; the median of their ratios counts

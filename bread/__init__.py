@@ -5,19 +5,21 @@ names are loaded when they are first used, so that ``import bread`` is quick and
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+
+from bread._version import __version__
 
 if TYPE_CHECKING:
     from bread._check import check
-    from bread._summary import summary
-    from bread._verdict import Verdict, verdict
     from bread.errors import BreadError
-    from bread.plots import plot_bounds, plot_consistency, plot_path, plot_work
+    from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
+    from bread.reading.summary import summary
+    from bread.reading.verdict import Verdict, verdict
 
 __all__ = [
     "BreadError",
     "Verdict",
+    "__version__",
     "check",
     "plot_bounds",
     "plot_consistency",
@@ -29,20 +31,15 @@ __all__ = [
 
 _MODULES = {
     "BreadError": "bread.errors",
-    "Verdict": "bread._verdict",
+    "Verdict": "bread.reading.verdict",
     "check": "bread._check",
-    "plot_bounds": "bread.plots",
-    "plot_consistency": "bread.plots",
-    "plot_path": "bread.plots",
-    "plot_work": "bread.plots",
-    "summary": "bread._summary",
-    "verdict": "bread._verdict",
+    "plot_bounds": "bread.reading.plots",
+    "plot_consistency": "bread.reading.plots",
+    "plot_path": "bread.reading.plots",
+    "plot_work": "bread.reading.plots",
+    "summary": "bread.reading.summary",
+    "verdict": "bread.reading.verdict",
 }
-
-try:
-    __version__ = version("bread-mcmc")
-except PackageNotFoundError:  # a source tree on the path, not installed
-    __version__ = "0.0.0"
 
 
 def __getattr__(name: str) -> Any:
@@ -56,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread import schedules
 from bread.backends.base import ModelInfo
-from bread.choosing import AUTO, CANDIDATES
 from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.paths import schedules
+from bread.running.choice import AUTO, CANDIDATES
 
 
 def model_in_context(model: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import bread.report as report
+import bread.report.container as report
 from bread._arguments import (
     model_in_context,
     plain_settings,
@@ -24,18 +24,18 @@ from bread._arguments import (
 )
 from bread.backends import open_model
 from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
-from bread.choosing import AUTO
 from bread.errors import BreadError, InvalidArgumentError
-from bread.executors import available_cores, open_executor
-from bread.paths import BoundedPath, PriorPath, ReferencePath
-from bread.plan import Plan
-from bread.progress import Display
-from bread.reference_fits import fit_diagonal, fit_full, fit_low_rank, localisation
-from bread.references import Reference
-from bread.results import CheckResult
-from bread.runner import Runner, fit_real_data, timed_phase
+from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank, localisation
+from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
+from bread.paths.mixture import Reference
+from bread.paths.user import as_reference
+from bread.running.choice import AUTO
+from bread.running.executors import available_cores, open_executor
+from bread.running.plan import Plan
+from bread.running.progress import Display
+from bread.running.results import CheckResult
+from bread.running.runner import Runner, fit_real_data, timed_phase
 from bread.seeds import root_entropy
-from bread.user_references import as_reference
 
 PATHS = (PriorPath.name, BoundedPath.name, ReferencePath.name, AUTO)
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
@@ -134,11 +134,12 @@ def check(
         ``gradient(states)`` if it has one). To draws a reference is fitted: whatever ``posterior`` takes, as from
         ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
-        Where the inverse temperatures lie (`bread.schedules`). An array fixes T to its length.
+        Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.
     kernel : optional
         What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
-        step methods for a model. Stan: "nuts" (default), "hmc", or a ``bread.backends.stan.kernels.StanKernel``, which
-        also sets depth, path length and the jitter of the step size.
+        step methods for a model. Stan: "nuts" (default), "hmc", or a
+        ``bread.backends.stan.native.kernels.StanKernel``, which also sets depth, path length and the jitter of
+        the step size.
     engine : str, optional
         What runs the chains; for PyMC "pymc", for Stan "stan".
     tune : int, default 200

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from recipes import RECIPES, simulated_factors
 
-from bread import bounds, schedules
 from bread.backends import open_model
 from bread.backends.base import Direction, OpenOptions
-from bread.paths import PriorPath
+from bread.paths.kinds import PriorPath, schedules
+from bread.running.tuning import Pilot, tune
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.tuning import Pilot, tune
+from bread.statistics import bounds
 
 FORMS = {"uncollapsed": "matrix_factorisation", "collapsed": "collapsed_matrix_factorisation"}
 LEVELS = (100.0, 30.0, 10.0, 3.3)  # nats at which the two are compared

@@ -12,7 +12,7 @@ import pandas as pd
 from recipes import RECIPES, Recipe
 
 import bread
-from bread._compat import read_group
+from bread.report.compat import read_group
 
 
 def arguments() -> argparse.Namespace:

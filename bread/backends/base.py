@@ -19,8 +19,8 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.paths import Path
-from bread.references import Reference
+from bread.paths.kinds import Path
+from bread.paths.mixture import Reference
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -1,1 +1,1 @@
-"""Pure statistics: functions of arrays that know NumPy and SciPy alone."""
+"""Statistics on arrays: bounds, intervals, tests. NumPy and SciPy alone."""

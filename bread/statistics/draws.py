@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bread.errors import InvalidArgumentError
-
-FloatArray = NDArray[np.float64]
+from bread.statistics.bounds import FloatArray
 
 MINIMUM_EFFECTIVE = 100.0  # below, a 5% quantile rests on fewer than five effective draws
 ROUNDING = 1e-8  # values closer than this, relative to their size, are one value

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bread.agreement import agreement_test, effective_sample_size, quantile_effective_size
+from bread.statistics.agreement import agreement_test, effective_sample_size, quantile_effective_size
 from bread.statistics.content import QUANTILES, interval_contents
 from bread.statistics.disagreement import compare_draws
 
@@ -18,10 +18,14 @@ def compare(user, annealed, *, log_density=None, most_pairs=45, error=0.0):
     sizes = sizes_of(user)
     contents = interval_contents(user, annealed, sizes, error=error)
     test = agreement_test({"x": user}, {"x": annealed}, log_density=log_density, most_pairs=most_pairs, error=error)
-    return compare_draws(
-        contents.p_value,
-        contents.p_value_beyond_error,
-        test.p_value_combined,
-        test.p_value_beyond_error_combined,
-        sizes,
-    ), contents, test
+    return (
+        compare_draws(
+            contents.p_value,
+            contents.p_value_beyond_error,
+            test.p_value_combined,
+            test.p_value_beyond_error_combined,
+            sizes,
+        ),
+        contents,
+        test,
+    )

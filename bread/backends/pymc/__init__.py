@@ -1,5 +1,5 @@
 """Backend for PyMC models, engine "pymc": PyMC's own step methods on a tempered density."""
 
-from bread.backends.pymc.model import PyMCModel, open_model
+from bread.backends.pymc.opened import PyMCModel, open_model
 
 __all__ = ["PyMCModel", "open_model"]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bread.backends.base import Fit
-from bread.backends.posterior_draws import centre, posterior_group, read_posterior
-from bread.backends.pymc.compiling import compile_mode, first_line
+from bread.backends.pymc.density.compiling import compile_mode, first_line
+from bread.backends.support.posterior_draws import centre, posterior_group, read_posterior
 from bread.errors import UnsupportedModelError
 
 __all__ = ["centre", "draws_of", "fit", "read_posterior"]
@@ -42,7 +42,7 @@ def _silence() -> Iterator[None]:
 def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar: bool) -> Fit:
     """Sample a model with ``pm.sample``, its defaults and the sampler it picks.
 
-    Only the PyTensor mode is chosen here (see `bread.backends.pymc.compiling.compile_mode`), and left to PyMC
+    Only the PyTensor mode is chosen here (see `bread.backends.pymc.density.compiling.compile_mode`), and left to PyMC
     where it would pick another package's sampler.
 
     Raises

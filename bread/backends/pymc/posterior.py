@@ -27,11 +27,11 @@ from bread.backends.base import (
     Kernel,
     Settings,
 )
-from bread.backends.pymc.chains import Chain
-from bread.backends.pymc.engine import Engine
-from bread.backends.starts import StateSimulator, draw_reference
+from bread.backends.pymc.kernels.chains import Chain
+from bread.backends.pymc.kernels.engine import Engine
+from bread.backends.support.starts import StateSimulator, draw_reference
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths import Path, PriorPath, ReferencePath
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 
 
 @dataclass(frozen=True)

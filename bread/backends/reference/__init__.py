@@ -6,11 +6,6 @@ it is, so that ``bread.check(NormalMean(y))`` works. Beyond the contract it offe
 autoregression, `expected_work`.
 """
 
-from bread.backends.reference.beta_binomial import BetaBinomial
-from bread.backends.reference.closed_form import ExpectedWork, expected_work
-from bread.backends.reference.faulty import FaultyNormalMean
-from bread.backends.reference.gaussian import LinearGaussianModel
-from bread.backends.reference.gaussian_models import HierarchicalNormal, LinearRegression, NormalMean
 from bread.backends.reference.hmc import HMCKernel
 from bread.backends.reference.kernels import (
     AutoregressiveKernel,
@@ -19,11 +14,16 @@ from bread.backends.reference.kernels import (
     ReferenceKernel,
 )
 from bread.backends.reference.localised import LocalisedModel
-from bread.backends.reference.mixtures import LabelMixture, MarginalMixture
 from bread.backends.reference.model import ReferenceModel
+from bread.backends.reference.models.beta_binomial import BetaBinomial
+from bread.backends.reference.models.closed_form import ExpectedWork, expected_work
+from bread.backends.reference.models.faulty import FaultyNormalMean
+from bread.backends.reference.models.gaussian import LinearGaussianModel
+from bread.backends.reference.models.gaussian_models import HierarchicalNormal, LinearRegression, NormalMean
+from bread.backends.reference.models.mixtures import LabelMixture, MarginalMixture
+from bread.backends.reference.models.scale import NormalScale
+from bread.backends.reference.models.truncated import AbsoluteMean, UniformLocation
 from bread.backends.reference.posterior import ReferencePosterior
-from bread.backends.reference.scale import NormalScale
-from bread.backends.reference.truncated import AbsoluteMean, UniformLocation
 
 __all__ = [
     "AbsoluteMean",

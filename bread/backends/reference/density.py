@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.paths import BoundedPath, Path, PriorPath
+from bread.paths.kinds import BoundedPath, Path, PriorPath
 
 if TYPE_CHECKING:
     from bread.backends.reference.model import ReferenceModel

@@ -17,7 +17,7 @@ from scipy.special import expit
 from bread.backends.base import Direction, FloatArray, IntArray, Settings
 from bread.backends.reference.density import TargetDensity, apply_matrix
 from bread.errors import InvalidArgumentError
-from bread.paths import PriorPath
+from bread.paths.kinds import PriorPath
 
 Transition = Callable[[int, FloatArray], FloatArray]
 """Maps (number of the transition, states of shape (n, dim)) to the new states."""

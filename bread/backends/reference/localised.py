@@ -16,7 +16,7 @@ from bread.backends.reference.density import Statistics
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.model import ReferenceModel
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
-from bread.references import Reference
+from bread.paths.mixture import Reference
 
 
 @dataclass(frozen=True, eq=False)

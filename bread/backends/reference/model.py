@@ -15,7 +15,7 @@ from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
-from bread.references import Reference
+from bread.paths.mixture import Reference
 
 FIT_CHAINS = 4
 FIT_DRAWS = 500

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from bread.backends.arguments import check_run
 from bread.backends.base import (
     Adaptation,
     AnnealRun,
@@ -24,8 +23,9 @@ from bread.backends.base import (
 from bread.backends.reference.density import Statistics, TargetDensity
 from bread.backends.reference.hmc import HMCAdaptation
 from bread.backends.reference.kernels import Run, Tally, draw_random_numbers
+from bread.backends.support.arguments import check_run
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths import Path
+from bread.paths.kinds import Path
 
 if TYPE_CHECKING:
     from bread.backends.reference.model import ReferenceModel

@@ -1,6 +1,6 @@
 """Backend for Stan programs, engine "stan": Stan's own samplers on the program with a tempered likelihood."""
 
-from bread.backends.stan.building import open_model
 from bread.backends.stan.model import StanModel
+from bread.backends.stan.open import open_model
 
 __all__ = ["StanModel", "open_model"]

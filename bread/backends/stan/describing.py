@@ -7,9 +7,9 @@ import importlib.metadata
 from collections.abc import Mapping
 from typing import Any
 
+from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.native.toolchain import Toolchain
 from bread.backends.stan.opening import Declared
-from bread.backends.stan.program import Program
-from bread.backends.stan.toolchain import Toolchain
 
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 

@@ -16,10 +16,10 @@ from loky import ProcessPoolExecutor
 from numpy.random import SeedSequence, default_rng
 
 from bread.backends.base import Fit, FloatArray
-from bread.backends.posterior_draws import read_posterior
 from bread.backends.stan.cmdstan_results import draws_of, is_csv, is_result, read_csv
-from bread.backends.stan.kernels import TARGET_ACCEPTANCE, StanKernel
-from bread.backends.stan.library import StanInstance
+from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel
+from bread.backends.stan.native.library import StanInstance
+from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, UnsupportedModelError
 
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000

@@ -10,24 +10,25 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from bread.backends.base import FloatArray, IntArray
-from bread.backends.stan import proof, rewriting
-from bread.backends.stan.build import build_library
-from bread.backends.stan.dataflow import Dataflow, analyse_dataflow
-from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.own_laws import OwnLaws
-from bread.backends.stan.path_arguments import Law
+from bread.backends.stan import proof
+from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
+from bread.backends.stan.language.refusals import RefusedError, refuse
+from bread.backends.stan.language.scopes import Variable, resolve
+from bread.backends.stan.language.syntax import Node, end, parse, start
+from bread.backends.stan.language.variates import rank
+from bread.backends.stan.native.build import build_library
+from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.native.path_arguments import Law
+from bread.backends.stan.native.toolchain import find_toolchain
 from bread.backends.stan.places import in_users_files
-from bread.backends.stan.program import Program
-from bread.backends.stan.refusals import RefusedError, refuse
-from bread.backends.stan.rewriting import Edit
-from bread.backends.stan.scopes import Variable, resolve
 from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator
+from bread.backends.stan.split import rewriting
+from bread.backends.stan.split.own_laws import OwnLaws
+from bread.backends.stan.split.rewriting import Edit
 from bread.backends.stan.state_draws import StateDraws
-from bread.backends.stan.syntax import Node, end, parse, start
-from bread.backends.stan.toolchain import find_toolchain
-from bread.backends.stan.variates import rank
 from bread.errors import InvalidArgumentError, UnsupportedModelError
-from bread.references import Reference
+from bread.paths.mixture import Reference
 
 if TYPE_CHECKING:
     from bread.backends.stan.model import StanModel
@@ -89,7 +90,7 @@ def rewrite(program: Program, names: Sequence[str]) -> tuple[str, dict[str, int]
     """Return the tempered program without the law of the named parameters, and how each is transformed.
 
     Statements that are their law are left out, and constant factors of their Jacobians taken out; the rest of the
-    Jacobians is left to the driver (`bread.backends.stan.path_arguments.Law`). Every line end stays.
+    Jacobians is left to the driver (`bread.backends.stan.native.path_arguments.Law`). Every line end stays.
 
     Raises
     ------

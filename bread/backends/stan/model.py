@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
 from bread.backends.stan import fitting, localising
-from bread.backends.stan.kernels import StanKernel
-from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.path_arguments import Law
+from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.native.kernels import StanKernel
+from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
-from bread.backends.stan.program import Program
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, InvalidArgumentError
-from bread.references import Reference
+from bread.paths.mixture import Reference
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.stan.source import Place, Source, Stanc
+from bread.backends.stan.language.source import Place, Source, Stanc
 from bread.errors import InvalidArgumentError
 
 _NUMBERS = {"NaN": math.nan, "Inf": math.inf, "Infinity": math.inf, "-Inf": -math.inf, "-Infinity": -math.inf}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from bread.backends.stan.build import ORIGINAL_PLACE, TEMPERED_PLACE
-from bread.backends.stan.program import Program
+from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.native.build import ORIGINAL_PLACE, TEMPERED_PLACE
 
 _PLACE = re.compile(
     r"\(in '(?P<file>[^']*)', line (?P<line>\d+)"

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import SeedSequence
 
-from bread.backends.arguments import check_run, within_limits
 from bread.backends.base import (
     Adaptation,
     AnnealRun,
@@ -27,11 +26,12 @@ from bread.backends.base import (
     Kernel,
     Settings,
 )
-from bread.backends.stan.kernels import TARGET_ACCEPTANCE, StanKernel, adaptation_windows
-from bread.backends.stan.library import Chains, Schedule, StanInstance
-from bread.backends.starts import StateSimulator, draw_reference
+from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel, adaptation_windows
+from bread.backends.stan.native.library import Chains, Schedule, StanInstance
+from bread.backends.support.arguments import check_run, within_limits
+from bread.backends.support.starts import StateSimulator, draw_reference
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths import Path
+from bread.paths.kinds import Path
 
 FIRST_STEP_SIZE = 1.0  # Stan's default; its search for a first step size starts here
 

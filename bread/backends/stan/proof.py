@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bread.backends.base import FloatArray
-from bread.backends.stan.library import StanInstance
+from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.rounding import derivatives_note, rounding_noise
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import BreadError, DensityError, UnsupportedModelError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from bread.backends.base import FloatArray
-from bread.backends.stan.library import StanInstance
+from bread.backends.stan.native.library import StanInstance
 
 STEP = 16 * float(np.finfo(np.float64).eps)
 _PROBES = 20  # steps of a solver flip one way or the other: a few probes may miss it

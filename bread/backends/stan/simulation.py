@@ -14,9 +14,9 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.backends.stan.library import StanInstance, StanLibrary
-from bread.backends.stan.simulator import ONLY_PARAMETERS
-from bread.backends.user_function import UserFunction
+from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS
+from bread.backends.support.user_function import UserFunction
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
 Fixed = Mapping[str, NDArray[Any]]

@@ -1,0 +1,1 @@
+"""The tempered density of a PyMC model, compiled."""

@@ -1,0 +1,130 @@
+"""Log density and gradient along a path, as PyMC's gradient steps call them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytensor
+from pytensor.compile.sharedvalue import SharedVariable
+
+from bread.backends.base import FloatArray
+from bread.backends.pymc.density.compiling import DelayedFunction
+
+CompiledFunction = Callable[..., Any]
+StartFunction = Callable[[FloatArray], tuple[float, FloatArray]]
+
+
+class TemperedGradient:
+    """Tempered log density and gradient of some variables: what PyMC's gradient steps call.
+
+    It has the attributes of PyMC's ``ValueGradFunction`` that NUTS and HMC use. The log ratio rides along: every
+    evaluation is kept in `trail` under the identity of its argument until `finish` is called, so the log ratio of the
+    point a trajectory ends at costs nothing. A density that raises inside a trajectory is a failed proposal: log
+    density -inf.
+
+    On a reference path (`follow_reference`) the compiled function gives the model at beta = 1 and the tempered
+    density is ``(1 - beta) log q + beta log p``; at beta = 0 the model is not evaluated, at beta = 1 the reference is
+    not.
+    """
+
+    _raveled_inputs = True
+    trust_input = True
+
+    def __init__(
+        self,
+        function: CompiledFunction,
+        extra: dict[str, SharedVariable],
+        names: tuple[str, ...],
+        size: int,
+        bounded: DelayedFunction,
+    ) -> None:
+        self.function = self._linear = function
+        self._bounded: CompiledFunction | None = None
+        self._delayed = bounded
+        self.names = names
+        self.size = size
+        self.dtype = str(pytensor.config.floatX)
+        self.trail: dict[int, tuple[FloatArray, Any]] = {}
+        self.n_gradients = 0
+        self.n_evaluations = 0
+        self._extra_vars_shared = extra
+        self._zeros = np.zeros(size, dtype=self.dtype)
+        self._start: StartFunction | None = None
+        self._share = 1.0
+
+    @property
+    def _pytensor_function(self) -> CompiledFunction:
+        """What PyMC's leapfrog integrator calls: position -> (log density, gradient)."""
+        return self.__call__
+
+    def follow_bounded(self, is_bounded: bool) -> None:
+        """Use the function that follows bounded paths, or the one that follows the others."""
+        if is_bounded and self._bounded is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # as for the first function, when the model was opened
+                self._bounded = self._delayed.compile()
+        self.function = self._bounded if is_bounded and self._bounded is not None else self._linear
+
+    def follow_reference(self, start: StartFunction | None) -> None:
+        """Follow a reference path from the log density and gradient ``start(position)``, or no such path (None)."""
+        self._start = start
+        self._share = 1.0
+
+    def set_share(self, beta: float) -> None:
+        """Set the inverse temperature on a reference path."""
+        self._share = float(beta)
+
+    def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
+        """Return the tempered log density (nats) and its gradient, shape (n,)."""
+        if self._start is not None:
+            return self._combine(position, self._start)
+        try:
+            value, gradient, log_ratio = self.function(position)
+        except Exception:
+            value, gradient, log_ratio = np.array(-np.inf), self._zeros.copy(), np.nan
+        # The position is kept too: an identity is unique only while the object lives.
+        self.trail[id(position)] = (position, log_ratio)
+        return value.item(), gradient
+
+    def _combine(self, position: FloatArray, start: StartFunction) -> tuple[float, FloatArray]:
+        share, log_ratio = self._share, None
+        try:
+            if share == 0.0:
+                value, gradient = start(position)
+            elif share == 1.0:
+                value, gradient, _ = self.function(position)
+                log_ratio = value = value.item()  # the reference is subtracted where the trajectory ends
+            else:
+                joint, slope, _ = self.function(position)
+                value, gradient = start(position)
+                joint = joint.item()
+                log_ratio = joint - value
+                value = (1.0 - share) * value + share * joint
+                gradient = (1.0 - share) * gradient + share * slope
+        except Exception:
+            value, gradient, log_ratio = -np.inf, self._zeros.copy(), np.nan
+        self.trail[id(position)] = (position, log_ratio)
+        return value, gradient
+
+    def finish(self, position: FloatArray) -> float:
+        """Return the log ratio at ``position``, a point of the last trajectory, and forget the trajectory."""
+        kept = self.trail[id(position)][1]
+        self.forget()
+        if self._start is None or 0.0 < self._share < 1.0:
+            return float(kept)
+        try:
+            if kept is None:
+                kept = self.function(position)[0]
+                self.n_evaluations += 1
+            return float(kept - self._start(position)[0])
+        except Exception:
+            return np.nan
+
+    def forget(self) -> None:
+        """Count the evaluations of the last trajectory and drop them."""
+        if self._start is None or self._share != 0.0:
+            self.n_gradients += len(self.trail)
+        self.trail.clear()

@@ -1,0 +1,1 @@
+"""PyMC's step methods, frozen, and the chains that they move."""

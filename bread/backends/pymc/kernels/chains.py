@@ -1,0 +1,115 @@
+"""One annealed chain: forward from the start of the path, or in reverse from a draw at its end."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bread.backends.base import Direction, Failure, FloatArray
+from bread.backends.pymc.kernels.engine import Engine
+from bread.paths.kinds import Path
+
+
+class _ChainFailure(Exception):
+    """A chain ends before its time; ``failure`` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.name)
+        self.failure = failure
+
+
+class Chain:
+    """One annealed chain, with what `AnnealRun` records of it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        path: Path,
+        betas: FloatArray,
+        prepared: list[list[Any]],
+        direction: Direction,
+        start: FloatArray,
+    ) -> None:
+        self.engine = engine
+        self.path = path
+        self.betas = betas
+        self.prepared = prepared  # kernel settings at each of betas
+        self.direction = direction
+        self.state_at_start = self.state_at_end = start
+        self.log_ratio = np.full(len(betas), np.nan)
+        self.log_start_density = np.full(2, np.nan)
+        self.log_weight = np.nan
+        self.n_divergences = 0
+        self.failure = Failure.NONE
+        self.message = ""
+
+    def run(self) -> None:
+        """Run the chain to its end or its failure."""
+        gradients, evaluations = self.engine.counts
+        try:
+            if self.direction == "forward":
+                self._run_forward(self.state_at_start)
+            else:
+                self._run_reverse(self.state_at_end)
+            self.log_weight = float(self.path.log_weight(self.betas, self.log_ratio))
+        except _ChainFailure as error:
+            self.failure = error.failure
+            self.log_weight = -np.inf if error.failure == Failure.ZERO_RATIO else np.nan
+        except Exception as error:
+            self.failure, self.log_weight = Failure.EXCEPTION, np.nan
+            self.message = f"{type(error).__name__}: {error}"
+        self.n_gradients = self.engine.counts[0] - gradients
+        self.n_evaluations = self.engine.counts[1] - evaluations
+
+    def _run_forward(self, state: FloatArray) -> None:
+        log_start, log_ratio = self.engine.terms(state)
+        self.log_start_density[0] = log_start
+        self._require_support(log_start)
+        position = self.engine.start(state)
+        self.log_ratio[0] = log_ratio
+        try:
+            for index in range(1, len(self.betas)):
+                self._require_ratio(log_ratio, Failure.ZERO_RATIO)
+                position, log_ratio = self._move(index, position)
+                self.log_ratio[index] = log_ratio
+        finally:
+            self.state_at_end = self.engine.state_of(position)
+            self.log_start_density[1] = self.engine.terms(self.state_at_end)[0]
+
+    def _run_reverse(self, state: FloatArray) -> None:
+        log_start, log_ratio = self.engine.terms(state)
+        self.log_start_density[1] = log_start
+        self._require_support(log_start)
+        self._require_ratio(log_ratio, Failure.ZERO_START)
+        position = self.engine.start(state)
+        self.log_ratio[-1] = log_ratio
+        try:
+            for index in range(len(self.betas) - 1, 0, -1):
+                position, log_ratio = self._move(index, position)
+                self.log_ratio[index - 1] = log_ratio
+                self._require_ratio(log_ratio, Failure.NAN)  # a kernel above beta = 0 never ends at zero
+        finally:
+            self.state_at_start = self.engine.state_of(position)
+            self.log_start_density[0] = self.engine.terms(self.state_at_start)[0]
+
+    def _move(self, index: int, position: Any) -> tuple[Any, float]:
+        self.engine.set_kernel(self.betas[index], self.prepared[index], reverse=self.direction == "reverse")
+        position, log_ratio, diverged = self.engine.move(position)
+        self.n_divergences += diverged
+        return position, log_ratio
+
+    @staticmethod
+    def _require_support(log_start: float) -> None:
+        if log_start == -np.inf:
+            raise _ChainFailure(Failure.ZERO_START)
+        if not np.isfinite(log_start):
+            raise _ChainFailure(Failure.NAN)
+
+    @staticmethod
+    def _require_ratio(log_ratio: float, if_zero: Failure) -> None:
+        if log_ratio == -np.inf:
+            raise _ChainFailure(if_zero)
+        if not math.isfinite(log_ratio):
+            raise _ChainFailure(Failure.NAN)

@@ -1,0 +1,94 @@
+"""The engine of compound kernels: several step methods in turn, or variables without gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Settings
+from bread.backends.pymc.density.density import DensityControls
+from bread.backends.pymc.density.gradients import CompiledFunction
+from bread.backends.pymc.kernels.engine import Engine
+from bread.backends.pymc.kernels.kernels import kernel_name
+from bread.backends.pymc.kernels.stepping import FrozenStep
+from bread.backends.pymc.model.layout import StateLayout
+
+
+class CompoundEngine(Engine):
+    """Any sequence of step methods: a position is a point, the log likelihood one more evaluation a transition.
+
+    Its densities are compiled functions of some variables each: it follows paths that start at the prior.
+    """
+
+    def __init__(
+        self,
+        layout: StateLayout,
+        controls: DensityControls,
+        steps: Sequence[FrozenStep],
+        terms: CompiledFunction,
+        refusals: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            layout, controls, steps, {"reference": self._refuse_reference(layout, steps), **(refusals or {})}
+        )
+        self._terms = terms
+        self._running = self.steps
+
+    @staticmethod
+    def _refuse_reference(layout: StateLayout, steps: Sequence[FrozenStep]) -> str:
+        discrete = np.array(layout.coordinates)[layout.discrete]
+        way_out = (
+            f"{discrete[0]} is discrete, and a reference is a density. Use path='prior'."
+            if len(discrete)
+            else "Use kernel='nuts' or 'hmc', or path='prior'."
+        )
+        return (
+            f"The kernel {kernel_name(steps)} does not move all coordinates by their gradient, which a reference path "
+            f"needs. {way_out}"
+        )
+
+    def start(self, state: FloatArray) -> dict[str, NDArray[Any]]:
+        """Return the point of a state."""
+        return self.layout.unflatten(state)
+
+    def state_of(self, position: Mapping[str, Any]) -> FloatArray:
+        """Return the state of a point."""
+        return self.layout.flatten(position)
+
+    def terms(self, state: FloatArray) -> tuple[float, float]:
+        """Return log prior and log likelihood."""
+        self._extra_evaluations += 1
+        log_prior, log_ratio = self._terms(state)
+        return float(log_prior), float(log_ratio)
+
+    def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
+        """Set the kernel; in reverse the step methods run in the opposite order, each reversed."""
+        super().set_kernel(beta, prepared, reverse=reverse)
+        self._running = self.steps[::-1] if reverse else self.steps
+
+    def start_adapting(
+        self, beta: float, state: FloatArray, n_steps: int, previous: Settings | None, seed: SeedSequence
+    ) -> None:
+        """Begin the step methods' own adaptation, in forward order."""
+        self._running = self.steps
+        super().start_adapting(beta, state, n_steps, previous, seed)
+
+    def move(self, position: dict[str, Any]) -> tuple[dict[str, Any], float, bool]:
+        """Run every step method once."""
+        position, diverged = self._run_steps(position)
+        return position, self.terms(self.state_of(position))[1], diverged
+
+    def step(self, position: dict[str, Any]) -> dict[str, Any]:
+        """Run every step method once."""
+        return self._run_steps(position)[0]
+
+    def _run_steps(self, position: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        diverged = False
+        for step in self._running:
+            position, step_diverged = step.move(position)
+            diverged |= step_diverged
+        return position, diverged

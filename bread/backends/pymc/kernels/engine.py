@@ -1,0 +1,257 @@
+"""Compiled density and step methods of one PyMC model: what moves a chain.
+
+An engine is made once; path, inverse temperature, data, settings, direction and random numbers are set before a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from pymc.blocking import RaveledVars
+
+from bread.backends.base import FloatArray, Settings
+from bread.backends.pymc.density.density import DensityControls
+from bread.backends.pymc.density.gradients import StartFunction
+from bread.backends.pymc.kernels.kernels import kernel_name
+from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
+from bread.backends.pymc.model.layout import StateLayout
+from bread.errors import InvalidArgumentError
+from bread.paths.kinds import BoundedPath, Path, ReferencePath
+from bread.paths.mixture import Reference
+
+
+class Engine:
+    """Compiled functions and step methods of one model; mutable, shared by all data sets, one chain at a time.
+
+    A position is the state of a chain as the step methods want it; `start` and `state_of` convert.
+
+    Attributes
+    ----------
+    name : str
+        Name of the kernel, such as "NUTS".
+    path_refusals : dict of str to str
+        For each kind of path that model or kernel cannot follow, why.
+    """
+
+    def __init__(
+        self,
+        layout: StateLayout,
+        controls: DensityControls,
+        steps: Sequence[FrozenStep],
+        refusals: Mapping[str, str] | None = None,
+    ) -> None:
+        self.path_refusals = dict(refusals or {})
+        self.layout = layout
+        self.controls = controls
+        self.steps = tuple(steps)
+        self.name = kernel_name(steps)
+        n_tuned = sum(bool(step.setting_names) for step in steps)
+        # Key of each setting of each step: "step_size", or "step_size_0" where several steps have settings.
+        self._keys = [
+            {name: name if n_tuned == 1 else f"{name}_{index}" for name in step.setting_names}
+            for index, step in enumerate(steps)
+        ]
+        self._extra_gradients = 0
+        self._extra_evaluations = 0
+
+    def set_path(self, path: Path) -> None:
+        """Set the path; the inverse temperature is undefined until a kernel is set.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Model or kernel cannot follow it.
+        """
+        if path.name in self.path_refusals:
+            raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
+        self.controls.set_path(path)
+        for step in self.steps:
+            step.follow_bounded(isinstance(path, BoundedPath))
+
+    def start(self, state: FloatArray) -> Any:
+        """Return the position of a state of shape (dim,)."""
+        raise NotImplementedError
+
+    def state_of(self, position: Any) -> FloatArray:
+        """Return the state of shape (dim,) of a position."""
+        raise NotImplementedError
+
+    def terms(self, state: FloatArray) -> tuple[float, float]:
+        """Return log f_0 and log ratio (nats) of a state. Leaves the inverse temperature undefined."""
+        raise NotImplementedError
+
+    def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 (nats) and its gradient on a reference path."""
+        raise NotImplementedError
+
+    def move(self, position: Any) -> tuple[Any, float, bool]:
+        """Run the kernel once; return the new position, its log ratio, whether a transition diverged."""
+        raise NotImplementedError
+
+    def step(self, position: Any) -> Any:
+        """Run the kernel once; return the new position alone."""
+        raise NotImplementedError
+
+    def _set_beta(self, beta: float) -> None:
+        self.controls.set_beta(beta)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Gradient evaluations and evaluations of the density alone, since the engine was made."""
+        return (
+            self._extra_gradients + sum(step.n_gradients for step in self.steps),
+            self._extra_evaluations + sum(step.n_evaluations for step in self.steps),
+        )
+
+    def reset(self, seed: SeedSequence) -> None:
+        """Freeze, forget all history, and set the random numbers of the next chain from ``seed`` alone."""
+        for step in self.steps:
+            step.freeze()
+        self._seed(seed)
+
+    def _seed(self, seed: SeedSequence) -> None:
+        # A copy: spawning from the caller's object would change it, and depend on earlier spawning.
+        fresh = SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+        for step, child in zip(self.steps, fresh.spawn(len(self.steps)), strict=True):
+            step.seed(child)
+
+    def _settings_of(self, index: int, settings: Settings) -> Settings:
+        return {name: settings[key] for name, key in self._keys[index].items()}
+
+    def prepare(self, settings: Settings) -> list[Any]:
+        """Return settings as `set_kernel` takes them: computed once for all chains of a batch."""
+        return [step.prepare(self._settings_of(index, settings)) for index, step in enumerate(self.steps)]
+
+    def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
+        """Set the inverse temperature, the frozen settings that `prepare` returned, and the direction."""
+        self._set_beta(beta)
+        for step, values in zip(self.steps, prepared, strict=True):
+            step.apply(values, reverse=reverse)
+
+    def apply(self, beta: float, settings: Settings, *, reverse: bool = False) -> None:
+        """Set the inverse temperature, the frozen settings and the direction of the kernel."""
+        self.set_kernel(beta, self.prepare(settings), reverse=reverse)
+
+    def start_adapting(
+        self, beta: float, state: FloatArray, n_steps: int, previous: Settings | None, seed: SeedSequence
+    ) -> None:
+        """Begin the step methods' own adaptation at ``beta``."""
+        point = self.layout.unflatten(state)
+        for index, step in enumerate(self.steps):
+            step.freeze()
+            step.start_adapting(point, n_steps, None if previous is None else self._settings_of(index, previous))
+        self._seed(seed)
+        self._set_beta(beta)
+
+    @property
+    def setting_names(self) -> tuple[str, ...]:
+        """Names of all settings of the kernel."""
+        return tuple(key for keys in self._keys for key in keys.values())
+
+    def settings(self) -> Settings:
+        """Return the present settings of all steps."""
+        return {
+            self._keys[index][name]: value
+            for index, step in enumerate(self.steps)
+            for name, value in step.settings().items()
+        }
+
+
+class GradientEngine(Engine):
+    """One NUTS or HMC step that moves all coordinates: a position is its flat vector, nothing is copied."""
+
+    def __init__(
+        self,
+        layout: StateLayout,
+        controls: DensityControls,
+        steps: Sequence[FrozenStep],
+        refusals: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(layout, controls, steps, refusals)
+        (step,) = steps
+        assert isinstance(step, GradientStep)
+        self._step, self._gradient = step.step, step.gradient
+        index = dict(zip(layout.names, range(len(layout.names)), strict=True))
+        starts = np.concatenate([[0], np.cumsum(layout.sizes)])
+        chosen = [index[name] for name in step.gradient.names]
+        self._order = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
+        self._inverse_order = np.argsort(self._order)
+        self._start: StartFunction | None = None
+        self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
+
+    def start(self, state: FloatArray) -> FloatArray:
+        """Return the position of a state."""
+        position: FloatArray = state[self._order].astype(self._gradient.dtype)
+        return position
+
+    def state_of(self, position: FloatArray) -> FloatArray:
+        """Return the state of a position."""
+        state: FloatArray = position[self._inverse_order].astype(np.float64)
+        return state
+
+    def set_path(self, path: Path) -> None:
+        """Set the path; see `Engine.set_path`."""
+        super().set_path(path)
+        self._start = None
+        if isinstance(path, ReferencePath):
+            self.controls.set_beta(1.0)  # the compiled density stays there: the reference is combined with it
+            self._start = self._start_function(path.reference)
+        self._gradient.follow_reference(self._start)
+
+    def _start_function(self, reference: Reference) -> StartFunction:
+        """Return log density and gradient of the reference as a function of a position."""
+        evaluate = getattr(reference, "value_and_gradient", None) or (
+            lambda state: (float(reference.log_density(state)), reference.gradient(state))
+        )
+        order, inverse = self._order, self._inverse_order
+        dtype = np.dtype(self._gradient.dtype)
+        if dtype == np.float64 and np.array_equal(order, np.arange(len(order))):
+            return evaluate
+
+        def reordered(position: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = evaluate(position[inverse].astype(np.float64))
+            return value, gradient[order].astype(dtype)
+
+        return reordered
+
+    def _set_beta(self, beta: float) -> None:
+        if self._start is None:
+            self.controls.set_beta(beta)
+        else:
+            self._gradient.set_share(beta)
+
+    def terms(self, state: FloatArray) -> tuple[float, float]:
+        """Return log f_0 and log ratio, from the compiled gradient."""
+        self._extra_gradients += 1
+        position = self.start(state)
+        if self._start is not None:
+            joint, log_start = self._gradient.function(position)[0], self._start(position)[0]
+            return float(log_start), float(joint - log_start)
+        self.controls.set_beta(0.0)
+        log_prior, _, log_ratio = self._gradient.function(position)
+        return float(log_prior), float(log_ratio)
+
+    def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 and its gradient from the compiled function, which stays at beta = 1 on a reference path."""
+        self._extra_gradients += 1
+        value, gradient, _ = self._gradient.function(self.start(state))
+        return float(value), gradient[self._inverse_order].astype(np.float64)
+
+    def move(self, position: FloatArray) -> tuple[FloatArray, float, bool]:
+        """Run one trajectory; the log ratio comes from its own evaluations."""
+        moved, diverged = self._run_step(position)
+        return moved, self._gradient.finish(moved), diverged
+
+    def step(self, position: FloatArray) -> FloatArray:
+        """Run one trajectory."""
+        moved, _ = self._run_step(position)
+        self._gradient.forget()
+        return moved
+
+    def _run_step(self, position: FloatArray) -> tuple[FloatArray, bool]:
+        result, statistics = self._step.astep(RaveledVars(position, self._map))
+        moved: FloatArray = result.data if isinstance(result, RaveledVars) else result
+        return moved, bool(statistics[0]["diverging"])

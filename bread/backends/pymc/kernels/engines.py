@@ -1,0 +1,57 @@
+"""The engine that a model and a kernel ask for, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pymc as pm
+
+from bread.backends.pymc.density.density import TemperedDensity
+from bread.backends.pymc.density.reference_graph import LocalLaw
+from bread.backends.pymc.kernels.compound_engine import CompoundEngine
+from bread.backends.pymc.kernels.engine import Engine, GradientEngine
+from bread.backends.pymc.kernels.kernels import build_steps
+from bread.backends.pymc.kernels.stepping import GradientStep
+from bread.backends.pymc.model.layout import StateLayout
+
+
+def compile_engine(
+    model: pm.Model,
+    layout: StateLayout,
+    kernel: Any,
+    *,
+    law: LocalLaw | None = None,
+    refusals: Mapping[str, str] | None = None,
+) -> Engine:
+    """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Read only.
+    layout : StateLayout
+        Order of the coordinates of a state.
+    kernel : None, str, type, callable or sequence
+        See `bread.backends.pymc.kernels.kernels.build_steps`.
+    law : LocalLaw, optional
+        Law of some variables in place of their priors.
+    refusals : dict of str to str, optional
+        Kinds of path that the model cannot be annealed along, and why.
+
+    Returns
+    -------
+    Engine
+        Picklable with cloudpickle; holds neither the user's model nor its graphs.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        If the kernel cannot be frozen or reversed, or does not fit the model.
+    """
+    density = TemperedDensity(model, layout, law)
+    steps = build_steps(model, layout, density, kernel)
+    names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
+    if len(steps) == 1 and len(names) == len(layout.names):
+        return GradientEngine(layout, density.controls, steps, refusals)
+    return CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)

@@ -1,0 +1,212 @@
+"""PyMC step methods made into frozen, reversible, repeatable kernels.
+
+Each class wraps one step method object of PyMC that stays the one that moves the chain; the wrapper seeds it,
+returns it to a known state before every chain, sets and adapts its settings, and turns it round.
+
+Reversals: the reversal of a sweep over coordinates in a fixed order is the sweep in the opposite order, if the
+update of each coordinate is reversible (Grosse, Ghahramani & Adams (2015), section 2.3). NUTS, HMC with a fixed
+step size, and sweeps in a uniformly random order are reversible as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.random import PCG64, Generator, SeedSequence
+from pymc.blocking import DictToArrayBijection
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag, QuadPotentialDiagAdapt
+from pymc.step_methods.step_sizes import DualAverageAdaptation
+
+from bread.backends.base import Settings
+from bread.backends.pymc.density.gradients import TemperedGradient
+from bread.backends.pymc.versions import seed_step
+from bread.backends.support.arguments import within_limits
+
+Point = dict[str, Any]
+
+# PyMC's adaptation in a long run; a short pilot uses a share of its length.
+LONGEST_METRIC_WINDOW, LONGEST_TUNE_INTERVAL = 101, 100
+
+
+class FrozenStep:
+    """One PyMC step method as a kernel with frozen settings.
+
+    Parameters
+    ----------
+    step : BlockedStep
+        An object of one of PyMC's step methods, built on the tempered density.
+
+    Attributes
+    ----------
+    setting_names : tuple of str
+        Keys of `settings`; all values are positive.
+    """
+
+    setting_names: tuple[str, ...] = ()
+
+    def __init__(self, step: Any) -> None:
+        self.step = step
+        self.name = type(step).__name__
+        self.reverse = False
+        # The step keeps its model for error messages and for building its copy when it is unpickled. Neither is
+        # needed, and both would send the user's model with it.
+        step._BlockedStep__newargs = ((list(step.vars),), {"model": "tempered", "blocked": True})
+
+    @property
+    def n_gradients(self) -> int:
+        """Gradient evaluations so far."""
+        return 0
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations of the density alone so far."""
+        return 0
+
+    def seed(self, seed: SeedSequence) -> None:
+        """Set the random numbers of the next chain; they depend on ``seed`` alone."""
+        seed_step(self.step, Generator(PCG64(seed)))
+
+    def follow_bounded(self, is_bounded: bool) -> None:
+        """Follow bounded paths, or the others; a density that is a value alone follows both as it is."""
+
+    def freeze(self) -> None:
+        """End adaptation and forget all history, so that a used object repeats a new one bit by bit."""
+        self.step.tune = False
+
+    def prepare(self, settings: Settings) -> Any:
+        """Return settings in the form that `apply` takes: computed once for all chains of a batch."""
+        return settings
+
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
+        """Set frozen settings, as `prepare` returned them, and the direction of the kernel."""
+        self.reverse = reverse
+
+    def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
+        """Begin PyMC's own adaptation for ``n_steps`` of the forward kernel, warm-started from ``previous``."""
+        self.step.tune = True
+        self.reverse = False
+
+    def settings(self) -> Settings:
+        """Return the present settings, positive."""
+        return {}
+
+    def move(self, point: Point) -> tuple[Point, bool]:
+        """Run the kernel once; return the new point and whether the transition diverged."""
+        point, _ = self.step.step(point)
+        return point, False
+
+
+class _NoModel:
+    """Stands for the model that PyMC asks for details when a trajectory starts at a density that is not finite."""
+
+    def point_logps(self) -> dict[str, float]:
+        """Return no details."""
+        return {}
+
+
+class GradientStep(FrozenStep):
+    """NUTS or HMC: step size, and the inverse of a diagonal metric (one value per coordinate of the step).
+
+    A metric that the user fixed (``scaling=`` or a constant ``potential=``) is kept and is no setting.
+    """
+
+    setting_names: tuple[str, ...] = ("step_size", "inverse_metric")
+
+    def __init__(self, step: Any) -> None:
+        super().__init__(step)
+        step._model = _NoModel()
+        self.gradient: TemperedGradient = step._logp_dlogp_func
+        initial = step.step_adapt
+        self._initial_step = float(initial._initial_step)
+        self._dual_averaging = (initial._target, initial._gamma, initial._k, initial._t0)
+        self.adapts_metric = isinstance(step.potential, QuadPotentialDiagAdapt)
+        if not self.adapts_metric:
+            self.setting_names = ("step_size",)
+        self._size = self.gradient.size
+        self.freeze()
+
+    @property
+    def n_gradients(self) -> int:
+        """Gradient evaluations so far."""
+        return self.gradient.n_gradients
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations of the model's density alone so far: what a log ratio took where the kernel did not need it."""
+        return self.gradient.n_evaluations
+
+    def follow_bounded(self, is_bounded: bool) -> None:
+        """Choose the compiled gradient."""
+        self.gradient.follow_bounded(is_bounded)
+
+    def freeze(self) -> None:
+        """End adaptation, forget history."""
+        super().freeze()
+        step = self.step
+        if self.adapts_metric and not isinstance(step.potential, QuadPotentialDiag):
+            self._install(QuadPotentialDiag(np.ones(self._size), dtype=self.gradient.dtype))
+        step.step_adapt._tuned_stats = []
+        step.iter_count = 0
+        step.divergences = 0
+        step._num_divs_sample = 100  # PyMC then stores no copies of divergent points
+        self.gradient.forget()
+
+    def _install(self, potential: Any) -> None:
+        self.step.potential = potential
+        self.step.integrator._potential = potential
+
+    def prepare(self, settings: Settings) -> tuple[Any, ...]:
+        """Return the log of the step size and, if there is a metric, its inverse, the root and the inverse root."""
+        log_step = np.log(settings["step_size"])
+        if not self.adapts_metric:
+            return (log_step,)
+        variance = np.asarray(settings["inverse_metric"], dtype=self.gradient.dtype)
+        deviation = np.sqrt(variance)
+        return log_step, variance, deviation, 1.0 / deviation
+
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
+        """Set step size and metric; the kernel is its own reversal."""
+        # The attribute `step_size` of the step is only reported; this is what it reads when it does not tune.
+        self.step.step_adapt._log_bar = prepared[0]
+        if self.adapts_metric:
+            potential = self.step.potential
+            _, potential.v, potential.s, potential.inv_s = prepared
+
+    def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
+        """Begin dual averaging of the step size and the estimation of the posterior variances."""
+        super().start_adapting(point, n_steps, previous)
+        self.step.iter_count = 0
+        initial_step = self._initial_step if previous is None else float(previous["step_size"])
+        self.step.step_adapt = DualAverageAdaptation(np.float64(initial_step), *self._dual_averaging)
+        if self.adapts_metric:
+            position = DictToArrayBijection.map({name: np.asarray(point[name]) for name in self.gradient.names}).data
+            variance = np.ones(self._size) if previous is None else previous["inverse_metric"]
+            window = min(LONGEST_METRIC_WINDOW, max(n_steps // 3, 1))
+            self._install(
+                QuadPotentialDiagAdapt(
+                    self._size,
+                    position.astype(np.float64),
+                    np.array(variance, dtype=np.float64),
+                    initial_weight=10,
+                    adaptation_window=window,
+                    discard_window=window // 2,
+                    dtype=self.gradient.dtype,
+                )
+            )
+
+    def settings(self) -> Settings:
+        """Return step size, shape (), and inverse metric, shape (n,)."""
+        result = {"step_size": within_limits(np.exp(self.step.step_adapt._log_bar))}
+        if self.adapts_metric:
+            potential = self.step.potential
+            variance = potential.v if isinstance(potential, QuadPotentialDiag) else potential._var
+            result["inverse_metric"] = within_limits(variance)
+        return result
+
+    def move(self, point: Point) -> tuple[Point, bool]:
+        """Run one trajectory."""
+        point, statistics = self.step.step(point)
+        self.gradient.forget()
+        return point, bool(statistics[0]["diverging"])

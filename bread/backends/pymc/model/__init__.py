@@ -1,0 +1,1 @@
+"""A PyMC model read, and refused where it cannot be exact."""

@@ -1,0 +1,285 @@
+"""What cannot be simulated or annealed exactly is refused here, before any computation, with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from typing import Any
+
+import numpy as np
+import pytensor
+from numpy.typing import NDArray
+from pytensor.graph.traversal import ancestors
+
+from bread.backends.pymc.density.compiling import detach, interpreted, is_generator
+from bread.backends.pymc.model.initial_point import checked_initial_point
+from bread.backends.pymc.model.reading import evaluate
+from bread.errors import UnsupportedKernelError, UnsupportedModelError
+
+WITH_SIMULATOR = (
+    "simulator= with a function (rng, data) -> (parameters, observed), which anneals the model from a reference "
+    "density (path='reference')"
+)
+RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
+
+
+def refuse_unsupported(
+    model: Any, kernel: Any, *, has_simulator: bool = False, localised: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """Refuse a model or a kernel that cannot be annealed exactly; return the model's initial point.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    kernel : object
+        ``OpenOptions.kernel``.
+    has_simulator : bool
+        Whether the user draws parameters and data: what has a density but cannot be drawn from is then allowed.
+    localised : sequence of str
+        Free variables whose priors will be replaced: they may be improper.
+
+    Raises
+    ------
+    UnsupportedModelError
+        Names the variable, the rule and the way out.
+    UnsupportedKernelError
+        For a discrete free variable with a kernel that needs gradients of all variables.
+    """
+    _refuse_structure(model, has_simulator)
+    _refuse_single_precision(model)
+    _refuse_names(model)
+    replaced = {variable.owner for variable in model.free_RVs if variable.name in localised}
+    for variable in model.basic_RVs:
+        _refuse_operations(model, variable, has_simulator, replaced)
+    _refuse_imputed(model)
+    _refuse_data_dependence(model)
+    _refuse_shared_generators(model)
+    _refuse_kernel(model, kernel)
+    with interpreted():
+        _refuse_random_shapes(model)
+    return checked_initial_point(model)
+
+
+def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
+    """Return the kinds of path that cannot start at the prior of a model that the user simulates, and why."""
+    reasons = [
+        f"pm.Potential {variable.name!r} belongs neither to the prior nor to the likelihood, which must be apart."
+        for variable in model.potentials
+    ]
+    reasons += [
+        f"The prior of {variable.name!r} is improper, so that no path can start there."
+        for variable in model.free_RVs
+        if variable.name not in localised and any(_is_improper(node.op) for node in _nodes(variable))
+    ]
+    return dict.fromkeys(("prior", "bounded"), f"{reasons[0]} Use path='reference'.") if reasons else {}
+
+
+def _refuse_structure(model: Any, has_simulator: bool) -> None:
+    if not model.observed_RVs:
+        raise UnsupportedModelError(
+            "The model has no observed variable, so that there is no posterior to anneal to. Pass observed= to at "
+            f"least one variable of the model (free variables: {', '.join(v.name for v in model.free_RVs) or 'none'})."
+        )
+    if not model.free_RVs:
+        raise UnsupportedModelError("The model has no free variable: there is nothing to infer.")
+    if model.potentials and not has_simulator:
+        names = ", ".join(repr(variable.name) for variable in model.potentials)
+        raise UnsupportedModelError(
+            f"pm.Potential {names} changes the density but not the simulator: parameters and data cannot be drawn "
+            "jointly. Write the term as a distribution: a prior (pm.Truncated, transform=, pm.CustomDist with dist=) "
+            f"or an observed variable. Or draw both yourself: {WITH_SIMULATOR}."
+        )
+    for variable in (*model.basic_RVs, *model.deterministics):
+        if not hasattr(variable.type, "broadcastable") or not hasattr(variable.type, "shape"):
+            raise UnsupportedModelError(
+                f"Variable {variable.name!r} is of type {variable.type}; only dense PyTensor tensors are supported. "
+                "Write the model with pm.* distributions (not pymc.dims, not sparse)."
+            )
+
+
+def _refuse_single_precision(model: Any) -> None:
+    """Refuse what PyTensor would compute with 7 digits: sums of log densities lose whole nats."""
+    narrow = [v.name for v in model.basic_RVs if v.dtype.startswith("float") and v.dtype != "float64"]
+    if pytensor.config.floatX != "float64" or narrow:
+        where = f"variable {narrow[0]!r} is in" if narrow else "pytensor.config.floatX asks for"
+        raise UnsupportedModelError(
+            f"Models are computed in double precision only, but {where} single precision: log weights would be off by "
+            "its rounding. Set pytensor.config.floatX = 'float64' before the model is built, and give no dtype."
+        )
+
+
+def _refuse_names(model: Any) -> None:
+    dims = {dim for names in model.named_vars_to_dims.values() for dim in (names or ()) if dim is not None}
+    for kind, names in (("variable", set(model.named_vars)), ("dimension", dims | set(model.coords))):
+        for name in RESERVED_NAMES:
+            if name in names:
+                raise UnsupportedModelError(
+                    f"The model has a {kind} named {name!r}, which the report uses for a dimension of its own "
+                    f"(reserved: {', '.join(RESERVED_NAMES)}). Rename it in the model, for example to {name + '_'!r}."
+                )
+
+
+def _nodes(variable: Any) -> Iterator[Any]:
+    """Yield the nodes above a variable, inner graphs included."""
+    graphs, seen = [[variable]], set()
+    while graphs:
+        for ancestor in ancestors(graphs.pop()):
+            if ancestor.owner is None or ancestor.owner in seen:
+                continue
+            seen.add(ancestor.owner)
+            yield ancestor.owner
+            inner = getattr(ancestor.owner.op, "fgraph", None)
+            if inner is not None:
+                graphs.append(list(inner.outputs))
+
+
+def _is_improper(op: Any) -> bool:
+    from pymc.distributions.continuous import FlatRV, HalfFlatRV
+
+    return isinstance(op, FlatRV | HalfFlatRV)
+
+
+def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced: Set[Any]) -> None:
+    from pymc.distributions.custom import CustomDistRV
+    from pymc.distributions.distribution import PartialObservedRV
+    from pymc.distributions.simulator import SimulatorRV
+    from pymc.variational.minibatch_rv import MinibatchRandomVariable
+
+    name = repr(variable.name)
+    for node in _nodes(variable):
+        op = node.op
+        if _is_improper(op) and not has_simulator and node not in replaced:
+            raise UnsupportedModelError(
+                f"Variable {name} has or depends on an improper prior (pm.Flat or pm.HalfFlat), which cannot be drawn "
+                "from. Give it a proper prior, such as pm.Normal or pm.HalfNormal with a wide scale; or, for a "
+                "hyperparameter, use simulate_from='localised', which puts a density fitted to your data in its place."
+            )
+        if isinstance(op, SimulatorRV):
+            raise UnsupportedModelError(
+                f"Variable {name} is a pm.Simulator: its log density is itself random. "
+                "Write the likelihood as a distribution with a density."
+            )
+        if isinstance(op, MinibatchRandomVariable):
+            raise UnsupportedModelError(
+                f"Variable {name} has total_size= (minibatches): its density is rescaled and has no simulator. "
+                "Pass all data and leave total_size out."
+            )
+        if isinstance(op, PartialObservedRV):
+            raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
+        if isinstance(op, CustomDistRV) and _lacks_random(op) and not has_simulator:
+            raise UnsupportedModelError(
+                f"Variable {name} is or depends on a pm.CustomDist (DensityDist) without random=: it cannot be "
+                f"simulated. Pass random=, or define it by dist=; or pass {WITH_SIMULATOR}."
+            )
+    if any(is_generator(ancestor) for ancestor in ancestors([model.rvs_to_values[variable]])):
+        raise UnsupportedModelError(
+            f"The data of {name} are drawn at random (pm.Minibatch): its density is random. Pass all data."
+        )
+
+
+def _lacks_random(op: Any) -> bool:
+    return str(getattr(op._random_fn, "__qualname__", "")).startswith("default_not_implemented")
+
+
+def _imputed_message(name: str) -> str:
+    return (
+        f"The data of {name!r} are partially observed (NaN or masked values, which PyMC imputes). Drop the missing "
+        "values, or model them as a free variable of their own."
+    )
+
+
+def _refuse_imputed(model: Any) -> None:
+    free = {variable.name for variable in model.free_RVs}
+    observed = {variable.name for variable in model.observed_RVs}
+    for variable in model.deterministics:
+        if f"{variable.name}_unobserved" in free and f"{variable.name}_observed" in observed:
+            raise UnsupportedModelError(_imputed_message(variable.name))
+
+
+def _ancestors_by_value(variables: list[Any]) -> set[Any]:
+    """Return the variables whose values (not only whose shapes) enter."""
+    from pytensor.tensor.shape import Shape, Shape_i
+
+    seen: set[Any] = set()
+    stack = list(variables)
+    while stack:
+        variable = stack.pop()
+        if variable in seen:
+            continue
+        seen.add(variable)
+        if variable.owner is not None and not isinstance(variable.owner.op, Shape | Shape_i):
+            stack.extend(variable.owner.inputs)
+    return seen
+
+
+def _refuse_data_dependence(model: Any) -> None:
+    observed = set(model.observed_RVs)
+    for variable in model.free_RVs:
+        above = sorted(v.name for v in _ancestors_by_value([variable]) & observed)
+        if above:
+            raise UnsupportedModelError(
+                f"The prior of free variable {variable.name!r} depends on the observed variable {above[0]!r}: "
+                "prior and likelihood cannot be separated. Make the dependence go through a free variable."
+            )
+    entering = _ancestors_by_value(list(model.basic_RVs))
+    for variable in model.observed_RVs:
+        value = model.rvs_to_values[variable]
+        if value in entering:
+            raise UnsupportedModelError(
+                f"The data of {variable.name!r} ({value.name!r}) also enter the model as a covariate, so that they "
+                "cannot be replaced by simulated data. Pass the covariate as separate pm.Data."
+            )
+
+
+def _refuse_shared_generators(model: Any) -> None:
+    basic = set(model.basic_RVs)
+    owner_of: dict[Any, str] = {}
+    for variable in model.basic_RVs:
+        stack, seen = list(variable.owner.inputs), set()
+        while stack:
+            ancestor = stack.pop()
+            if ancestor in seen or ancestor in basic:
+                continue
+            seen.add(ancestor)
+            if is_generator(ancestor) and ancestor.owner is None:
+                other = owner_of.setdefault(ancestor, variable.name)
+                if other != variable.name:
+                    raise UnsupportedModelError(
+                        f"Variables {other!r} and {variable.name!r} use the same random generator (rng=), so that "
+                        "their draws would not be independent. Leave rng= out."
+                    )
+            if ancestor.owner is not None:
+                stack.extend(ancestor.owner.inputs)
+
+
+def _refuse_kernel(model: Any, kernel: Any) -> None:
+    if not isinstance(kernel, str):
+        return
+    discrete = [v.name for v in model.free_RVs if np.dtype(model.rvs_to_values[v].type.dtype).kind in "iub"]
+    if kernel in ("nuts", "hmc") and discrete:
+        raise UnsupportedKernelError(
+            f"kernel={kernel!r} needs gradients, but the free variable {discrete[0]!r} is discrete. Leave kernel= out "
+            "(PyMC then assigns a step method to each variable), or sum the variable out of the model."
+        )
+
+
+def _refuse_random_shapes(model: Any) -> None:
+    from pymc.exceptions import NotConstantValueError
+    from pymc.pytensorf import constant_fold
+
+    variables = list(model.basic_RVs)
+    graph = detach(variables, constant=True)
+    for variable, copy in zip(variables, graph.outputs, strict=True):
+        try:
+            shape = tuple(int(length) for length in constant_fold(tuple(copy.shape)))
+        except NotConstantValueError:
+            raise UnsupportedModelError(
+                f"The shape of {variable.name!r} depends on random values: states and data would differ in size from "
+                "draw to draw. Give it a fixed shape."
+            ) from None
+        if variable in model.observed_RVs:
+            value = evaluate(model.rvs_to_values[variable])
+            if shape != value.shape:
+                raise UnsupportedModelError(
+                    f"Draws of {variable.name!r} have shape {shape}, its data {value.shape}: simulated data would not "
+                    "be like the real data. Give data and parameters of the distribution the same shape."
+                )

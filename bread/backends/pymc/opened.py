@@ -1,0 +1,264 @@
+"""A PyMC model, read, checked and compiled: the contract's `Model`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import Data, Fit, FloatArray, ModelInfo, OpenOptions, Simulations
+from bread.backends.pymc import fitting
+from bread.backends.pymc.density.localised import check_localisable, localise_simulator
+from bread.backends.pymc.kernels.engine import Engine
+from bread.backends.pymc.kernels.engines import compile_engine
+from bread.backends.pymc.model import reading
+from bread.backends.pymc.model.layout import StateLayout
+from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
+from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
+from bread.backends.pymc.posterior import PyMCPosterior
+from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
+from bread.backends.pymc.simulation.user_simulator import use_function
+from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.paths.mixture import Reference
+
+
+@dataclass(frozen=True)
+class PyMCModel:
+    """Implements `bread.backends.base.Model` for PyMC.
+
+    A pickled copy simulates, conditions and constrains; it cannot `fit`, because the user's model stays behind.
+
+    Attributes
+    ----------
+    info : ModelInfo
+    simulator : Simulator
+    engine : Engine
+        Tempered density and step methods.
+    periodic : ndarray of bool, shape (dim,)
+        Coordinates that are angles.
+    user_model : pymc.Model or None
+        The user's object; only read. None in a pickled copy.
+    kernel : object
+        ``OpenOptions.kernel``, for `localise`. None in a pickled copy.
+    """
+
+    info: ModelInfo
+    simulator: Simulator
+    engine: Engine
+    periodic: NDArray[np.bool_]
+    user_model: Any = None
+    kernel: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "user_model": None, "kernel": None}
+
+    def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
+        """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`."""
+        return self.simulator.simulate(n, fixed=fixed, seed=seed)
+
+    def fit(self, *, seed: int, cores: int, progressbar: bool) -> Fit:
+        """Sample the posterior on the real data with ``pm.sample`` and its defaults.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the data of the user's model were changed after it was opened.
+        UnsupportedModelError
+            If ``pm.sample`` fails.
+        """
+        if self.user_model is None:
+            raise InvalidArgumentError("A pickled copy of a model cannot be fitted; fit in the process that opened it.")
+        self._require_same_data()
+        return fitting.fit(self.user_model, self.simulator.names, seed=seed, cores=cores, progressbar=progressbar)
+
+    def _require_same_data(self) -> None:
+        covariates = {name: value for name, (_, value) in self.info.constant_data.items()}
+        now = {name: value for name, (_, value) in reading.read_constant_data(self.user_model).items()}
+        for name, old in {**covariates, **self.info.observed_data}.items():
+            new = {**now, **reading.read_observed(self.user_model)}[name]
+            if not np.array_equal(old, new, equal_nan=old.dtype.kind == "f"):
+                raise InvalidArgumentError(
+                    f"The data {name!r} of the model were changed after it was opened. Call bread.check again, on the "
+                    "model as it now is."
+                )
+
+    def read_posterior(self, posterior: Any) -> Fit:
+        """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
+        posterior = fitting.draws_of(posterior)
+        return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+
+    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the posterior mean in unconstrained coordinates, mapped back; the mode of a discrete coordinate.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For an unknown name, or draws outside the support.
+        """
+        reading.check_fixed_names(self.simulator.parents, names, "hyperparameters")
+        flat = {name: draws.reshape(-1, *draws.shape[2:]) for name, draws in fit.draws.items()}
+        states = self.simulator.unconstrain(flat)
+        outside = ~np.all(np.isfinite(states), axis=0)
+        if np.any(outside):
+            raise InvalidArgumentError(
+                f"{fit.source} has draws on or outside the border of the support of "
+                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this model."
+            )
+        values = self.constrain(fitting.centre(states, self.info.discrete)[None])
+        return {name: np.array(values[name][0]) for name in names}
+
+    def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
+        """Map states (n, dim) to named parameters (n, ...)."""
+        return self.simulator.constrain(np.asarray(states, dtype=np.float64))
+
+    def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
+        """Map free variables (n, ...) to states (n, dim); other names are ignored."""
+        return self.simulator.unconstrain(parameters)
+
+    def localise(self, names: Sequence[str], reference: Reference) -> PyMCModel:
+        """Return this model with ``reference`` as the law of the named variables; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The law of the named variables cannot be told from that of the others, or draws from it cannot be
+            simulated from.
+        InvalidArgumentError
+            For an unknown name, a reference of another dimension, a pickled copy, or data changed since it was opened.
+        """
+        if self.user_model is None:
+            raise InvalidArgumentError(
+                "A pickled copy of a model cannot be localised; do it in the process that opened it."
+            )
+        self._require_same_data()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _localise(self, names, reference)
+
+    def condition(self, data: Data) -> PyMCPosterior:
+        """Return the posterior given ``data``, each observed variable in the shape of the real data.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a missing or unknown variable, or another shape.
+        """
+        expected = self.simulator.observed
+        if set(data) != set(expected):
+            raise InvalidArgumentError(
+                f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
+            )
+        arrays = {}
+        for name, (shape, dtype) in expected.items():
+            arrays[name] = np.array(data[name], dtype=dtype)
+            if arrays[name].shape != shape:
+                raise InvalidArgumentError(
+                    f"data[{name!r}] must be of shape {shape}, like the real data; got {arrays[name].shape}."
+                )
+        if np.any(self.periodic):
+            return PeriodicPosterior(self.engine, self.simulator, arrays, self.periodic)
+        return PyMCPosterior(engine=self.engine, simulator=self.simulator, data=arrays)
+
+
+def open_model(model: Any, options: OpenOptions) -> PyMCModel:
+    """Read, check and compile a PyMC model. The model, its random generators and its data are never changed.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the model cannot be simulated or annealed exactly.
+    UnsupportedKernelError
+        If the kernel cannot be frozen or reversed, or does not fit the model.
+    InvalidArgumentError
+        For an option that has no such value.
+    """
+    if options.engine not in (None, "pymc"):
+        raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what PyMC has to say of the model it said when the model was built
+        return _open(model, options)
+
+
+def _open(model: Any, options: OpenOptions) -> PyMCModel:
+    function, simulate_from = options.extra.get("simulator"), options.extra.get("simulate_from")
+    is_localised = simulate_from == "localised"
+    names = options.hyperparameters
+    chosen = names if names is not None else reading.default_hyperparameters(model)
+    localised = chosen if is_localised else ()
+    point = refuse_unsupported(model, options.kernel, has_simulator=function is not None, localised=localised)
+    layout = reading.read_layout(model, point)
+    if is_localised:
+        _refuse_localised_simulator(function)
+        localised = chosen = check_localisable(model, layout, chosen)
+    elif names is not None:
+        chosen = reading.check_fixed_names(reading.read_parents(model), names, "hyperparameters")
+    deterministics, notes = reading.usable_deterministics(model)
+    observed = reading.read_observed(model)
+    simulator = build_simulator(model, layout, observed, deterministics)
+    if function is not None:
+        constants = {name: value for name, (_, value) in reading.read_constant_data(model).items()}
+        simulator = use_function(simulator, function, {**constants, **observed})
+        if simulate_from == "fitted":
+            simulator.require_fixable(chosen)
+    if not is_localised:  # the simulator of a localised model exists when its hyperparameters have their law
+        notes += simulator.pilot()
+    info = reading.read_info(
+        model,
+        layout,
+        deterministics,
+        chosen,
+        kernel="",
+        versions={"pymc": pm.__version__, "pytensor": pytensor.__version__},
+        notes=tuple(notes),
+    )
+    periodic = _periodic(model, layout, localised)
+    refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
+    engine = compile_engine(model, layout, options.kernel, refusals=refusals)
+    return PyMCModel(_with_engine(info, engine), simulator, engine, periodic, model, options.kernel)
+
+
+def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> PyMCModel:
+    model, layout = opened.user_model, opened.simulator.layout
+    _refuse_localised_simulator(getattr(opened.simulator, "function", None))
+    names = check_localisable(model, layout, names)
+    simulator = localise_simulator(model, opened.simulator, names, reference)
+    periodic = _periodic(model, layout, names)
+    refusals = refuse_reference(layout.coordinates, periodic)
+    engine = compile_engine(model, layout, opened.kernel, law=simulator.law, refusals=refusals)
+    notes = (*reading.usable_deterministics(model)[1], *simulator.pilot())
+    info = replace(_with_engine(opened.info, engine), notes=notes)
+    return PyMCModel(info, simulator, engine, periodic, model, opened.kernel)
+
+
+def _refuse_localised_simulator(function: Any) -> None:
+    if function is not None:
+        raise UnsupportedModelError(
+            "simulate_from='localised' draws hyperparameters from a fitted density and the rest by the model's own "
+            "simulator, which simulator= replaces. Leave simulator= out, or use simulate_from='prior'."
+        )
+
+
+def _periodic(model: Any, layout: StateLayout, localised: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which coordinates are angles; those with a law on the line are none."""
+    periodic = read_periodic(model, layout)
+    for name, positions in reading.read_positions(model, layout).items():
+        if name in localised:
+            periodic[positions] = False
+    return periodic
+
+
+def _with_engine(info: ModelInfo, engine: Engine) -> ModelInfo:
+    refusals = engine.path_refusals
+    paths = tuple(name for name in ("prior", "bounded", "reference") if name not in refusals)
+    if not paths:
+        raise UnsupportedKernelError(
+            f"No path is left for model and kernel. {refusals['prior']} {refusals['reference']}"
+        )
+    return replace(info, kernel=engine.name, paths=paths, path_refusals=refusals)

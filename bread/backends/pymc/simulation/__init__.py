@@ -1,0 +1,1 @@
+"""Exact joint draws of a PyMC model."""

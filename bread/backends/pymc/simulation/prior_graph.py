@@ -1,0 +1,51 @@
+"""The prior of a PyMC model as a graph: draws of the free variables, and their unconstrained values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytensor.tensor as pt
+
+from bread.backends.pymc.density.compiling import detach, interpret_function, replace
+from bread.backends.pymc.simulation.restricted import Restrictions
+
+
+@dataclass(frozen=True)
+class PriorGraph:
+    """Graph of the prior: free variables and their unconstrained values as functions of random generators."""
+
+    generators: list[Any]
+    draws: list[Any]
+    values: list[Any]
+
+    def compile(self, names: Sequence[str], fixed: frozenset[str]) -> Callable[..., list[Any]]:
+        """Compile draws and values as a function of the fixed variables (in order) and the generators."""
+        outputs = [*self.draws, *self.values]
+        inputs = {draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed}
+        return interpret_function([*inputs.values(), *self.generators], replace(outputs, inputs))
+
+
+def prior_graph(model: Any, restrictions: Restrictions) -> PriorGraph:
+    """Return the graph of a model's prior; variables whose transform orders them are sorted, where that is exact."""
+    free = list(model.free_RVs)
+    draws = [_sorted(variable, restrictions) for variable in free]
+    values = [
+        draw if model.rvs_to_transforms[variable] is None else _forward(model, variable, draw)
+        for variable, draw in zip(free, draws, strict=True)
+    ]
+    prior = detach([*draws, *values])
+    return PriorGraph(prior.generators, prior.outputs[: len(free)], prior.outputs[len(free) :])
+
+
+def _sorted(variable: Any, restrictions: Restrictions) -> Any:
+    ascending = restrictions.ascending.get(variable.name)
+    if ascending is None:
+        return variable
+    result = pt.sort(variable, axis=-1)
+    return result if ascending else result[..., ::-1]
+
+
+def _forward(model: Any, variable: Any, draw: Any) -> Any:
+    return model.rvs_to_transforms[variable].forward(draw, *variable.owner.inputs)

@@ -1,0 +1,1 @@
+"""The whole analysis of a program, from text to simulator."""

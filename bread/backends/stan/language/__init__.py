@@ -1,0 +1,1 @@
+"""The text of a Stan program: syntax, scopes, dataflow, messages, refusals."""

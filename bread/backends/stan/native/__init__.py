@@ -1,0 +1,1 @@
+"""Compiled programs: toolchain, cache, build, and what crosses the border to C++."""

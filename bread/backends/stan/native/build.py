@@ -1,0 +1,203 @@
+"""From a Stan program to a library: stanc, the C++ compiler, the driver, the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bread.backends.stan.language.messages import ORIGINAL_NAME, PROGRAM_NAME, StanBuildError, compiler_reason
+from bread.backends.stan.native.cache import BuildCache, default_cache
+from bread.backends.stan.native.toolchain import Toolchain
+
+# O1 of stanc makes gradients 17 to 30 % faster and changes no result.
+STANC_OPTIONS = ("--O1", "--allow-undefined")
+ORIGINAL = "bread_original"
+# Before the name of the program in the places that messages name, until they are those of the user's files.
+ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
+_SOURCES = Path(__file__).with_name("cpp")
+_DRIVER_FILES = (
+    "state.hpp",
+    "mixture.hpp",
+    "nested.hpp",
+    "reference.hpp",
+    "paths.hpp",
+    "density.hpp",
+    "samplers.hpp",
+    "kernels.hpp",
+    "chains.hpp",
+    "driver.cpp",
+)
+_MODEL_FILES = ("state.hpp", "tempering.hpp")
+
+
+def build_library(
+    program: str,
+    toolchain: Toolchain,
+    *,
+    original: str | None = None,
+    cache: BuildCache | None = None,
+    filename: str = "model.stan",
+    places: Callable[[str], str] | None = None,
+) -> Path:
+    """Compile a Stan program, with the driver, into a shared library; take it from the cache if it is there.
+
+    The first build on a machine compiles the driver too, at the same time; later ones link it.
+
+    Parameters
+    ----------
+    program : str
+        Stan code. Contributions of the likelihood are wrapped in ``bread_temper``, which the functions block declares;
+        a program without it has a likelihood of 1.
+    toolchain : Toolchain
+    original : str, optional
+        A second program in the same library, to compare with: data that hold `ORIGINAL` make an instance of it. It
+        costs a few seconds, because most of a build goes into Stan's headers. stanc does not optimise it, because
+        optimised programs name the place of an earlier statement.
+    cache : BuildCache, optional
+        Default: the user's.
+    filename : str
+        Name of the program in messages.
+    places : callable, optional
+        Puts the user's files into the places that the C++ holds for its messages; they name the program with
+        `TEMPERED_PLACE` or `ORIGINAL_PLACE` before its name.
+
+    Returns
+    -------
+    Path
+        The library, for `bread.backends.stan.native.library.StanLibrary`.
+
+    Raises
+    ------
+    StanProgramError
+        stanc refuses the program.
+    StanBuildError
+        The compiler fails.
+    """
+    cache = cache or default_cache()
+    # The C++ stands for the program in the key: it names the version and the options of stanc.
+    tempered_name, original_name = filename, filename
+    if places is not None:
+        tempered_name, original_name = TEMPERED_PLACE + filename, ORIGINAL_PLACE + filename
+    code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
+    if original is not None:
+        other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
+        code = _two_programs(code, other)
+    if places is not None:
+        code = places(code)
+    driver_key = _key("driver", toolchain, _DRIVER_FILES)
+    model_key = _key("model", toolchain, _MODEL_FILES, driver_key, code)
+
+    def build(folder: Path) -> None:
+        source = folder / "model.cpp"
+        source.write_text(code, encoding="utf-8")
+        stopped = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
+            try:
+                prefix = ["-include", str(_SOURCES / "tempering.hpp")]
+                _compile(toolchain, source, folder / "model.o", prefix, stopped)
+                linked = [folder / "model.o", driver.result(), *_ordered(toolchain)]
+            except BaseException:
+                stopped.set()
+                raise
+        link = [toolchain.compiler.path, "-shared", "-o", str(folder / "model.so")]
+        _run([*link, *map(str, linked), *_rpaths(toolchain)], stopped)
+        (folder / "model.o").unlink()
+
+    return cache.get(model_key, "model.so", build)
+
+
+def _two_programs(tempered: str, original: str) -> str:
+    """Return the C++ of both, and of the function that makes an instance of one of them.
+
+    USING_R leaves out stanc's own definition of that function; stan_model is a name that both define.
+    """
+    return f"""#define USING_R
+{tempered}
+#define stan_model {ORIGINAL_NAME}stan_model
+{original}
+#undef stan_model
+stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages) {{
+  if (data.contains_i("{ORIGINAL}")) {{
+    return *new {ORIGINAL_NAME}_namespace::{ORIGINAL_NAME}(data, seed, messages);
+  }}
+  return *new {PROGRAM_NAME}_namespace::{PROGRAM_NAME}(data, seed, messages);
+}}
+stan::math::profile_map& get_stan_profile_data() {{ return {PROGRAM_NAME}_namespace::profiles__; }}
+"""
+
+
+def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: threading.Event) -> Path:
+    def build(folder: Path) -> None:
+        _compile(toolchain, _SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
+
+    return cache.get(key, "driver.o", build)
+
+
+def compile_flags(toolchain: Toolchain) -> list[str]:
+    """Return the compiler's flags, includes apart. Not tuned to the processor: a cache may be shared by machines.
+
+    Symbols are hidden, and on g++ not unique, so that two libraries in one process never share their state.
+    """
+    flags = [
+        "-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-D_REENTRANT", "-DBOOST_DISABLE_ASSERTS",
+        "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION", "-w",
+    ]  # fmt: skip
+    return flags if toolchain.compiler.is_clang else [*flags, "-fno-gnu-unique"]
+
+
+def _key(kind: str, toolchain: Toolchain, files: Sequence[str], *texts: str) -> str:
+    digest = hashlib.sha256()
+    described = [toolchain.version, toolchain.source, str(toolchain.folder), toolchain.compiler.path]
+    described += [toolchain.compiler.version, *compile_flags(toolchain)]
+    for text in (*described, *texts, *((_SOURCES / name).read_text(encoding="utf-8") for name in files)):
+        encoded = text.encode()
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return f"{kind}-{digest.hexdigest()[:32]}"
+
+
+def _compile(toolchain: Toolchain, source: Path, output: Path, prefix: Sequence[str], stopped: threading.Event) -> None:
+    includes = [flag for folder in toolchain.include_folders for flag in ("-isystem", str(folder))]
+    command = [toolchain.compiler.path, *compile_flags(toolchain), *includes, *prefix]
+    _run([*command, "-c", "-o", str(output), str(source)], stopped)
+
+
+def _ordered(toolchain: Toolchain) -> list[Path]:
+    """Return the libraries so that static ones find each other in one pass, twice over."""
+    static = [path for path in toolchain.libraries if path.suffix == ".a"]
+    return static + static + [path for path in toolchain.libraries if path.suffix != ".a"]
+
+
+def _rpaths(toolchain: Toolchain) -> list[str]:
+    return [f"-Wl,-rpath,{path.parent}" for path in toolchain.libraries if path.suffix != ".a"]
+
+
+def _run(command: Sequence[str], stopped: threading.Event) -> None:
+    """Run a compiler; kill it and its children when this process is interrupted or another part has failed."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            while True:
+                try:
+                    _, stderr = process.communicate(timeout=0.1)
+                    break
+                except subprocess.TimeoutExpired:
+                    if stopped.is_set():
+                        raise StanBuildError("The build was stopped.") from None
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    if process.returncode:
+        text = stderr.decode(errors="replace")
+        raise StanBuildError(
+            f"{command[0]} failed with status {process.returncode} (a status of -9 is often a lack of memory: a build "
+            f"needs about 2 GB): {compiler_reason(text)}"
+        )

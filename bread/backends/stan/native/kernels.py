@@ -1,0 +1,88 @@
+"""Which of Stan's samplers moves the chains, and how long it adapts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bread.backends.stan.native.interface import KernelStruct
+from bread.errors import UnsupportedKernelError
+
+TARGET_ACCEPTANCE = 0.8  # Stan's default delta
+USUAL_JITTER = 0.2  # of the step size of static HMC
+
+
+@dataclass(frozen=True)
+class StanKernel:
+    """One of Stan's samplers with a diagonal metric; both are reversible.
+
+    Attributes
+    ----------
+    name : {"NUTS", "HMC"}
+        The multinomial no-U-turn sampler (Betancourt 2017, appendix A), or Hamiltonian Monte Carlo with a fixed path.
+    max_tree_depth : int
+        NUTS: limit of the doublings; Stan's default.
+    integration_time : float
+        HMC: length of a path in units of the metric. A quarter of a period of a standard normal makes successive draws
+        independent; Stan's own default, a whole period, brings them back to where they were.
+    max_leapfrogs : int
+        HMC: limit of a path, as NUTS has one.
+    step_size_jitter : float or None
+        The step size is multiplied by a uniform number in (1 - jitter, 1 + jitter) that does not depend on the state;
+        0 <= jitter < 1. None: 0.2 for HMC, against paths as long as a period of the target (Neal 2011, section
+        5.4.2.2), and 0 for NUTS. With 0.5 NUTS leaves regions for which a frozen step size is too large, for a few
+        tenths more gradients.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        The jitter is outside its range.
+    """
+
+    name: Literal["NUTS", "HMC"] = "NUTS"
+    max_tree_depth: int = 10
+    integration_time: float = math.pi / 2
+    max_leapfrogs: int = 1023
+    step_size_jitter: float | None = None
+
+    def __post_init__(self) -> None:
+        jitter = self.step_size_jitter
+        if jitter is not None and not 0.0 <= jitter < 1.0:
+            raise UnsupportedKernelError(f"step_size_jitter must be at least 0 and below 1; received {jitter!r}.")
+
+    @property
+    def struct(self) -> KernelStruct:
+        """The kernel as the driver wants it."""
+        is_hmc = self.name == "HMC"
+        usual = USUAL_JITTER if is_hmc else 0.0
+        jitter = usual if self.step_size_jitter is None else self.step_size_jitter
+        return KernelStruct(int(is_hmc), self.max_tree_depth, self.max_leapfrogs, 0, self.integration_time, jitter)
+
+
+def read_kernel(kernel: Any) -> StanKernel:
+    """Return the kernel that the user means: None and "nuts" are NUTS, "hmc" is static HMC.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        It is neither, nor a `StanKernel`.
+    """
+    if isinstance(kernel, StanKernel):
+        return kernel
+    names: dict[Any, Literal["NUTS", "HMC"]] = {None: "NUTS", "nuts": "NUTS", "hmc": "HMC"}
+    key = kernel.lower() if isinstance(kernel, str) else kernel
+    if key is None or (isinstance(key, str) and key in names):
+        return StanKernel(names[key])
+    raise UnsupportedKernelError(f"kernel must be 'nuts' or 'hmc' for a Stan program; received {kernel!r}.")
+
+
+def adaptation_windows(n_steps: int, *, is_warm: bool) -> tuple[int, int, int]:
+    """Return Stan's init_buffer, term_buffer and base window for an adaptation of ``n_steps``.
+
+    Fifteen per cent of the steps find the typical set and a quarter set the final step size. Between, a cold start
+    estimates the variances in windows that double from 25 steps, as Stan does; a warm one in a single window.
+    """
+    init, term = int(0.15 * n_steps), int(0.25 * n_steps)
+    middle = n_steps - init - term
+    return init, term, middle if is_warm else min(25, middle)

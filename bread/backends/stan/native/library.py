@@ -1,0 +1,279 @@
+"""A compiled Stan program with data: densities, gradients, and Stan's samplers along a path."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from bread.backends.base import Direction, FloatArray, IntArray
+from bread.backends.stan.native.interface import (
+    ChainsStruct,
+    KernelStruct,
+    Progress,
+    ScheduleStruct,
+    doubles,
+    pointer,
+)
+from bread.backends.stan.native.path_arguments import Law, PathArguments
+from bread.backends.stan.native.values import data_json
+from bread.backends.stan.native.variables import StanVariables, seed_words
+from bread.errors import DensityError
+from bread.paths.kinds import Path, PriorPath
+
+_PRIOR = PriorPath()
+
+
+class Schedule(NamedTuple):
+    """Inverse temperatures (T,) with the frozen step size (T,) and inverse metric (T, dim) at each."""
+
+    betas: FloatArray
+    step_sizes: FloatArray
+    inverse_metrics: FloatArray
+
+
+class Chains(NamedTuple):
+    """Annealed chains as the driver returns them: see `bread.backends.base.AnnealRun`."""
+
+    log_ratio: FloatArray  # (chain, T)
+    state_at_start: FloatArray  # (chain, dim)
+    state_at_end: FloatArray
+    log_start: FloatArray  # (chain, 2)
+    counts: IntArray  # (chain, 4): gradients, evaluations, divergences, failure
+    message: str
+
+
+class Adapted(NamedTuple):
+    """Result of Stan's adaptation."""
+
+    step_size: float
+    inverse_metric: FloatArray  # (dim,)
+    state: FloatArray  # (dim,), the last one of finite log ratio
+    log_ratio: FloatArray  # (n_steps,)
+    n_gradients: int
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class StanLibrary:
+    """A compiled Stan program, by the path of its library; picklable.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        From `bread.backends.stan.native.build.build_library`.
+    """
+
+    path: pathlib.Path
+
+    def instance(self, data: Mapping[str, Any] | str, seed: int = 0, law: Law | None = None) -> StanInstance:
+        """Return the program with data.
+
+        Parameters
+        ----------
+        data : mapping or str
+            Values of the data block, or JSON. Names that the program does not declare are ignored, as in Stan.
+        seed : int
+            For random numbers in transformed data.
+        law : Law, optional
+            A part of the prior that the program does not state.
+
+        Raises
+        ------
+        StanDataError
+            The data do not fit; the message is Stan's and names the line.
+        """
+        return StanInstance(self, data if isinstance(data, str) else data_json(data), seed, law)
+
+
+class StanInstance(StanVariables):
+    """A Stan program with data. Picklable; equal calls give bit-equal results, whatever was called before.
+
+    States are rows of unconstrained coordinates, the Jacobian of the map to parameters belongs to the prior, and all
+    densities are normalised as far as the program states them (no constant is dropped).
+    """
+
+    def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
+        self._library, self._data, self._seed, self._law = library, data, seed, law
+        super().__init__(library.path, data, seed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StanInstance, (self._library, self._data, self._seed, self._law)
+
+    # -- densities --------------------------------------------------------------------------------------------
+
+    def terms(self, states: FloatArray, path: Path = _PRIOR) -> tuple[FloatArray, FloatArray, str]:
+        """Return log density at the path's start and log ratio of its ends (nats) at each state.
+
+        Returns
+        -------
+        log_start, log_ratio : ndarray, shape (n,)
+            Log prior and log likelihood, or log density of the reference and log joint density over it. Where the
+            program rejects the state, log prior and log ratio are -inf; NaN after any other exception.
+        message : str
+            Of the first rejection or exception; "" if there was none.
+        """
+        states, arguments = self._rows(states), self._arguments(path)
+        terms = np.empty((len(states), 2))
+        message = self._call("bread_evaluate", arguments.address, len(states), pointer(states), pointer(terms))
+        return terms[:, 0].copy(), terms[:, 1].copy(), arguments.error or message
+
+    def gradient(self, state: FloatArray, beta: float, path: Path = _PRIOR) -> tuple[float, float, FloatArray]:
+        """Return the log density at ``beta``, the log ratio, and the gradient (dim,) of the former.
+
+        At ``beta`` = 0 of a path from a reference the program is not evaluated, and the log ratio is NaN; at
+        ``beta`` = 1 the reference is not, with the same result.
+
+        Raises
+        ------
+        DensityError
+            The program rejects the state or raises.
+        """
+        state, density, gradient = self._row(state), np.empty(2), np.empty(self.dim)
+        with self._path(path) as arguments:
+            self._call(
+                "bread_gradient", arguments.address, float(beta), pointer(state), pointer(density), pointer(gradient)
+            )
+        return float(density[0]), float(density[1]), gradient
+
+    def seconds_per_gradient(self, states: FloatArray, beta: float, repeats: int, path: Path = _PRIOR) -> float:
+        """Return the mean wall time of a gradient at these states (n, dim), visited in turn ``repeats`` times.
+
+        What the cost of a chain is compared with; use states of a chain, because a processor that sees a single state
+        again and again learns its branches.
+        """
+        states, seconds, arguments = self._rows(states), np.empty(1), self._arguments(path)
+        self._call(
+            "bread_time_gradient", arguments.address, float(beta), len(states), pointer(states), int(repeats),
+            pointer(seconds),
+        )  # fmt: skip
+        return float(seconds[0]) / (len(states) * repeats)
+
+    # -- chains -----------------------------------------------------------------------------------------------
+
+    def anneal(
+        self,
+        kernel: KernelStruct,
+        schedule: Schedule,
+        direction: Direction,
+        start: FloatArray,
+        seeds: Sequence[SeedSequence],
+        progress: Progress | None = None,
+        path: Path = _PRIOR,
+    ) -> Chains:
+        """Run one annealed chain per row of ``start``; ``progress`` is told now and then the share that is done."""
+        start, words, n_temperatures = self._rows(start), seed_words(seeds), len(schedule.betas)
+        betas = doubles(schedule.betas, (n_temperatures,))
+        steps = doubles(schedule.step_sizes, (n_temperatures,))
+        metrics = doubles(schedule.inverse_metrics, (n_temperatures, self.dim))
+        n = len(start)
+        result = Chains(
+            np.empty((n, n_temperatures)), np.empty((n, self.dim)), np.empty((n, self.dim)), np.empty((n, 2)),
+            np.zeros((n, 4), dtype=np.int64), "",
+        )  # fmt: skip
+        ladder = ScheduleStruct(
+            n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), 0
+        )
+        arrays = [pointer(array) for array in (start, words, *result[:5])]
+        chains = ChainsStruct(n, *arrays)
+        arguments = self._arguments(path)
+        message = self._watched(
+            "bread_anneal", progress, arguments.address, _address(kernel), _address(ladder), _address(chains)
+        )
+        return result._replace(message=arguments.error or message)
+
+    def evolve(
+        self,
+        kernel: KernelStruct,
+        beta: float,
+        step_size: float,
+        inverse_metric: FloatArray,
+        state: FloatArray,
+        keep: Sequence[int],
+        seed: SeedSequence,
+        progress: Progress | None = None,
+        path: Path = _PRIOR,
+    ) -> tuple[FloatArray, int, int]:
+        """Run a chain at one inverse temperature; return states (len(keep), dim), gradients, evaluations.
+
+        Raises
+        ------
+        DensityError
+            The chain starts at density zero or NaN, or the program raises.
+        """
+        state, words = self._row(state), seed_words([seed])
+        metric = doubles(inverse_metric, (self.dim,))
+        wanted = np.array(keep, dtype=np.int64)
+        states, counts = np.empty((len(keep), self.dim)), np.zeros(2, dtype=np.int64)
+        with self._path(path) as arguments:
+            self._watched(
+                "bread_evolve", progress, arguments.address, _address(kernel), float(beta), float(step_size),
+                pointer(metric), pointer(state), pointer(words), len(keep), pointer(wanted), pointer(states),
+                pointer(counts),
+            )  # fmt: skip
+        return states, int(counts[0]), int(counts[1])
+
+    def adapt(
+        self,
+        kernel: KernelStruct,
+        beta: float,
+        step_size: float,
+        inverse_metric: FloatArray,
+        state: FloatArray,
+        seed: SeedSequence,
+        n_steps: int,
+        windows: tuple[int, int, int],
+        target_acceptance: float,
+        progress: Progress | None = None,
+        path: Path = _PRIOR,
+    ) -> Adapted:
+        """Run Stan's adaptation for ``n_steps`` from these settings.
+
+        Parameters
+        ----------
+        windows : tuple of int
+            Stan's init_buffer, term_buffer and base window, in steps.
+        target_acceptance : float
+            Stan's delta.
+
+        Raises
+        ------
+        DensityError
+            The chain starts at density zero or NaN, or the program or the adaptation raises.
+        """
+        words, spans = seed_words([seed]), np.array(windows, dtype=np.int64)
+        state, metric = self._row(state).copy(), doubles(inverse_metric, (self.dim,))
+        step, log_ratio, counts = np.array([float(step_size)]), np.empty(n_steps), np.zeros(2, dtype=np.int64)
+        with self._path(path) as arguments:
+            self._watched(
+                "bread_adapt", progress, arguments.address, _address(kernel), float(beta), n_steps, pointer(spans),
+                float(target_acceptance), pointer(step), pointer(metric), pointer(state), pointer(words),
+                pointer(log_ratio), pointer(counts),
+            )  # fmt: skip
+        return Adapted(float(step[0]), metric, state, log_ratio, int(counts[0]), int(counts[1]))
+
+    # -- arguments --------------------------------------------------------------------------------------------
+
+    def _arguments(self, path: Path) -> PathArguments:
+        return PathArguments(path, self.dim, self._law)
+
+    @contextlib.contextmanager
+    def _path(self, path: Path) -> Iterator[PathArguments]:
+        """Pass the path on; after a failure of a reference of the user's, raise with its own text."""
+        arguments = self._arguments(path)
+        try:
+            yield arguments
+        except DensityError as error:
+            if not arguments.error:
+                raise
+            raise DensityError(f"{error}: {arguments.error}") from error
+
+
+def _address(structure: ctypes.Structure) -> int:
+    return ctypes.addressof(structure)

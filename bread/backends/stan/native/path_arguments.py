@@ -1,0 +1,205 @@
+"""Paths and reference densities as the driver wants them: structures of cpp/paths.hpp and what it includes."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, IntArray
+from bread.errors import InvalidArgumentError
+from bread.paths.kinds import BoundedPath, Path
+from bread.paths.mixture import Component, MixtureReference, Reference
+from bread.paths.nested import NestedReference
+
+_POINTER, _INT32, _INT64, _DOUBLE = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_double
+_DOUBLES = ctypes.POINTER(_DOUBLE)
+_CALLBACK = ctypes.CFUNCTYPE(_INT32, _DOUBLES, _DOUBLES, _DOUBLES)
+_KINDS = {"prior": 0, "bounded": 1, "reference": 2}
+
+
+class Law(NamedTuple):
+    """A normalised density of some coordinates, which multiplies that of the program.
+
+    Attributes
+    ----------
+    positions : ndarray of int, shape (n,)
+        The coordinates.
+    reference : Reference
+    jacobians : ndarray of int, shape (n,)
+        How each coordinate maps to its parameter, whose Jacobian the density is divided by: 0 for the identity, 1 for
+        the exponential (one bound), 2 for the inverse logit (two); constant factors apart.
+    """
+
+    positions: IntArray
+    reference: Reference
+    jacobians: IntArray
+
+
+class ComponentStruct(ctypes.Structure):
+    """`bread_component` of mixture.hpp."""
+
+    _fields_ = (
+        ("mean", _POINTER), ("scale", _POINTER), ("matrix", _POINTER), ("directions", _POINTER), ("stretch", _POINTER),
+        ("degrees", _POINTER), ("rank", _INT64), ("log_factor", _DOUBLE),
+    )  # fmt: skip
+
+
+class NestedStruct(ctypes.Structure):
+    """`bread_nested` of nested.hpp."""
+
+    _fields_ = (
+        ("driver", _INT64), ("n_components", _INT64), ("components", _POINTER), ("centre", _POINTER),
+        ("matrix", _POINTER), ("n_knots", _INT64), ("knots", _POINTER), ("origins", _POINTER), ("widths", _POINTER),
+        ("coefficients", _POINTER), ("log_factor", _DOUBLE),
+    )  # fmt: skip
+
+
+class DensityStruct(ctypes.Structure):
+    """`bread_density` of reference.hpp."""
+
+    _fields_ = (
+        ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
+        ("jacobians", _POINTER), ("nested", _POINTER), ("callback", _CALLBACK),
+    )  # fmt: skip
+
+
+class PathStruct(ctypes.Structure):
+    """`bread_path` of paths.hpp."""
+
+    _fields_ = (
+        ("kind", _INT32), ("unused", _INT32), ("offset", _DOUBLE), ("power", _DOUBLE), ("reference", _POINTER),
+        ("law", _POINTER),
+    )  # fmt: skip
+
+
+class PathArguments:
+    """A path in C structures; holds the memory that they point to.
+
+    Parameters
+    ----------
+    path : Path
+    dim : int
+        Number of coordinates of a state.
+    law : Law, optional
+        What multiplies the program's density on every path.
+
+    Attributes
+    ----------
+    struct : PathStruct
+    error : str
+        Text of the first exception that a reference of the user's raised in a call; "" if there was none.
+    """
+
+    def __init__(self, path: Path, dim: int, law: Law | None = None) -> None:
+        self._kept: list[Any] = []
+        self.error = ""
+        offset, power = (path.offset, path.power) if isinstance(path, BoundedPath) else (0.0, 0.0)
+        reference = None if path.reference is None else self._density(path.reference, np.arange(dim))
+        own = None if law is None else self._density(law.reference, law.positions, law.jacobians)
+        self.struct = PathStruct(_KINDS[path.name], 0, offset, power, reference, own)
+
+    @property
+    def address(self) -> int:
+        """Address of the structure."""
+        return ctypes.addressof(self.struct)
+
+    def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
+        components: tuple[int, int | None] = (0, None)
+        nested, callback = None, _CALLBACK()
+        if isinstance(reference, MixtureReference | NestedReference):
+            if reference.dim != len(coordinates):
+                raise InvalidArgumentError(
+                    f"the reference is a density of {reference.dim} coordinates; here it must be one of "
+                    f"{len(coordinates)}."
+                )
+            if isinstance(reference, MixtureReference):
+                components = self._components(reference)
+            else:
+                nested = self._nested(reference)
+        else:
+            callback = self._callback(reference, len(coordinates))
+        struct = DensityStruct(
+            *components,
+            len(coordinates),
+            self._array(coordinates, np.int64),
+            None if jacobians is None else self._array(jacobians, np.int32),
+            nested,
+            callback,
+        )
+        self._kept += [struct, callback]
+        return ctypes.addressof(struct)
+
+    def _nested(self, reference: NestedReference) -> int:
+        n, m = reference.dim, len(reference.knots)
+        if reference.marginal.dim != 1 or not 0 <= reference.driver < n or m < 2:
+            raise InvalidArgumentError(
+                f"a nested reference of {n} coordinates needs a driver from 0 to {n - 1}, a marginal of 1 coordinate "
+                f"and at least 2 knots; received the driver {reference.driver}, {reference.marginal.dim} coordinates "
+                f"and {m} knots."
+            )
+        functions = (m, 2, n - 1)
+        shapes = {
+            "centre": (n - 1,), "matrix": (n - 1, n - 1), "knots": (m,), "values": functions, "slopes": functions
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            _require_shape(getattr(reference, name), shape, name, f"a nested reference of {n} coordinates")
+        struct = NestedStruct(
+            reference.driver,
+            *self._components(reference.marginal),
+            self._array(reference.centre, np.float64),
+            self._array(reference.matrix, np.float64),
+            m,
+            self._array(reference.knots, np.float64),
+            *(self._array(part, np.float64) for part in reference.pieces),
+            reference.log_normaliser,
+        )
+        self._kept.append(struct)
+        return ctypes.addressof(struct)
+
+    def _components(self, mixture: MixtureReference) -> tuple[int, int]:
+        """Return number and address of the components."""
+        weights = np.log(mixture.weights)
+        components = [self._component(one, float(log)) for one, log in zip(mixture.components, weights, strict=True)]
+        table = (ComponentStruct * len(components))(*components)
+        self._kept.append(table)
+        return len(components), ctypes.addressof(table)
+
+    def _component(self, component: Component, log_weight: float) -> ComponentStruct:
+        n, rank = len(component.mean), 0 if component.stretch is None else len(component.stretch)
+        shapes = {
+            "mean": (n,), "scale": (n,), "matrix": (n, n), "directions": (n, rank), "stretch": (rank,), "degrees": (n,)
+        }  # fmt: skip
+        addresses = []
+        for name, shape in shapes.items():
+            values = getattr(component, name)
+            if values is not None:
+                _require_shape(values, shape, name, f"a component of {n} coordinates")
+            addresses.append(None if values is None else self._array(values, np.float64))
+        return ComponentStruct(*addresses, rank, component.log_normaliser + log_weight)
+
+    def _array(self, values: NDArray[Any], dtype: Any) -> int:
+        array = np.ascontiguousarray(values, dtype=dtype)
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+    def _callback(self, reference: Reference, n: int) -> Any:
+        def call(state: Any, value: Any, gradient: Any) -> int:
+            try:
+                row: FloatArray = np.ctypeslib.as_array(state, (n,)).copy()
+                value[0] = float(reference.log_density(row[None, :])[0])
+                if gradient:
+                    np.ctypeslib.as_array(gradient, (n,))[:] = reference.gradient(row[None, :])[0]
+            except BaseException as error:  # C++ code stands between this frame and the caller
+                self.error = self.error or f"{type(error).__name__}: {error}"
+                return 1
+            return 0
+
+        return _CALLBACK(call)
+
+
+def _require_shape(values: NDArray[Any], shape: tuple[int, ...], name: str, owner: str) -> None:
+    if np.shape(values) != shape:
+        raise InvalidArgumentError(f"{name} of {owner} must have the shape {shape}; received {np.shape(values)}.")

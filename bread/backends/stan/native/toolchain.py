@@ -1,0 +1,267 @@
+"""Where stanc, Stan's headers and the C++ compiler are: a CmdStan installation, else the ones inside httpstan."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bread.backends.stan.language.messages import PROGRAM_NAME, StanProgramError, stanc_reason
+from bread.backends.stan.language.source import StancOutput
+from bread.errors import InvalidArgumentError, MissingDependencyError
+
+OLDEST_STAN = (2, 33)
+Source = Literal["CmdStan", "httpstan"]
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler.
+
+    Attributes
+    ----------
+    path : str
+        The program.
+    version : str
+        First line of its ``--version``, and the machine that it compiles for.
+    """
+
+    path: str
+    version: str
+
+    @property
+    def is_clang(self) -> bool:
+        """Whether it takes Clang's flags."""
+        return "clang" in self.version
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Everything that turns a Stan program into a library.
+
+    Attributes
+    ----------
+    source : {"CmdStan", "httpstan"}
+        Where Stan comes from.
+    folder : Path
+        Its root.
+    version : str
+        Stan's version, such as "2.39.0".
+    stanc : Path
+        Translates Stan to C++.
+    compiler : Compiler
+    include_folders : tuple of Path
+        Stan, Stan Math, Eigen, Boost, SUNDIALS, TBB, RapidJSON.
+    libraries : tuple of Path
+        SUNDIALS (static) and TBB (shared).
+    """
+
+    source: Source
+    folder: Path
+    version: str
+    stanc: Path
+    compiler: Compiler
+    include_folders: tuple[Path, ...]
+    libraries: tuple[Path, ...]
+
+    def __str__(self) -> str:
+        return f"Stan {self.version} ({self.source} in {self.folder}), {self.compiler.version}"
+
+    def run_stanc(self, text: str, *options: str) -> StancOutput:
+        """Run stanc on a program; implements `bread.backends.stan.language.source.Stanc`.
+
+        Parameters
+        ----------
+        text : str
+            Stan code.
+        *options : str
+            Such as "--info". Without one that prints, the program is only checked.
+
+        Returns
+        -------
+        StancOutput
+            Its return code, and what it wrote; a refused program raises nothing.
+        """
+        with tempfile.TemporaryDirectory(prefix="bread-stan-") as folder:
+            path = Path(folder) / "program.stan"
+            path.write_text(text, encoding="utf-8")
+            command = [str(self.stanc), f"--o={Path(folder) / 'program.hpp'}", *options, str(path)]
+            done = subprocess.run(command, capture_output=True, check=False)
+            stderr = done.stderr.decode(errors="replace").replace(str(path), path.name)
+            return StancOutput(done.returncode, done.stdout.decode(errors="replace"), stderr)
+
+    def translate(self, program: str, *options: str, filename: str, name: str = PROGRAM_NAME) -> str:
+        """Return the C++ of a program.
+
+        Parameters
+        ----------
+        program : str
+            Stan code.
+        *options : str
+            More options of stanc, such as "--O1".
+        filename : str
+            Name of the program in messages.
+        name : str
+            Of the C++ class.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        StanProgramError
+            stanc refuses the program; the message is stanc's, on one line.
+        """
+        named = (f"--name={name}", f"--filename-in-msg={filename}", "--print-cpp")
+        done = self.run_stanc(program, *named, *options)
+        if done.returncode:
+            raise StanProgramError(stanc_reason(done.stderr))
+        return done.stdout
+
+
+def find_toolchain(source: Source | None = None) -> Toolchain:
+    """Return the toolchain of this machine: CmdStan as cmdstanpy finds it, else httpstan.
+
+    Parameters
+    ----------
+    source : {"CmdStan", "httpstan"}, optional
+        Take this one, or fail.
+
+    Returns
+    -------
+    Toolchain
+        Detected once for every place that Stan can come from.
+
+    Raises
+    ------
+    MissingDependencyError
+        There is no Stan, it is older than 2.33, or there is no C++ compiler; the message says what to install.
+    """
+    reasons = []
+    for name, find in (("CmdStan", _cmdstan_folder), ("httpstan", _httpstan_folder)):
+        if source not in (None, name):
+            continue
+        found = find()
+        if isinstance(found, str):
+            reasons.append(found)
+            continue
+        try:
+            return _toolchain(name, found, find_compiler())
+        except InvalidArgumentError as error:
+            reasons.append(str(error))
+    raise MissingDependencyError(
+        "Stan was not found. bread needs CmdStan 2.33 or newer (pip install cmdstanpy; install_cmdstan), or the Stan "
+        f"inside httpstan (pip install httpstan). Looked for: {'; '.join(reasons)}."
+    )
+
+
+def find_compiler() -> Compiler:
+    """Return the C++ compiler: ``$CXX``, else g++, else clang++.
+
+    Raises
+    ------
+    MissingDependencyError
+        None of them runs.
+    """
+    wanted = os.environ.get("CXX", "").split()
+    names = wanted[:1] or ["g++", "clang++"]
+    for name in names:
+        path = shutil.which(name)
+        if path and (version := _compiler_version(path)):
+            return Compiler(path, version)
+    tried = " and ".join(repr(name) for name in names)
+    raise MissingDependencyError(
+        f"No C++ compiler was found: tried {tried}. Stan programs are compiled on your machine; install one "
+        "(apt install g++; xcode-select --install; conda: conda install cxx-compiler), or set CXX."
+    )
+
+
+@functools.cache
+def _compiler_version(path: str) -> str:
+    try:
+        version, machine = (
+            subprocess.run([path, flag], capture_output=True, text=True, check=True, timeout=60).stdout
+            for flag in ("--version", "-dumpmachine")
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return f"{version.splitlines()[0]}, {machine.strip()}" if version else ""
+
+
+def _cmdstan_folder() -> Path | str:
+    """Return the folder of CmdStan, or why there is none."""
+    if importlib.util.find_spec("cmdstanpy") is None:
+        return "cmdstanpy is not installed"
+    import cmdstanpy
+
+    try:
+        return Path(cmdstanpy.cmdstan_path())
+    except (ValueError, OSError) as error:
+        return f"cmdstanpy finds no CmdStan ({' '.join(str(error).split())})"
+
+
+def _httpstan_folder() -> Path | str:
+    """Return the folder of the package httpstan, which is not imported, or why there is none."""
+    spec = importlib.util.find_spec("httpstan")
+    if spec is None or spec.origin is None:
+        return "httpstan is not installed"
+    return Path(spec.origin).parent
+
+
+@functools.cache
+def _toolchain(source: Source, folder: Path, compiler: Compiler) -> Toolchain:
+    if source == "CmdStan":
+        stanc, includes, libraries = _cmdstan_layout(folder)
+    else:
+        stanc = folder / "stanc"
+        includes = [folder / "include"]
+        libraries = _libraries(folder / "lib")
+    missing = [str(path) for path in (stanc, *includes) if not path.exists()]
+    if missing or not libraries:
+        raise InvalidArgumentError(f"{source} in {folder} is not complete: {', '.join(missing) or 'TBB'} is missing")
+    version = _stan_version(stanc)
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_STAN:
+        oldest = ".".join(map(str, OLDEST_STAN))
+        raise InvalidArgumentError(f"{source} in {folder} is version {version}, bread needs {oldest} or newer")
+    return Toolchain(source, folder, version, stanc, compiler, tuple(includes), tuple(libraries))
+
+
+def _cmdstan_layout(folder: Path) -> tuple[Path, list[Path], list[Path]]:
+    stan = folder / "stan"
+    math = stan / "lib" / "stan_math"
+    includes = [stan / "src", math]
+    for parent, pattern in (
+        (stan / "lib", "rapidjson_*"),
+        (math / "lib", "eigen_*"),
+        (math / "lib", "boost_*"),
+        (math / "lib", "sundials_*/include"),
+        (math / "lib", "tbb_*/include"),
+    ):
+        includes += sorted(parent.glob(pattern))[-1:] or [parent / pattern]
+    archives = sorted((math / "lib").glob("sundials_*/lib/*.a"))
+    return folder / "bin" / "stanc", includes, archives + _libraries(math / "lib" / "tbb")
+
+
+def _libraries(folder: Path) -> list[Path]:
+    names = ("libtbb.so.12", "libtbb.so.2", "libtbb.so", "libtbb.dylib")
+    shared = [folder / name for name in names if (folder / name).exists()]
+    return sorted(folder.glob("libsundials*.a")) + shared[:1] if shared else []
+
+
+def _stan_version(stanc: Path) -> str:
+    try:
+        done = subprocess.run([str(stanc), "--version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InvalidArgumentError(f"{stanc} does not run: {error}") from error
+    found = re.search(r"v(\d+\.\d+(?:\.\d+)?)", done.stdout)
+    if found is None:
+        raise InvalidArgumentError(f"{stanc} --version said {(done.stdout or done.stderr).strip()!r}")
+    return found.group(1)

@@ -1,0 +1,366 @@
+"""Open a Stan program: read, analyse, compile, check; everything that must be refused is refused here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, ModelInfo, OpenOptions
+from bread.backends.stan import opening, proof
+from bread.backends.stan.analysis.program import Program, analyse
+from bread.backends.stan.describing import (
+    RESERVED_NAMES,
+    bracketed,
+    dims,
+    is_storable,
+    name_of_coordinate,
+    notes_on_program,
+    path_refusals,
+    versions,
+)
+from bread.backends.stan.language.dataflow import analyse_dataflow
+from bread.backends.stan.language.messages import StanProgramError, without_place
+from bread.backends.stan.language.refusals import RefusedError
+from bread.backends.stan.language.scopes import resolve
+from bread.backends.stan.language.syntax import parse
+from bread.backends.stan.localising import rewrite
+from bread.backends.stan.model import StanModel
+from bread.backends.stan.native.build import ORIGINAL, build_library
+from bread.backends.stan.native.kernels import read_kernel
+from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.native.toolchain import Toolchain, find_toolchain
+from bread.backends.stan.places import in_users_files
+from bread.backends.stan.simulation import (
+    USE_FIXED,
+    CallableSimulator,
+    DerivedDrawError,
+    DerivedSimulator,
+    JointSimulator,
+    ProgramSimulator,
+    require_fixable,
+)
+from bread.backends.stan.split.split import Splitter
+from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
+from bread.backends.support.user_function import UserFunction
+from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
+
+
+def open_model(model: Any, options: OpenOptions) -> StanModel:
+    """Read, analyse, compile and check a Stan program with its data.
+
+    Parameters
+    ----------
+    model : CmdStanModel, path or str
+        See `bread.backends.stan.opening.read_program`.
+    options : OpenOptions
+        ``extra`` may hold "data" (dict or path of a JSON file), "observed" (names), "simulator" (a callable or a Stan
+        program), "likelihood" (line numbers) and "simulate_from".
+
+    Returns
+    -------
+    StanModel
+        It fits real data by the ``sample`` of a CmdStanModel that is compiled or can be; a program given by its path
+        or text is fitted by Stan's NUTS in the embedded engine, whatever is installed.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The program, data or options have a mistake; the message names the line of the program where there is one.
+    UnsupportedModelError
+        The program cannot be simulated exactly, or its density is not the one that was analysed; construct, line and
+        way out. A program that cannot be split needs ``simulator``, unless one can be derived, and then allows paths
+        from a reference alone.
+    UnsupportedKernelError
+        The kernel is neither NUTS nor HMC.
+    MissingDependencyError
+        There is no Stan or no C++ compiler.
+    """
+    if options.engine not in (None, "stan"):
+        raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a Stan program. Valid: 'stan'.")
+    kernel = read_kernel(options.kernel)
+    extra = options.extra
+    toolchain = find_toolchain()
+    source, name = opening.read_program(model)
+    data = opening.read_data(extra.get("data"))
+    program = analyse(
+        source,
+        observed=opening.read_names(extra.get("observed")),
+        data_names=tuple(data),
+        likelihood_lines=opening.read_lines(extra.get("likelihood")),
+        held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
+        data=data,
+        stanc=toolchain.run_stanc,
+    )
+    return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
+
+
+class _Opening:
+    def __init__(
+        self,
+        model: Any,
+        name: str,
+        program: Program,
+        data: dict[str, Any],
+        extra: Mapping[str, Any],
+        toolchain: Toolchain,
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._program = program
+        self._extra = extra
+        self._toolchain = toolchain
+        self._data = {**data, **program.fixed_data}
+        self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
+        self._notes: list[str] = list(notes_on_program(program, data))
+
+    def open(self, options: OpenOptions, kernel: Any) -> StanModel:
+        """Put the model together and check it."""
+        program = self._program
+        self._refuse(options)
+        hyperparameters = self._hyperparameters(options)
+        source = program.source
+        library = StanLibrary(
+            build_library(
+                program.tempered,
+                self._toolchain,
+                original=source.text,
+                filename=source.name,
+                places=lambda code: in_users_files(code, program),
+            )
+        )
+        data = {**self._data, **program.switches}
+        original = self._original(library)  # first, because its messages have the right places
+        instance = self._instance(library, data)
+        draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
+        if self._extra.get("simulate_from") in ("fitted", "localised"):
+            require_fixable(hyperparameters, draws.simulator)
+        transformed = self._transformed(instance)
+        model = StanModel(
+            self._info(instance, hyperparameters, transformed, kernel.name),
+            program,
+            library,
+            data,
+            instance,
+            draws,
+            kernel,
+            transformed,
+            user_model=self._sampler(),
+        )
+        self._prove(model, original)
+        return replace(model, info=replace(model.info, notes=tuple(self._notes)))
+
+    def _refuse(self, options: OpenOptions) -> None:
+        program, user_simulator = self._program, self._extra.get("simulator") is not None
+        if program.simulator_refusal is not None and not user_simulator:
+            if program.split_refusal is not None:
+                raise UnsupportedModelError(
+                    f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
+                )
+            raise UnsupportedModelError(f"{program.simulator_refusal}{self._way_round_flat_priors(options)}")
+        for name in (*(one.name for one in program.parameters), *program.observed):
+            if name in RESERVED_NAMES:
+                raise UnsupportedModelError(
+                    f"The program has a variable {name!r}, which is a dimension of the report. Rename it, for example "
+                    f"to {name + '_'!r}."
+                )
+        for name in program.observed:
+            if self._inputs[name].type not in ("int", "real"):
+                raise UnsupportedModelError(
+                    f"The observed variable {name!r} is a {self._inputs[name].type}; observed variables must be of "
+                    "type int or real, or arrays, vectors and matrices of them."
+                )
+
+    def _way_round_flat_priors(self, options: OpenOptions) -> str:
+        """Return that localising takes the program as it is, if it does; else ""."""
+        program = self._program
+        if not (program.simulator_refusal and program.simulator_refusal.flat):
+            return ""
+        held = analyse(
+            program.source,
+            observed=program.observed,
+            likelihood_lines=opening.read_lines(self._extra.get("likelihood")),
+            held=options.hyperparameters or (),
+            stanc=self._toolchain.run_stanc,
+        )
+        try:
+            is_taken = held.is_automatic and bool(rewrite(held, held.held))
+        except RefusedError:
+            is_taken = False
+        return " Or use simulate_from='localised', which takes the program as it is." if is_taken else ""
+
+    def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
+        if options.hyperparameters is None:
+            return self._program.hyperparameters
+        names = [one.name for one in self._program.parameters]
+        for name in options.hyperparameters:
+            if name not in names:
+                raise InvalidArgumentError(
+                    f"hyperparameters names {name!r}, which is no parameter of the program; it has {', '.join(names)}."
+                )
+        return options.hyperparameters
+
+    # -- compile ----------------------------------------------------------------------------------------------
+
+    def _instance(self, library: StanLibrary, data: Mapping[str, Any]) -> StanInstance:
+        return library.instance(data)
+
+    def _original(self, library: StanLibrary, observed: Mapping[str, Any] | None = None) -> StanInstance:
+        return self._instance(library, {**self._data, **(observed or {}), ORIGINAL: 1})
+
+    def _sampler(self) -> Any:
+        """Return the user's model if it samples by CmdStan: it is compiled, or CmdStan is there to compile it."""
+        is_ready = self._toolchain.source == "CmdStan" or getattr(self._model, "exe_file", None) is not None
+        return self._model if is_ready and hasattr(self._model, "sample") else None
+
+    # -- simulate ---------------------------------------------------------------------------------------------
+
+    def _simulator(self, library: StanLibrary, data: dict[str, Any], instance: StanInstance) -> JointSimulator:
+        wanted = self._extra.get("simulator")
+        parameters = instance.names("parameters")
+        observed = {name: self._array(name).dtype for name in self._program.observed}
+        if wanted is None:
+            return DerivedSimulator(library, data, parameters, observed, self._program.fixable)
+        if opening.is_stan_model(wanted):
+            source, _ = opening.read_program(wanted, "simulator.stan")
+            try:
+                built = build_library(source.text, self._toolchain, filename=source.name)
+            except StanProgramError as error:
+                raise StanProgramError(f"stanc rejects the program in simulator=: {error}") from error
+            inputs, _ = opening.declared_variables(source, self._toolchain.run_stanc)
+            middle = instance.constrain(np.zeros((1, instance.dim)))
+            holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]
+            unused = {name: middle[name][0] for name in holds}
+            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed, unused)
+        if not callable(wanted):
+            raise InvalidArgumentError(
+                "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "
+                f"text); received {type(wanted).__name__}."
+            )
+        shapes = {name: instance.shape(name) for name in parameters}
+        outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
+        return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
+
+    def _prove(self, model: StanModel, original: StanInstance) -> None:
+        if self._is_checked_later():
+            self._notes.append(proof.prove_rewrite(model.instance, original, np.empty((0, model.instance.dim))))
+            return
+        try:
+            states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
+        except DensityError as error:
+            raise UnsupportedModelError(
+                f"The prior cannot be simulated: {self._why_no_draw(error, original)}"
+            ) from error
+        try:
+            self._notes.append(proof.prove_rewrite(model.instance, original, states))
+            self._notes += proof.prove_simulator(
+                model.draws,
+                model.condition_instance,
+                lambda observed: self._original(model.library, observed),
+                is_split=self._program.split_refusal is None,
+            )
+        except BreadError as error:
+            named = self._extra.get("likelihood")
+            is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
+            doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
+            raise type(error)(f"{error}{doubt}") from error
+
+    def _why_no_draw(self, error: DensityError, original: StanInstance) -> str:
+        """Return why draws fail: in the program's own words, else by the lines whose generators fail."""
+        if not isinstance(error, DerivedDrawError) or "bread:" in str(error):
+            return str(error)
+        count, is_count, why = str(error).rpartition(TIMES_OVER)
+        own = proof.reason_of(original)
+        if own:
+            return f"{count}{is_count}{own}"
+        name, is_generator, _ = why.partition("_rng:")
+        density = re.compile(rf"\b{re.escape(name)}(_lpdf|_lpmf)?\s*\(")
+        lines = [
+            self._program.source.origin(one.line) for one in self._program.contributions if density.search(one.text)
+        ]
+        places = f" (drawn for {'; '.join(map(str, lines))})" if is_generator and lines else ""
+        return f"{count}{is_count}{without_place(why)}{places}. Use priors without such draws, or pass simulator=."
+
+    def _edged(self, instance: StanInstance) -> NDArray[np.bool_]:
+        """Return which scores, of prior and of likelihood, need not have mean zero; shape (2, dim)."""
+        names = [label.split(".")[0] for label in instance.coordinates]
+        edged = (self._program.edged_prior, self._program.edged_likelihood)
+        return np.array([[name in one for name in names] for one in edged], dtype=bool)
+
+    def _is_checked_later(self) -> bool:
+        """Return whether the simulator may need values of the hyperparameters, which localising gives it."""
+        is_localised = self._extra.get("simulate_from") == "localised"
+        return is_localised and (bool(self._program.held) or callable(self._extra.get("simulator")))
+
+    # -- describe ---------------------------------------------------------------------------------------------
+
+    def _array(self, name: str) -> Any:
+        return opening.as_array(self._data[name], self._inputs[name])
+
+    def _transformed(self, instance: StanInstance) -> tuple[str, ...]:
+        """Return the transformed parameters whose value no outcome enters."""
+        program = self._program
+        blocks = parse(program.source)
+        scopes = resolve(blocks)
+        outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
+        splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
+        kept, left_out = [], []
+        for variable in scopes.of_kind("transformed parameter"):
+            try:
+                is_free = not splitter.is_observed([variable])
+            except RefusedError:
+                is_free = False
+            if is_free and variable.name in instance.names("transformed") and variable.name not in RESERVED_NAMES:
+                kept.append(variable.name)
+            elif not is_free:
+                left_out.append(variable.name)
+        if left_out:
+            self._notes.append(
+                f"Transformed parameters left out of the report, because outcomes enter them: {', '.join(left_out)}."
+            )
+        return tuple(kept)
+
+    def _info(
+        self, instance: StanInstance, hyperparameters: tuple[str, ...], transformed: tuple[str, ...], kernel: str
+    ) -> ModelInfo:
+        observed = {name: self._array(name) for name in self._program.observed}
+        scopes = resolve(parse(self._program.source))
+        for name, values in observed.items():
+            declared = scopes.named(name, "data")
+            opening.require_numbers(name, values, self._program.source.origin(declared.line if declared else 1))
+        shown = (*instance.names("parameters"), *transformed)
+        refusals = path_refusals(self._program)
+        names = [name_of_coordinate(label) for label in instance.coordinates]
+        constrained = {one.name for one in self._program.parameters if one.is_constrained}
+        return ModelInfo(
+            name=self._name,
+            backend="stan",
+            engine="stan",
+            kernel=kernel,
+            versions=versions(self._toolchain),
+            coordinates=tuple(bracketed(label) for label in instance.coordinates),
+            discrete=np.zeros(instance.dim, dtype=bool),
+            hyperparameters=hyperparameters,
+            parameters={name: dims(name, len(instance.shape(name))) for name in shown},
+            observed={name: dims(name, values.ndim) for name, values in observed.items()},
+            coords={},
+            observed_data=observed,
+            constant_data={
+                name: (dims(name, declared.rank), self._array(name))
+                for name, declared in self._inputs.items()
+                if name not in observed and is_storable(name, declared)
+            },
+            paths=tuple(name for name in ("prior", "bounded", "reference") if name not in refusals),
+            path_refusals=refusals,
+            transformed=np.array([name in constrained for name in names], dtype=bool),
+            positions={
+                name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
+            },
+        )
+
+
+__all__ = ["open_model"]

@@ -1,0 +1,1 @@
+"""The simulator that is derived from a program."""

@@ -1,0 +1,1 @@
+"""A program split into prior and likelihood."""

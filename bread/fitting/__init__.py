@@ -1,0 +1,1 @@
+"""References fitted to one data set by optimisation or a pilot."""

@@ -1,0 +1,142 @@
+"""Modes of a posterior, found by optimisation from prior draws: a Gaussian at each (the Laplace approximation).
+
+A pilot's chain stays in the mode it falls into. Where modes are many, as those of a mixture whose labels may be
+exchanged, an optimisation finds one for the price of a few transitions, and its curvature gives the mode's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Posterior
+from bread.errors import DensityError
+from bread.fitting.families import INFLATION, LARGEST_FULL_DIM, whitening
+from bread.paths.kinds import ReferencePath
+from bread.paths.mixture import Component, MixtureReference, diagonal
+
+STARTS, STARTS_PER_MODE = 8, 6  # optimisations: so many, and so many more for every mode
+MOST_STARTS = 40
+MOST_STEPS = 150  # gradients of one optimisation
+SAME_MODE = 4.0  # squared distance in standard deviations below which two ends are one mode
+NEGLIGIBLE = 7.0  # nats of evidence below the best at which a mode is left out
+_DIFFERENCE = 1e-4  # step of a central difference of gradients
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A maximum of the log density with its curvature.
+
+    Attributes
+    ----------
+    state : ndarray, shape (dim,)
+    precision : ndarray, shape (dim, dim)
+        Minus the Hessian of the log density.
+    log_evidence : float
+        Nats, by Laplace's formula.
+    """
+
+    state: FloatArray
+    precision: FloatArray
+    log_evidence: float
+
+    def holds(self, state: FloatArray) -> bool:
+        """Return whether a state is this mode, not another one."""
+        away = state - self.state
+        return float(away @ self.precision @ away) < SAME_MODE
+
+    def component(self, transformed: NDArray[np.bool_]) -> Component:
+        """Return the mode's Gaussian, slightly wider."""
+        covariance = np.linalg.inv(self.precision)
+        deviation = np.sqrt(np.diag(covariance))
+        matrix = whitening(covariance / np.outer(deviation, deviation), transformed)
+        return Component(self.state, deviation * np.sqrt(INFLATION), matrix=matrix)
+
+
+class CountedDensity:
+    """Minus log density and its gradient for an optimiser; counts evaluations, a rejected state is very bad."""
+
+    def __init__(self, posterior: Posterior, dim: int) -> None:
+        self.n_gradients = 0
+        self._posterior = posterior
+        self._path = ReferencePath(diagonal(np.zeros(dim), np.ones(dim)))
+
+    def __call__(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return minus log density and minus its gradient."""
+        self.n_gradients += 1
+        try:
+            value, gradient = self._posterior.end_gradient(self._path, state)
+        except DensityError:
+            return 1e300, np.zeros_like(state)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return 1e300, np.zeros_like(state)
+        return -value, -gradient
+
+    def precision(self, state: FloatArray, coordinates: NDArray[np.int64] | None = None) -> FloatArray:
+        """Return the Hessian of all or some coordinates by central differences."""
+        chosen = np.arange(len(state)) if coordinates is None else coordinates
+        rows = []
+        for index in chosen:
+            step = np.zeros_like(state)
+            step[index] = _DIFFERENCE
+            rows.append((self(state + step)[1] - self(state - step)[1])[chosen] / (2 * _DIFFERENCE))
+        return 0.5 * (np.array(rows) + np.array(rows).T)
+
+
+def fit_modes(
+    posterior: Posterior, starts: Iterable[FloatArray], transformed: NDArray[np.bool_], *, expected: int = 1
+) -> tuple[MixtureReference | None, int]:
+    """Return a mixture of one Gaussian per mode, weighted by evidence; None where the density has no maximum.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    starts : iterable of ndarray, shape (dim,)
+        States to optimise from; no more are taken than the number of modes asks for.
+    transformed : ndarray of bool, shape (dim,)
+        Coordinates that may be the logarithm of a scale.
+    expected : int
+        Number of modes on another data set: it is looked for as many.
+
+    Returns
+    -------
+    reference : MixtureReference or None
+    n_gradients : int
+    """
+    from scipy.optimize import minimize
+
+    if len(transformed) > LARGEST_FULL_DIM:
+        return None, 0
+    dim = len(transformed)
+    target = CountedDensity(posterior, dim)
+    modes: list[Mode] = []
+    for number, start in enumerate(starts):
+        if number >= min(STARTS + STARTS_PER_MODE * max(len(modes), expected), MOST_STARTS):
+            break
+        found = minimize(target, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
+        if found.fun < 1e300 and not any(mode.holds(found.x) for mode in modes):
+            mode = _mode(target, found.x, -float(found.fun))
+            modes += [] if mode is None else [mode]
+    best = max((mode.log_evidence for mode in modes), default=0.0)
+    modes = [mode for mode in modes if mode.log_evidence > best - NEGLIGIBLE]
+    if not modes:
+        return None, target.n_gradients
+    weights = np.exp(np.array([mode.log_evidence for mode in modes]) - best)
+    components = tuple(mode.component(transformed) for mode in modes)
+    label = f"Gaussian laws at {len(modes)} modes" if len(modes) > 1 else "Gaussian at the mode"
+    return MixtureReference(components, weights / weights.sum(), label), target.n_gradients
+
+
+def _mode(target: CountedDensity, state: FloatArray, level: float) -> Mode | None:
+    """Return the mode at an optimiser's end; None where the density has no maximum there."""
+    precision = target.precision(state)
+    if not np.isfinite(precision).all():
+        return None
+    eigenvalues = np.linalg.eigvalsh(precision)
+    if eigenvalues[0] <= 1e-8 * eigenvalues[-1]:
+        return None
+    evidence = level + 0.5 * len(state) * np.log(2 * np.pi) - 0.5 * float(np.log(eigenvalues).sum())
+    return Mode(np.asarray(state, dtype=float), precision, evidence)

@@ -1,0 +1,241 @@
+"""Fit of a `bread.paths.nested.NestedReference`: Laplace's method at a grid of values of one coordinate."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Posterior
+from bread.fitting.families import INFLATION
+from bread.fitting.modes import CountedDensity
+from bread.paths.mixture import Component, MixtureReference
+from bread.paths.nested import NestedReference
+
+LARGEST_DIM = 150
+DEPTH = 20.0  # nats below the largest marginal density to which knots go: beyond them a law is a guess
+HEIGHT = 9.0  # nats below it within which there must be a few
+END = 6.0  # nats below it that both ends must be: what is beyond them has some thousandths of the mass
+MOST_KNOTS = 14  # to each side of the first
+STEP = 0.75  # between knots near the start, in standard deviations of the driver
+GROWTH = 1.15  # of the steps away from there: the marginal density of a log scale may fall slowly
+FEWEST_KNOTS = 6
+MOST_WALKS = 3
+STEEP, MOST_INSERTED = 3.0, 8  # nats between knots where another is put between them; so many at most
+JUMP = 0.1  # of the first step, within which so steep a fall is a jump
+MOST_STEPS = 100  # gradients of one optimisation
+MARGINAL_POINTS = 1000
+LARGEST_MIXTURE = 4
+FEWEST_DRAWS, FAR = 25, 10.0  # draws that show a driver; where the tails of a vague prior are cut, in spreads
+LEAST_SIGNAL = 0.02  # mean squared correlation below which no coordinate drives the widths of others
+
+
+@dataclass(frozen=True)
+class Knot:
+    """The law of the other coordinates at one value of the driver: their mode, and minus the Hessian there."""
+
+    u: float
+    mode: FloatArray
+    precision: FloatArray
+    log_marginal: float
+
+
+def middle_and_spread(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the median of each coordinate and half the distance of two quantiles: one sd of a normal law."""
+    low, middle, high = np.quantile(draws, [0.16, 0.5, 0.84], axis=0)
+    with np.errstate(over="ignore"):
+        return middle, np.asarray(0.5 * (high - low))
+
+
+def rank_drivers(draws: FloatArray, transformed: NDArray[np.bool_]) -> list[int]:
+    """Return the coordinates that may drive the widths of others, the likeliest first.
+
+    The score of a coordinate is the mean squared correlation between it and the log squares of what is left of the
+    others after a linear regression on it. Coordinates that may be the logarithm of a scale are all candidates,
+    another one only if it has the highest score and the score is no noise.
+    """
+    n, dim = draws.shape
+    if not 2 <= dim <= LARGEST_DIM or n < FEWEST_DRAWS:
+        return []
+    centre, spread = middle_and_spread(draws)
+    standard = np.clip((draws - centre) / np.where(spread > 0.0, spread, 1.0), -FAR, FAR)
+    standard -= standard.mean(axis=0)
+    standard /= np.maximum(standard.std(axis=0), 1e-12)
+    correlation = standard.T @ standard / n
+    scores = np.zeros(dim)
+    for k in range(dim):
+        residual = np.delete(standard - standard[:, [k]] * correlation[k], k, axis=1)
+        level = np.log(np.maximum(residual**2, 1e-12))
+        level -= level.mean(axis=0)
+        scale = np.maximum(level.std(axis=0), 1e-12)
+        scores[k] = ((standard[:, k] @ level / (n * scale)) ** 2).mean()
+    best = int(np.argmax(scores))
+    return [int(k) for k in np.argsort(-scores) if transformed[k] or (k == best and scores[k] > LEAST_SIGNAL)]
+
+
+class _Conditional:
+    """The log density of the other coordinates, the driver held."""
+
+    def __init__(self, target: CountedDensity, driver: int, dim: int) -> None:
+        self._target, self._driver = target, driver
+        self._others = np.delete(np.arange(dim), driver)
+        self.u = 0.0
+
+    def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self._target(np.insert(others, self._driver, self.u))
+        return value, gradient[self._others]
+
+    def knot(self, u: float, start: FloatArray) -> Knot | None:
+        """Return the law at one value of the driver; None where it has no maximum."""
+        from scipy.optimize import minimize
+
+        self.u = u
+        found = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
+        if not found.fun < 1e300:
+            return None
+        state = np.insert(found.x, self._driver, u)
+        precision = self._target.precision(state, self._others)
+        if not np.isfinite(precision).all():
+            return None
+        eigenvalues = np.linalg.eigvalsh(precision)
+        if eigenvalues[0] <= 1e-10 * eigenvalues[-1]:  # in the neck of a funnel widths differ by orders
+            return None
+        return Knot(u, found.x, precision, -float(found.fun) - 0.5 * float(np.log(eigenvalues).sum()))
+
+
+def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float) -> tuple[NestedReference | None, int]:
+    """Walk up and down the driver from a state, and fit; None where the density of the others has no maximum.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    driver : int
+    start : ndarray, shape (dim,)
+    step : float
+        Between knots near the start; smaller where that leaves too few, larger where it does not reach far enough.
+
+    Returns
+    -------
+    reference : NestedReference or None
+    n_gradients : int
+    """
+    if not 2 <= len(start) <= LARGEST_DIM:
+        return None, 0
+    target = CountedDensity(posterior, len(start))
+    conditional = _Conditional(target, driver, len(start))
+    u, others = float(start[driver]), np.delete(start, driver)
+    for _ in range(MOST_WALKS):
+        knots = _walk(conditional, u, others, step)
+        if not knots:
+            break
+        top = max(knot.log_marginal for knot in knots)
+        is_fine = sum(knot.log_marginal > top - HEIGHT for knot in knots) >= FEWEST_KNOTS
+        # Of a walk that ends while the density is high, the law would be a narrow one, which its own draws cannot tell.
+        is_whole = max(knots[0].log_marginal, knots[-1].log_marginal) < top - END
+        if is_fine and is_whole:
+            refined = _refined(conditional, knots, step)
+            return _reference(refined, driver), target.n_gradients
+        best = max(knots, key=lambda knot: knot.log_marginal)
+        u, others, step = best.u, best.mode, 3.0 * step if is_fine else step / 3.0
+    return None, target.n_gradients
+
+
+def _walk(conditional: _Conditional, u: float, others: FloatArray, step: float) -> list[Knot]:
+    """Return knots in both directions from u, in order, until the marginal density has fallen by `DEPTH`."""
+    first = conditional.knot(u, others)
+    if first is None:
+        return []
+    knots, top = [first], first.log_marginal
+    for side in (1.0, -1.0):
+        here, previous, width = first, None, step
+        for _ in range(MOST_KNOTS):
+            ahead = here.mode if previous is None else here.mode + GROWTH * (here.mode - previous.mode)
+            found = conditional.knot(here.u + side * width, ahead)
+            if found is None:
+                break
+            knots.append(found)
+            top = max(top, found.log_marginal)
+            if found.log_marginal < top - DEPTH:
+                break
+            here, previous, width = found, here, GROWTH * width
+    return sorted(knots, key=lambda knot: knot.u)
+
+
+def _refined(conditional: _Conditional, knots: list[Knot], step: float) -> list[Knot] | None:
+    """Return the knots with more between those where the marginal density matters and falls steeply.
+
+    Where it jumps, since the others have two modes there, the side of its peak is kept; None where the other side
+    matters too.
+    """
+    for _ in range(MOST_INSERTED):
+        top = max(knot.log_marginal for knot in knots)
+        steep = [
+            (abs(right.log_marginal - left.log_marginal), index + 1)
+            for index, (left, right) in enumerate(itertools.pairwise(knots))
+            if max(left.log_marginal, right.log_marginal) > top - HEIGHT
+        ]
+        fall, index = max(steep)
+        if fall < STEEP:
+            break
+        left, right = knots[index - 1], knots[index]
+        if right.u - left.u < JUMP * step:
+            sides = sorted((knots[:index], knots[index:]), key=lambda side: max(knot.log_marginal for knot in side))
+            if max(knot.log_marginal for knot in sides[0]) > top - HEIGHT or len(sides[1]) < FEWEST_KNOTS:
+                return None
+            knots = sides[1]
+            continue
+        found = conditional.knot(0.5 * (left.u + right.u), 0.5 * (left.mode + right.mode))
+        if found is None:
+            break
+        knots = [*knots[:index], found, *knots[index:]]
+    return knots
+
+
+def _reference(knots: list[Knot] | None, driver: int) -> NestedReference | None:
+    """Return the law through the knots; None where their precisions are too unlike for floating point."""
+    if knots is None:
+        return None
+    from scipy.interpolate import CubicSpline
+    from scipy.linalg import eigh
+
+    u = np.array([knot.u for knot in knots])
+    log_marginal = np.array([knot.log_marginal for knot in knots])
+    log_marginal = np.maximum(log_marginal - log_marginal.max(), -DEPTH)  # a fall of hundreds would bend the spline
+    fine = np.linspace(u[0], u[-1], MARGINAL_POINTS)
+    density = np.exp(np.minimum(CubicSpline(u, log_marginal)(fine), 1.0))  # a spline may swing above its knots
+    cumulative = np.cumsum(density) / density.sum()
+    marginal = _marginal(np.interp((np.arange(MARGINAL_POINTS) + 0.5) / MARGINAL_POINTS, cumulative, fine))
+    low, high = (int(np.argmin(np.abs(u - fine[np.searchsorted(cumulative, q)]))) for q in (0.1, 0.9))
+    if low == high:
+        low, high = (low - 1, high) if low > 0 else (low, high + 1)
+    centre = knots[(low + high) // 2].mode
+    try:
+        _, vectors = eigh(knots[high].precision, knots[low].precision)
+    except np.linalg.LinAlgError:
+        return None
+    matrix = vectors.T @ knots[low].precision  # the inverse of vectors: both precisions become diagonal
+    values = np.empty((len(knots), 2, len(centre)))
+    for row, knot in zip(values, knots, strict=True):
+        row[0] = matrix @ (knot.mode - centre)
+        variance = INFLATION * np.diag(matrix @ np.linalg.solve(knot.precision, matrix.T))
+        if not (variance > 0.0).all():
+            return None
+        row[1] = 0.5 * np.log(variance)
+    slopes = np.asarray(CubicSpline(u, values)(u, 1))
+    return NestedReference(driver, marginal, centre, matrix, u, values, slopes)
+
+
+def _marginal(points: FloatArray) -> MixtureReference:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        models = [GaussianMixture(n, random_state=0).fit(points[:, None]) for n in range(1, LARGEST_MIXTURE + 1)]
+    best = min(models, key=lambda model: model.bic(points[:, None]))
+    scale = np.sqrt(INFLATION * best.covariances_[:, 0, 0])
+    components = tuple(Component(mean, np.array([s])) for mean, s in zip(best.means_, scale, strict=True))
+    return MixtureReference(components, best.weights_ / best.weights_.sum())

@@ -1,0 +1,318 @@
+"""Pilots that fit a reference to one data set: what starts a reference path. They never see the exact draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Kernel, Posterior, Settings
+from bread.errors import DensityError
+from bread.fitting import searches
+from bread.fitting.families import FAMILIES
+from bread.fitting.nested import middle_and_spread, rank_drivers
+from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.starts import chain_starts, prior_draws, without_lost_chains
+from bread.fitting.work import FitWork
+from bread.paths.kinds import ReferencePath
+from bread.paths.mixture import MixtureReference, diagonal
+from bread.paths.nested import NestedReference
+
+N_CHAINS = 4  # of a thorough fit
+SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
+MODES, NESTED = "modes", "nested"  # families that are found by optimisation, not fitted to draws
+ENOUGH = 0.5  # nats: where a reference that is found is so near, half of the chains are run
+OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
+FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
+SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
+
+FittedReference = MixtureReference | NestedReference
+
+
+@dataclass(frozen=True)
+class ReferenceFit:
+    """A reference fitted to one data set.
+
+    Attributes
+    ----------
+    reference : MixtureReference or NestedReference
+    family : str
+        A key of `bread.fitting.families.FAMILIES`, "modes" or "nested".
+    criterion : dict of str to float
+        For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
+        bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
+        "modes" is there where optimisation found a maximum, "nested" where it found one of the other coordinates given
+        one of them.
+    draws : ndarray, shape (n, dim)
+        The pilot's draws.
+    end_log_ratio : ndarray, shape (n,)
+        log p(theta, y) - log q(theta) at those draws.
+    settings : dict
+        Kernel settings that the pilot adapted at beta = 1.
+    transformed : ndarray of bool, shape (dim,)
+        As of `bread.backends.base.ModelInfo`.
+    fallback : MixtureReference or None
+        The best fit to draws, to be moved to data sets where none is found; None where ``reference`` is it.
+    n_chains : int
+        Pilot chains, each adapted for as many steps as it then ran.
+    n_nested_gradients : int
+        What finding a nested reference cost.
+    """
+
+    reference: FittedReference
+    family: str
+    criterion: dict[str, float]
+    draws: FloatArray
+    end_log_ratio: FloatArray
+    settings: Settings
+    transformed: NDArray[np.bool_]
+    fallback: MixtureReference | None
+    n_chains: int
+    n_nested_gradients: int = 0
+    n_gradients: int = 0
+    n_evaluations: int = 0
+
+    def move_gradients(self, per_transition: float) -> float:
+        """Return about how many gradient evaluations the reference of another data set costs."""
+        if isinstance(self.reference, NestedReference):
+            return float(self.n_nested_gradients)
+        n_components = len(self.reference.components)
+        if self.family == MODES and n_components == 1:
+            return OPTIMISATION * per_transition
+        n_transitions = MOVE_BURN_IN + MOVE_DRAWS + (SEARCH if self.family == MODES else 0)
+        return n_transitions * n_components * per_transition
+
+    def without_draws(self) -> ReferenceFit:
+        """Return the fit without the pilot's draws, small enough to travel with every task."""
+        return replace(self, draws=self.draws[:0], end_log_ratio=self.end_log_ratio[:0])
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """How to fit a reference.
+
+    Attributes
+    ----------
+    dim, transformed
+        As of `bread.backends.base.ModelInfo`.
+    n_steps : int
+        Steps for which each pilot chain adapts, and for which it then runs.
+    family : str or None
+        A key of `bread.fitting.families.FAMILIES`; None: the best by the criterion.
+    n_chains : int
+    n_selection_draws : int
+        Draws from each candidate on which the criterion rests.
+    is_shared : bool
+        Whether the reference will be moved to other data sets.
+    """
+
+    dim: int
+    transformed: NDArray[np.bool_]
+    n_steps: int
+    family: str | None = None
+    n_chains: int = N_CHAINS
+    n_selection_draws: int = SELECTION_DRAWS
+    is_shared: bool = False
+
+
+class _Found:
+    """References that optimisation finds on a data set, and what finding the nested one cost."""
+
+    def __init__(self) -> None:
+        self.references: dict[str, FittedReference] = {}
+        self.n_nested_gradients = 0
+
+    def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
+        """Look for Gaussians at modes."""
+        modes = searches.checked_modes(work, kernel)
+        if modes is not None:
+            self.references[MODES] = modes
+
+    def look_for_nested(self, work: FitWork, draws: FloatArray) -> None:
+        """Look for a law nested in one coordinate, from draws of chains."""
+        before = work.n_gradients
+        spread = draws.std(axis=0)
+        if (spread > 0.0).all():
+            middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
+            nested = searches.nested(work, rank_drivers(draws, work.transformed), middle, spread)
+            if nested is not None:
+                self.references[NESTED] = nested
+        self.n_nested_gradients += work.n_gradients - before
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to look for: a nested reference is there, or there are several modes."""
+        return NESTED in self.references or len(self.single) < len(self.references)
+
+    @property
+    def single(self) -> dict[str, FittedReference]:
+        """Those that need no chains to find all their parts."""
+        return {
+            name: item
+            for name, item in self.references.items()
+            if isinstance(item, NestedReference) or len(item.components) == 1
+        }
+
+
+def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> ReferenceFit:
+    """Run pilot chains of the PPL's own sampler at beta = 1 from prior draws, and fit a reference to their draws.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Model and one data set.
+    request : FitRequest
+    root, simulation : int
+        For the seeds: a fit has random numbers of its own.
+
+    Returns
+    -------
+    ReferenceFit
+
+    Raises
+    ------
+    DensityError
+        No prior draw has a finite density, or every pilot chain failed.
+    """
+    plain = diagonal(np.zeros(request.dim), np.ones(request.dim))
+    work = FitWork(posterior, request.transformed, root, simulation)
+    chains: list[FloatArray] = []
+    settings: list[Settings] = []
+    found = _Found()
+    failure: DensityError | None = None
+    n_run = 0
+    for index, start in enumerate(chain_starts(work, plain, request.n_chains)):
+        n_run += 1
+        try:
+            adapted = posterior.adapt(
+                ReferencePath(plain), 1.0, start, work.seed(0, index), request.n_steps, previous=None
+            )
+            work.n_gradients += adapted.n_gradients
+            work.n_evaluations += adapted.n_evaluations
+            frozen = _frozen(adapted.settings)
+            evolved = work.evolve(plain, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(1, index))
+        except DensityError as error:
+            failure = error
+            continue
+        chains.append(evolved.states)
+        settings.append(adapted.settings)
+        if request.family is not None:
+            continue
+        if len(chains) == 1:
+            found.look_for_modes(work, frozen)
+        if 2 * len(chains) == request.n_chains and _is_near(work, found, chains, request):
+            break
+    if not chains:
+        raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
+    chains = without_lost_chains(work, plain, chains)
+    family, criterion = request.family, dict[str, float]()
+    if family is None:
+        if 2 * n_run > request.n_chains and not found.is_complete:
+            found.look_for_nested(work, np.concatenate(chains))
+        family, criterion = _select(work, request, chains, found.references)
+    draws = np.concatenate(chains)
+    fitted = found.references.get(family) or FAMILIES[family](draws, request.transformed)
+    if fitted is None:
+        family, fitted = "diagonal", FAMILIES["diagonal"](draws, request.transformed)
+        assert fitted is not None
+    fallback: MixtureReference | None = None
+    if family in found.references:
+        best = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
+        fallback = FAMILIES[best](draws, request.transformed)
+    end = work.log_ratio(fitted, draws)
+    return ReferenceFit(
+        fitted, family, criterion, draws, end, settings[0], request.transformed, fallback, n_run,
+        found.n_nested_gradients, work.n_gradients, work.n_evaluations,
+    )  # fmt: skip
+
+
+def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> tuple[bool, int]:
+    """Return whether optimisation finds a reference near the posterior, and the gradient evaluations spent on that.
+
+    Then a reference costs little to fit and to find again on other data sets. Several modes do not count: where labels
+    are exchanged, Gaussian laws at them are far off.
+    """
+    work = FitWork(posterior, request.transformed, root, simulation)
+    found = searches.modes(work)
+    if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
+        return len(found.components) == 1, work.n_gradients
+    try:
+        start = chain_starts(work, diagonal(np.zeros(request.dim), np.ones(request.dim)), 1)[0]
+    except DensityError:
+        return False, work.n_gradients
+    prior = prior_draws(work)
+    drivers = rank_drivers(prior, request.transformed)
+    if not drivers:
+        return False, work.n_gradients
+    nested = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
+    return nested is not None, work.n_gradients
+
+
+def move_reference(
+    posterior: Posterior, shared: ReferenceFit, kernel: Kernel, *, root: int, simulation: int
+) -> ReferenceFit:
+    """Move a reference to another data set of the same model: a short chain from the mean of each component.
+
+    The chain runs at beta = 1 with the shared frozen kernel; its mean becomes the component's, its variances are
+    mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place. What optimisation
+    found is not moved but found again.
+    """
+    work = FitWork(posterior, shared.transformed, root, simulation)
+    reference = shared.reference
+    moved: FittedReference | None = None
+    if isinstance(reference, NestedReference):
+        moved = searches.nested_near(work, reference)
+    elif shared.family == MODES:
+        components = reference.components
+        near = components[0].mean if len(components) == 1 else None
+        moved = searches.checked_modes(work, kernel, len(components), near)
+    if moved is None:
+        fitted = shared.fallback or reference
+        assert isinstance(fitted, MixtureReference)  # a nested reference has a fallback
+        moved = searches.move(work, fitted, kernel)
+    return replace(shared, reference=moved, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
+
+
+def _frozen(settings: Settings) -> Kernel:
+    return Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in settings.items()})
+
+
+def _is_near(work: FitWork, found: _Found, chains: list[FloatArray], request: FitRequest) -> bool:
+    """Return whether a reference that was found is so near, by half of the chains, that no more need to run."""
+
+    def is_near() -> bool:
+        return any(
+            work.criterion(reference, chains, request.n_selection_draws, len(FAMILIES) + 2 + number) < ENOUGH
+            for number, reference in enumerate(found.single.values())
+        )
+
+    if is_near():
+        return True
+    if found.is_complete:
+        return False
+    found.look_for_nested(work, np.concatenate(chains))
+    return is_near()
+
+
+def _select(
+    work: FitWork, request: FitRequest, chains: list[FloatArray], found: dict[str, FittedReference]
+) -> tuple[str, dict[str, float]]:
+    """Return the family of the smallest criterion, and the criterion of each."""
+    train = np.concatenate([states[: len(states) // 2] for states in chains])
+    fitted = {name: fit(train, request.transformed) for name, fit in FAMILIES.items()}
+    criterion = {
+        name: work.criterion(candidate, chains, request.n_selection_draws, number)
+        for number, (name, candidate) in enumerate((fitted | found).items())
+        if candidate is not None
+    }
+
+    def margin(name: str) -> float:
+        reference = found.get(name)
+        if reference is None:
+            return 0.0
+        is_several = isinstance(reference, MixtureReference) and len(reference.components) > 1
+        return SEVERAL_MARGIN if is_several and request.is_shared else FOUND_MARGIN
+
+    family = min(criterion, key=lambda name: criterion[name] - margin(name))
+    return family if np.isfinite(criterion[family]) else "diagonal", criterion

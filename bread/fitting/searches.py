@@ -1,0 +1,143 @@
+"""References found on one data set without draws of a pilot, and references moved to it by short chains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bread.backends.base import FloatArray, Kernel
+from bread.errors import DensityError
+from bread.fitting.families import fit_mixture, move_component
+from bread.fitting.modes import MOST_STARTS, fit_modes
+from bread.fitting.nested import STEP, fit_nested
+from bread.fitting.work import CHECK_DRAWS, FitWork
+from bread.paths.kinds import PriorPath
+from bread.paths.mixture import MixtureReference
+from bread.paths.nested import NestedReference
+from bread.seeds import Purpose, chain_seeds
+
+MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data set
+FEWEST_MOVE_DRAWS = 15
+CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws may show: at the only mode; elsewhere
+LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
+DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
+
+
+def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
+    """Return a Gaussian at each mode that optimisation finds from prior draws or ``near`` a state, unchecked."""
+    seeds = chain_seeds(work.root, Purpose.REFERENCE, work.simulation, 4, range(MOST_STARTS))
+    drawn = (work.posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
+    starts = drawn if near is None else [near]
+    found, n_gradients = fit_modes(work.posterior, starts, work.transformed, expected=expected)
+    work.n_gradients += n_gradients
+    return found
+
+
+def checked_modes(
+    work: FitWork, kernel: Kernel, expected: int = 1, near: FloatArray | None = None
+) -> MixtureReference | None:
+    """Return a Gaussian at each mode; None where there is none.
+
+    A single one must stand a check: the mode of a funnel is in its neck, where little of its mass is. Where there are
+    several, a short chain moves each to its mean and widens it: labels that are exchanged make laws that are no
+    Gaussian ones. None is made narrower.
+    """
+    found = modes(work, expected, near)
+    if found is None:
+        return None
+    if len(found.components) == 1:
+        return found if work.own_divergence(found) < CHECKED else None
+    moved = move(work, found, kernel, 5)
+    pairs = zip(moved.components, found.components, strict=True)
+    wide = tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs)
+    moved = replace(moved, components=wide)
+    return moved if work.own_divergence(moved) < BELIED else explored(work, moved, kernel)
+
+
+def explored(work: FitWork, at_modes: MixtureReference, kernel: Kernel) -> MixtureReference:
+    """Return a mixture fitted to longer chains from the modes, if it is nearer to the posterior than they are.
+
+    Where a cluster may be empty, little of the mass is near the modes.
+    """
+    chains = []
+    for index, component in enumerate(at_modes.components):
+        keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + LONG_DRAWS + 1)
+        try:
+            chains.append(work.evolve(at_modes, kernel, component.mean, keep, work.seed(7, index)).states)
+        except DensityError:
+            continue
+    draws = np.concatenate([*chains, np.empty((0, work.dim))])
+    fitted = fit_mixture(draws[::2], work.transformed)
+    if fitted is None:
+        return at_modes
+    divergences = []
+    for number, candidate in enumerate((fitted, at_modes)):
+        start, end = candidate.sample(CHECK_DRAWS, work.rng(8, number)), draws[1::2]
+        ratio = work.log_ratio(candidate, np.concatenate([start, end]))
+        divergences.append(ratio[len(start) :].mean() - ratio[: len(start)].mean())
+    return fitted if divergences[0] < divergences[1] else at_modes
+
+
+def move(work: FitWork, reference: MixtureReference, kernel: Kernel, number: int = 0) -> MixtureReference:
+    """Return the reference with each component moved to where a short chain from its mean goes."""
+    components = []
+    for index, component in enumerate(reference.components):
+        keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + MOVE_DRAWS + 1)
+        try:
+            evolved = work.evolve(reference, kernel, component.mean, keep, work.seed(number, index))
+        except DensityError:
+            components.append(component)
+            continue
+        draws = _nearest(reference, index, evolved.states)
+        components.append(move_component(component, draws) if len(draws) >= FEWEST_MOVE_DRAWS else component)
+    return replace(reference, components=tuple(components))
+
+
+def nested(
+    work: FitWork, drivers: list[int], start: FloatArray, spread: FloatArray, n_left_out: int = 1,
+    limit: float = BELIED,
+) -> NestedReference | None:  # fmt: skip
+    """Return Gaussian laws given one of the coordinates, the one that shows the smallest divergence; None without one.
+
+    Parameters
+    ----------
+    work : FitWork
+    drivers : list of int
+        Coordinates to try.
+    start : ndarray, shape (dim,)
+        A state to look from.
+    spread : ndarray, shape (dim,)
+        About the standard deviation of each coordinate.
+    n_left_out : int
+        Of the draws that show the divergence, the worst: 0 where nothing else will check the reference.
+    limit : float
+        Nats of divergence that the draws may show.
+    """
+    best, least = None, limit
+    for driver in drivers[:DRIVERS]:
+        found, n_gradients = fit_nested(work.posterior, driver, start, STEP * float(spread[driver]))
+        work.n_gradients += n_gradients
+        if found is None:
+            continue
+        shown = work.own_divergence(found, n_left_out)
+        if shown < least:
+            best, least = found, shown
+    return best
+
+
+def nested_near(work: FitWork, reference: NestedReference) -> NestedReference | None:
+    """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
+    mean, spread = reference.moments()
+    return nested(work, [reference.driver], mean, spread, 0)
+
+
+def _nearest(reference: MixtureReference, index: int, draws: FloatArray) -> FloatArray:
+    """Return the draws that belong to component ``index`` rather than to another."""
+    if len(reference.components) == 1:
+        return draws
+    terms = [
+        np.log(weight) + part.log_density(draws)
+        for weight, part in zip(reference.weights, reference.components, strict=True)
+    ]
+    return np.asarray(draws[np.argmax(terms, axis=0) == index])

@@ -1,0 +1,101 @@
+"""One fit of a reference at work: a posterior, random numbers of the fit's own, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
+from bread.paths.kinds import ReferencePath
+from bread.paths.mixture import Reference
+from bread.seeds import Purpose, seed_sequence
+from bread.statistics.tails import NORMAL_QUANTILE, START_LIMIT, tail_index
+
+CHECK_DRAWS = 100  # draws from a reference, to check it where there are no others
+
+
+@dataclass
+class FitWork:
+    """A fit of a reference to one data set.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        Model and data set.
+    transformed : ndarray of bool, shape (dim,)
+        Coordinates that may be the logarithm of a scale.
+    root, simulation : int
+        For the seeds: every part of a fit has random numbers of its own, by its number.
+    n_gradients, n_evaluations : int
+        What was spent.
+    """
+
+    posterior: Posterior
+    transformed: NDArray[np.bool_]
+    root: int
+    simulation: int
+    n_gradients: int = field(default=0, init=False)
+    n_evaluations: int = field(default=0, init=False)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.transformed)
+
+    def seed(self, *part: int) -> SeedSequence:
+        """Return the seed of a part of the fit."""
+        return seed_sequence(self.root, Purpose.REFERENCE, self.simulation, *part)
+
+    def rng(self, *part: int) -> Generator:
+        """Return the random numbers of a part of the fit."""
+        return np.random.default_rng(self.seed(*part))
+
+    def log_ratio(self, reference: Reference, states: FloatArray) -> FloatArray:
+        """Return log p(theta, y) - log q(theta) (nats) at states."""
+        self.n_evaluations += len(states)
+        return self.posterior.log_ratio(ReferencePath(reference), states)
+
+    def evolve(
+        self, reference: Reference, kernel: Kernel, state: FloatArray, keep: range, seed: SeedSequence
+    ) -> Evolution:
+        """Run a chain at beta = 1."""
+        evolved = self.posterior.evolve(ReferencePath(reference), kernel, 1.0, state, keep, seed)
+        self.n_gradients += evolved.n_gradients
+        self.n_evaluations += evolved.n_evaluations
+        return evolved
+
+    def own_divergence(self, reference: Reference, n_left_out: int = 0) -> float:
+        """Return a reference's Jeffreys divergence (nats) from the posterior by its own draws, weighted.
+
+        The lowest ratios may be left out where one far draw must not decide, and others will be looked at.
+        """
+        ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(6)))
+        if not np.isfinite(ratio).all():
+            return float("inf")
+        ratio = np.sort(ratio)[n_left_out:]
+        weights = np.exp(ratio - ratio.max())
+        return float(weights @ ratio / weights.sum() - ratio.mean())
+
+    def criterion(self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, number: int) -> float:
+        """Return the Jeffreys divergence (nats) by draws of the reference and the second halves of chains."""
+        start = self.log_ratio(reference, reference.sample(n_draws, self.rng(3, number)))
+        end = self.log_ratio(reference, np.concatenate([states[len(states) // 2 :] for states in chains]))
+        return divergence(start, end)
+
+
+def divergence(start: FloatArray, end: FloatArray) -> float:
+    """Return the Jeffreys divergence (nats) that log ratios at draws from both laws estimate.
+
+    Infinite where a mean does not exist or a ratio is zero.
+    """
+    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+        return float("inf")
+    for values in (start, -end):
+        tail = tail_index(values)
+        if tail.shape - NORMAL_QUANTILE * tail.standard_error >= START_LIMIT:
+            return float("inf")
+    return float(end.mean() - start.mean())

@@ -1,0 +1,95 @@
+"""`bread.summary`: the report as a table, one row per number of temperatures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bread.backends.base import Failure
+from bread.report.compat import read_group
+
+_SIGNIFICANT_DIGITS = 3
+
+
+def summary(report: Any) -> pd.DataFrame:
+    """Return a table of a report, one row per number of temperatures T.
+
+    Parameters
+    ----------
+    report : InferenceData or DataTree
+        From `bread.check`, or reopened from a file.
+
+    Returns
+    -------
+    DataFrame
+        Index ``n_temperatures``. In nats, to three significant digits:
+
+        * ``jeffreys``, ``lower``, ``upper``: B and its interval; means nothing where ``reliable`` is False;
+        * ``kl_exact_approx``, ``kl_exact_approx_upper``: the one-sided bound of KL(p||q), posterior mass that draws
+          miss; ``kl_approx_exact_upper``: of KL(q||p), draws where the posterior has no mass.
+
+        ``total_variation`` is what a probability may be off by on average. ``role`` says whether the bounds come from
+        simulations that chose T ("search", too small by 10 to 20 %) or from fresh ones ("confirm"), ``n_simulations``
+        from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
+        work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
+        nothing was run.
+    """
+    bounds = read_group(report, "bounds")
+    if bounds is None:
+        return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))
+    columns: dict[str, NDArray[Any]] = {
+        "jeffreys": _rounded(bounds["jeffreys"].values),
+        "lower": _rounded(bounds["jeffreys_ci"].sel(ci_bound="lower").values),
+        "upper": _rounded(bounds["jeffreys_ci"].sel(ci_bound="upper").values),
+        "reliable": bounds["jeffreys_reliable"].values.astype(bool),
+        "kl_exact_approx": _rounded(bounds["kl_exact_approx"].values),
+        "kl_exact_approx_upper": _rounded(bounds["kl_exact_approx_ci"].sel(ci_bound="upper").values),
+        "kl_approx_exact_upper": _rounded(bounds["kl_approx_exact_ci"].sel(ci_bound="upper").values),
+        "total_variation": np.round(bounds["total_variation"].values, 3),
+        "role": bounds["role_used"].values.astype(object),
+        "n_simulations": bounds["n_simulations"].values,
+    }
+    temperatures = bounds["n_temperatures"].values
+    columns |= _costs(report, temperatures)
+    return pd.DataFrame(columns, index=pd.Index(temperatures, name="n_temperatures"))
+
+
+def _costs(report: Any, temperatures: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Sum counts over every chain that was finished at each T, real data included."""
+    totals = {name: np.zeros(len(temperatures), dtype=np.int64) for name in ("n_gradients", "n_evaluations")}
+    seconds = np.zeros(len(temperatures))
+    totals |= {name: np.zeros(len(temperatures), dtype=np.int64) for name in ("n_divergences", "n_failures")}
+    for group in ("forward", "reverse", "observed_forward"):
+        runs = read_group(report, group)
+        if runs is None:
+            continue
+        runs = runs.sel(n_temperatures=temperatures)
+        for name in ("n_gradients", "n_evaluations", "n_divergences"):
+            totals[name] += _total(runs[name].where(runs["finished"], 0))
+        totals["n_failures"] += _total(runs["failure"] > Failure.NONE)
+        seconds += np.nansum(runs["seconds"].values.reshape(len(temperatures), -1), axis=1)
+    return {
+        "n_gradients": totals["n_gradients"],
+        "n_evaluations": totals["n_evaluations"],
+        "seconds": np.round(seconds, 2),
+        "n_failures": totals["n_failures"],
+        "n_divergences": totals["n_divergences"],
+    }
+
+
+def _total(values: xr.DataArray) -> NDArray[np.int64]:
+    others = [dim for dim in values.dims if dim != "n_temperatures"]
+    return np.asarray(values.sum(others).values, dtype=np.int64)
+
+
+def _rounded(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Round to three significant digits; infinite and NaN values stay."""
+    result = np.array(values, dtype=np.float64)
+    usable = np.isfinite(result) & (result != 0)
+    digits = _SIGNIFICANT_DIGITS - 1 - np.floor(np.log10(np.abs(result[usable]))).astype(int)
+    result[usable] = [round(float(value), int(n)) for value, n in zip(result[usable], digits, strict=True)]
+    return result

@@ -1,0 +1,1 @@
+"""Reports: the arrays of a check as ArviZ's data container."""

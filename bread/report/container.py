@@ -1,0 +1,156 @@
+"""The report: everything a check found, as ArviZ's data container.
+
+`InferenceData` on ArviZ 0.x, `xarray.DataTree` on ArviZ 1.x. It survives netCDF and zarr unchanged
+(``report.to_netcdf``; zarr in format 2), and everything that bread plots or summarises is computed from it alone.
+
+========================= ==============================================================================
+group                     what it holds
+========================= ==============================================================================
+`forward`, `reverse`      `log_weight` (n_temperatures, simulation, chain), counts, failures, schedules
+`observed_forward`        the same for the real data
+`bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
+`consistency`             do the real data anneal like simulated data?
+`alarm`                   theory alarm and weighted ranks: is anything broken?
+`agreement`               the user's own draws against annealed draws, by parameter
+`annealing_path`          log ratios up and down the path
+`kernel`, `cost`          frozen kernel settings; seconds and gradients of each phase
+`truth`, `simulated_data` the exact draws and their data sets
+`approximate_posterior`   ends of forward chains on simulated data
+`posterior`               annealed draws on the real data
+`observed_data`,          as ArviZ has them
+`constant_data`
+========================= ==============================================================================
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import xarray as xr
+
+from bread._version import __version__
+from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
+from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.model import (
+    Constrain,
+    annealed_draws,
+    approximate_posterior_dataset,
+    constant_data_dataset,
+    observed_data_dataset,
+    posterior_dataset,
+    simulated_data_dataset,
+    truth_dataset,
+)
+from bread.report.paths import path_dataset, reference_dataset
+from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
+from bread.report.tests import agreement_dataset, alarm_dataset, consistency_dataset
+from bread.running.results import CheckResult
+
+__all__ = ["group_names", "read_attributes", "read_group", "to_container"]
+
+_Built = TypeVar("_Built")
+_LARGEST_INTEGER = np.iinfo(np.int64).max
+
+
+def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any:
+    """Return the report of a check, finished or not.
+
+    Parameters
+    ----------
+    result : CheckResult
+        Whatever was run. Groups that need more than was finished are left out. One that cannot be built is left out
+        with a warning, kept in the attribute `warnings`: hours of computing are not lost to it.
+    constrain : callable, optional
+        Maps states (n, dim) to the model's own parameters, name -> (n, ...); `bread.backends.base.Model.constrain`.
+        Without it the groups `posterior`, `approximate_posterior` and `agreement` are left out.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        The groups of the module's table. Attributes at the root: versions, `seed`, `simulate_from`, `target`,
+        `level`, `is_interrupted` (0 or 1), and as JSON strings `settings`, `warnings`, `notes`, `versions`.
+    """
+    final = final_temperatures(result)
+    _, simulations = bound_simulations(result, final)
+    problems: list[str] = []
+
+    def attempt(name: str, build: Callable[[], _Built]) -> _Built | None:
+        """Build one part; if it fails, the others still make a report."""
+        try:
+            return build()
+        except Exception as error:
+            problems.append(f"The report lacks '{name}': {type(error).__name__}: {error}")
+            warnings.warn(problems[-1], UserWarning, stacklevel=4)
+            return None
+
+    draws = attempt("posterior", lambda: annealed_draws(result, constrain))
+    builders: dict[str, Callable[[], xr.Dataset | None]] = {
+        "posterior": lambda: posterior_dataset(result, draws),
+        "bounds": lambda: bounds_dataset(result),
+        "consistency": lambda: consistency_dataset(result),
+        "alarm": lambda: alarm_dataset(result, final),
+        "agreement": lambda: agreement_dataset(result, draws),
+        "forward": lambda: direction_dataset(result, "forward"),
+        "reverse": lambda: direction_dataset(result, "reverse"),
+        "observed_forward": lambda: observed_dataset(result),
+        "annealing_path": lambda: path_dataset(result, final, simulations),
+        "kernel": lambda: kernel_dataset(result),
+        "reference": lambda: reference_dataset(result),
+        "cost": lambda: cost_dataset(result),
+        "truth": lambda: truth_dataset(result),
+        "simulated_data": lambda: simulated_data_dataset(result),
+        "approximate_posterior": lambda: approximate_posterior_dataset(result, constrain, final),
+        "observed_data": lambda: observed_data_dataset(result),
+        "constant_data": lambda: constant_data_dataset(result),
+    }
+    built = {name: attempt(name, build) for name, build in builders.items()}
+    groups = {name: dataset for name, dataset in built.items() if dataset is not None}
+    unfitted = result.unfitted_message()
+    messages = [*result.warnings, *([unfitted] if unfitted else []), *problems]
+    return make_container(groups, _attributes(result, final, messages))
+
+
+def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[str, str | int | float]:
+    """Return the root attributes: strings and numbers only, since netCDF refuses the rest."""
+    info = result.info
+    library_version = info.versions.get(info.backend, next(iter(info.versions.values()), "unknown"))
+    return {
+        "inference_library": info.backend,
+        "inference_library_version": library_version,
+        "bread_version": __version__,
+        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
+        "seed": result.seed if abs(result.seed) <= _LARGEST_INTEGER else str(result.seed),
+        "simulate_from": str(result.settings.get("simulate_from", "prior")),
+        "settings": _json(result.settings),
+        "is_interrupted": int(result.is_interrupted),
+        "model": info.name,
+        "engine": info.engine,
+        "kernel": info.kernel,
+        "versions": _json(info.versions),
+        "path": result.path.name,
+        "path_start": result.path.start_name,
+        "log_ratio_name": result.path.ratio_name,
+        "target": float(result.target),
+        "level": float(result.level),
+        "n_temperatures": int(final),
+        "n_chains": int(result.n_chains),
+        "n_confirming": int(np.count_nonzero(np.array(result.roles, dtype=np.str_) == "confirm")),
+        "n_confirmed": len(finished_simulations(result, final, "confirm")),
+        "simulator_acceptance": float(result.simulations.acceptance),
+        "warnings": _json(messages),
+        "notes": _json(list(info.notes)),
+    }
+
+
+def _json(value: Any) -> str:
+    """Return JSON; arrays become lists, anything else unknown its text."""
+
+    def plain(item: Any) -> Any:
+        return item.tolist() if isinstance(item, (np.ndarray, np.generic)) else str(item)
+
+    return json.dumps(value, default=plain)

@@ -1,0 +1,179 @@
+"""Groups `alarm`, `consistency` and `agreement` of the report: tests that something is broken or does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bread.backends.base import Direction, FloatArray, IntArray
+from bread.report.bounds import CI_BOUND, bound_simulations
+from bread.report.runs import ran_temperatures
+from bread.running.results import OBSERVED, CheckResult
+from bread.seeds import Purpose, seed_sequence
+from bread.statistics import agreement, alarms, consistency
+
+_MAX_LOG = 700.0  # exp of more overflows
+
+
+def alarm_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None:
+    """Return the group `alarm`: theory alarm and weighted ranks at one T; None without usable simulations.
+
+    Exact when simulated from the prior: a small `p_value` (theory alarm) or `weighted_rank_p_value_combined` then
+    means a bug. Under "fitted" it means that the reverse chains have not forgotten their start, or a bug; the ranks
+    of the hyperparameters are then the diagnostic of `init_steps` (Grosse, Ancha & Roy 2016, section 3.2).
+
+    Simulations with a failed chain are left out and counted in `n_excluded`; a function that is NaN somewhere is not
+    ranked (NaN).
+    """
+    _, simulations = bound_simulations(result, n_temperatures)
+    if not len(simulations):
+        return None
+    forward = result.log_weights("forward", n_temperatures, simulations)
+    reverse = result.log_weights("reverse", n_temperatures, simulations)
+    usable = ~(np.isnan(forward) | np.isposinf(forward)).any(axis=1) & np.isfinite(reverse).all(axis=1)
+    if not usable.any():
+        return None
+    simulations, forward, reverse = simulations[usable], forward[usable], reverse[usable]
+    alarm = alarms.theory_alarm(forward, reverse)
+    names, h_forward, h_reverse = _functions(result, n_temperatures, simulations)
+    ranks, p_values = np.full(h_reverse.shape, np.nan), np.full(len(names), np.nan)
+    can_rank = ~np.isnan(h_forward).any(axis=(0, 1)) & ~np.isnan(h_reverse).any(axis=0)
+    if can_rank.any():
+        uniforms = _uniforms(result, simulations, len(names))[:, can_rank]
+        ranks[:, can_rank] = alarms.weighted_ranks(
+            forward, reverse[:, 0], h_forward[..., can_rank], h_reverse[:, can_rank], uniforms
+        )
+        p_values[can_rank] = alarms.rank_p_values(ranks[:, can_rank])
+    is_exact = result.settings.get("simulate_from", "prior") != "fitted"
+    return xr.Dataset(
+        {
+            "e_value": ((), np.float64(np.exp(min(alarm.log_e_value, _MAX_LOG)))),
+            "log_e_value": ((), np.float64(alarm.log_e_value), {"units": "nats"}),
+            "p_value": ((), np.float64(alarm.p_value)),
+            "crooks_slope": ((), np.float64(alarm.crooks_slope), {"description": "1 in theory"}),
+            "crooks_slope_ci": ("ci_bound", np.array([alarm.crooks_slope_lower, alarm.crooks_slope_upper])),
+            "weighted_rank": (("simulation", "function"), ranks, {"description": "uniform in theory"}),
+            "weighted_rank_p_value": ("function", p_values),
+            "weighted_rank_p_value_combined": ((), np.float64(alarms.combined_p_value(p_values))),
+            "n_excluded": ((), np.int64(np.count_nonzero(~usable))),
+        },
+        coords={"simulation": simulations, "function": np.array(names, dtype=np.str_), "ci_bound": CI_BOUND},
+        attrs={
+            "n_temperatures": int(n_temperatures),
+            "meaning": "exact test" if is_exact else "diagnostic of init_steps, or a bug",
+        },
+    )
+
+
+def _uniforms(result: CheckResult, simulations: IntArray, n_functions: int) -> FloatArray:
+    """Return the uniforms that break ties, (simulation, function): one stream a simulation, whatever else ran."""
+    return np.array(
+        [
+            np.random.default_rng(seed_sequence(result.seed, Purpose.RANK, int(index))).random(n_functions)
+            for index in simulations
+        ]
+    )
+
+
+def _functions(
+    result: CheckResult, n_temperatures: int, simulations: IntArray
+) -> tuple[list[str], FloatArray, FloatArray]:
+    """Return names and values of the functions of a path that are ranked.
+
+    Each coordinate of both ends, the log density of the path's start there, and the log ratio there; and the product
+    of both ends of each coordinate, which shows a kernel that leaves its target invariant but is not run by its true
+    reversal. Values are (simulation, chain, function) for the forward chains and (simulation, function) for reverse
+    chain 0.
+    """
+    names = [
+        f"{name} ({end})"
+        for end in ("beta=0", "beta=1")
+        for name in (*result.info.coordinates, f"log {result.path.start_name} density", result.path.ratio_name)
+    ]
+    names += [f"{name} (product of both ends)" for name in result.info.coordinates]
+
+    def values(simulation: int, direction: Direction) -> FloatArray:
+        run = result.runs[simulation, direction, n_temperatures]
+        ends = []
+        for end, states in enumerate((run.state_at_start, run.state_at_end)):
+            ends += [states, run.log_start_density[:, [end]], run.log_ratio[:, [-end]]]
+        ends.append(run.state_at_start * run.state_at_end)
+        return np.concatenate(ends, axis=1)
+
+    forward = np.array([values(int(index), "forward") for index in simulations])
+    reverse = np.array([values(int(index), "reverse")[0] for index in simulations])
+    return names, forward, reverse
+
+
+def consistency_dataset(result: CheckResult) -> xr.Dataset | None:
+    """Return the group `consistency`: whether the real data anneal like simulated data.
+
+    Compares the median forward log weight of each data set's chains as curves over T (Grosse, Ancha & Roy 2016,
+    section 3.2 and figure 1, which has quartiles for the outliers that forward chains have). Its T are those at
+    which the real data and *all* confirming and forward-only simulations have run, at least two. `effect`
+    (n_temperatures) is in nats, positive where the real data are harder.
+    """
+    simulations = np.flatnonzero(np.isin(np.array(result.roles, dtype=np.str_), ["confirm", "forward"]))
+    columns: list[int] = []
+    simulated: list[NDArray[np.float64]] = []
+    observed: list[float] = []
+    for n_temperatures in (int(n) for n in ran_temperatures(result)):
+        run = result.runs.get((OBSERVED, "forward", n_temperatures))
+        log_weights = result.log_weights("forward", n_temperatures, simulations)
+        if run is None or np.isnan(log_weights).any() or np.isnan(run.log_weight).any():
+            continue
+        columns.append(n_temperatures)
+        simulated.append(np.median(log_weights, axis=1))
+        observed.append(float(np.median(run.log_weight)))
+    if len(columns) < 2 or len(simulations) < 2:
+        return None
+    test = consistency.consistency_test(np.array(simulated).T, np.array(observed))
+    variables: dict[str, Any] = {
+        "p_value": ((), np.float64(test.p_value)),
+        "p_value_harder": ((), np.float64(test.p_value_harder)),
+        "p_value_different": ((), np.float64(test.p_value_different)),
+        "p_value_by_temperature": ("n_temperatures", np.asarray(test.p_value_by_temperature)),
+        "effect": ("n_temperatures", np.asarray(test.effect), {"units": "nats"}),
+        "simulated_curve": (("simulation", "n_temperatures"), np.asarray(test.simulated_curves), {"units": "nats"}),
+        "observed_curve": ("n_temperatures", np.asarray(test.observed_curve), {"units": "nats"}),
+    }
+    return xr.Dataset(variables, coords={"n_temperatures": np.array(columns), "simulation": simulations})
+
+
+def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | None) -> xr.Dataset | None:
+    """Return the group `agreement`: rank tests of the user's own draws against annealed draws on the real data.
+
+    Parameters
+    ----------
+    result : CheckResult
+    annealed : dict of str to ndarray, each (n, ...), or None
+        Annealed draws on the real data in the model's own coordinates.
+
+    Returns
+    -------
+    Dataset or None
+        `p_value` (parameter), not adjusted for their number; `p_value_combined`, which is; `shift` (parameter), the
+        difference of means in posterior standard deviations; `n_effective` (parameter) and, as an attribute,
+        `n_chains` of the user's draws. None unless the user gave draws.
+    """
+    fit = result.fit
+    is_users = bool(result.settings.get("posterior")) or (fit is not None and fit.source == "posterior=")
+    if fit is None or not is_users or annealed is None or result.localisation is not None:
+        return None  # annealed draws of a localised model are draws from another posterior than the user's
+    names = [name for name in fit.draws if name in annealed]
+    if not names or min(len(annealed[name]) for name in names) < 2:
+        return None
+    test = agreement.agreement_test({name: fit.draws[name] for name in names}, {name: annealed[name] for name in names})
+    return xr.Dataset(
+        {
+            "p_value": ("parameter", np.asarray(test.p_value)),
+            "p_value_combined": ((), np.float64(test.p_value_combined)),
+            "shift": ("parameter", np.asarray(test.shift), {"units": "posterior standard deviations"}),
+            "n_effective": ("parameter", np.asarray(test.n_effective)),
+        },
+        coords={"parameter": np.array(test.names, dtype=np.str_)},
+        attrs={"n_chains": int(np.shape(fit.draws[names[0]])[0])},
+    )

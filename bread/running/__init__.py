@@ -1,0 +1,1 @@
+"""What a check runs, in which order and where."""

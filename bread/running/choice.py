@@ -1,0 +1,214 @@
+"""Choose the path: pilots along the candidates on extra simulated data sets, and a race between those of like cost.
+
+The data sets serve for the choice (and for what pilots freeze) alone; the measured simulations are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from bread.backends.base import ModelInfo, Simulations
+from bread.errors import DensityError
+from bread.fitting.pilot import N_CHAINS, FitRequest
+from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
+from bread.running import costs as path_choice
+from bread.running.costs import PathCost
+from bread.running.plan import FIRST_TEMPERATURES, Plan
+from bread.running.race import Entrant, Race, Track
+from bread.running.results import SHARED
+from bread.running.tasks import LookTask, PilotTask
+from bread.running.tuning import PathRequest, Pilot
+
+AUTO = "auto"
+CANDIDATES = (PriorPath.name, ReferencePath.name)  # under "auto"; the bounded path where the prior's B is infinite
+REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
+SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
+CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
+USUAL_KNOTS = 10  # of a walk along a path that has not been walked
+
+
+class Stage(Track, Protocol):
+    """What the runner offers: a race track, and pilots run and counted."""
+
+    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]: ...  # noqa: D102
+
+
+class PathChooser:
+    """Chooses a path and returns its pilots; ``costs`` are the predicted gradient evaluations per data set."""
+
+    def __init__(self, info: ModelInfo, plan: Plan, stage: Stage) -> None:
+        self.costs: dict[str, float] = {}
+        self._info = info
+        self._plan = plan
+        self._stage = stage
+        self._errors: list[DensityError] = []
+        self._extra: Simulations | None = None
+        self._skipped_reference = False
+
+    def request(self, kind: str) -> PathRequest:
+        """Return what a pilot is asked to fit for this kind of path."""
+        if kind != ReferencePath.name:
+            return PathRequest(kind)
+        if self._plan.reference is not None:
+            return PathRequest(kind, self._plan.reference)
+        info = self._info
+        transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
+        return PathRequest(
+            kind, None, FitRequest(info.dim, transformed, self._plan.tune, is_shared=not self._plan.tune_each)
+        )
+
+    def quick(self, request: PathRequest) -> PathRequest:
+        """Return the request with a fit short enough to be made for every data set."""
+        if request.fit is None:
+            return request
+        steps = max(10, self._plan.tune // 2)
+        fit = replace(
+            request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS, is_shared=False
+        )
+        return replace(request, fit=fit)
+
+    def choose(self, extra: Simulations) -> list[Pilot]:
+        """Return the pilots, one a data set of ``extra``, along the path asked for or the cheapest one.
+
+        Raises
+        ------
+        DensityError
+            No pilot could run along any path.
+        """
+        plan, tune = self._plan, self._plan.tune
+        if plan.path != AUTO or len(self._info.paths) == 1:
+            return self._required(self._info.paths[0] if plan.path == AUTO else plan.path, extra)
+        self._extra = extra
+        has_reference = ReferencePath.name in self._info.paths
+        short = max(10, tune // SCREENING)
+        first = self._first_reference() if has_reference else None
+        if first is not None and self._is_cheaper_than_looking(first.cost, len(extra)):
+            self.costs = {first.cost.kind: first.cost.total}
+            return first.pilots
+        usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
+        start = PriorPath.name
+        if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
+            start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
+        screened = None if usual is None else self._predict(start, usual, short)
+        if screened is not None and first is None and (not has_reference or self._is_cheap(screened)):
+            self._skipped_reference = has_reference
+            return self._required(start, extra)
+        reference = first or (self._fitted_reference() if has_reference else None)
+        if reference is None:
+            return self._required(start, extra)
+        entrants = [reference]
+        if screened is not None:
+            entrants.append(self._entrant(screened))
+        Race(plan, self._stage, entrants).run()
+        self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
+        chosen = path_choice.best([entrant.cost for entrant in entrants])
+        return next(entrant.pilots or entrant.prepare() for entrant in entrants if entrant.cost is chosen)
+
+    def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
+        """Return whether a path that looked cheap has cost more than looking for another would."""
+        return self._skipped_reference and n_gradients > 2 * N_CHAINS * self._plan.tune * per_transition
+
+    def look_again(self, current: PathCost) -> list[Pilot] | None:
+        """Return pilots along a fitted reference if it is cheaper than the path that was taken for cheap.
+
+        Parameters
+        ----------
+        current : PathCost
+            Of the present path, as measured by the search so far.
+        """
+        self._skipped_reference = False
+        entrant = self._fitted_reference()
+        if entrant is None:
+            return None
+        Race(self._plan, self._stage, [entrant], [current]).run()
+        self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
+        return entrant.pilots if path_choice.best([current, entrant.cost]) is entrant.cost else None
+
+    def _first_reference(self) -> Entrant | None:
+        """Return the reference path, fitted and tried out before any other, where optimisation finds one."""
+        request = self.request(ReferencePath.name).fit
+        assert request is not None and self._extra is not None  # a user's reference is never one of several paths
+        task = LookTask(SHARED, self._extra.data_of(0), request, self._plan.root)
+        with self._stage.phase("looking for a reference", "tune"):
+            ((_, (is_found, n_gradients)),) = self._stage.run_tasks([task])
+        self._stage.count("tune", n_gradients)
+        if not is_found:
+            return None
+        entrant = self._fitted_reference()
+        if entrant is not None:
+            Race(self._plan, self._stage, [entrant]).try_out()
+        return entrant
+
+    def _is_cheaper_than_looking(self, cost: PathCost, n_extra: int) -> bool:
+        """Return whether another path can save less than it costs to walk along it, in short steps and thoroughly.
+
+        The most that it could save is all but the chains at the fewest temperatures.
+        """
+        n_transitions = USUAL_KNOTS * n_extra * (max(10, self._plan.tune // SCREENING) + self._plan.tune)
+        saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_transition
+        return cost.is_reliable and self._plan.check_simulations * saving < n_transitions * cost.per_transition
+
+    def _fitted_reference(self) -> Entrant | None:
+        """Return the reference path with its pilots; None where a reference cannot be fitted."""
+        assert self._extra is not None
+        fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
+        return (
+            None
+            if fitted is None
+            else self._entrant(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
+        )
+
+    def _entrant(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Entrant:
+        """Return a path for the race, whose pilots run when they are wanted."""
+
+        def prepare() -> list[Pilot]:
+            assert self._extra is not None
+            return self._required(cost.kind, self._extra)
+
+        return Entrant(cost, self.quick(self.request(cost.kind)), prepare, list(pilots))
+
+    def _required(self, kind: str, extra: Simulations) -> list[Pilot]:
+        """Return pilots that must succeed."""
+        pilots = self._pilots(kind, extra, self._plan.tune)
+        if pilots is None:
+            raise self._errors[-1]
+        self.costs.setdefault(kind, self._predict(kind, pilots, self._plan.tune).total)
+        return pilots
+
+    def _pilots(self, kind: str, extra: Simulations, n_steps: int) -> list[Pilot] | None:
+        """Run a pilot on each extra data set; None where one of them fails."""
+        request, source = self.request(kind), "an extra simulated data set"
+        tasks = [
+            PilotTask(SHARED - i, extra.data_of(i), request, self._plan.root, n_steps, True, source, may_fail=True)
+            for i in range(len(extra))
+        ]
+        found = self._stage.run_pilots(tasks)
+        self._errors += [item for item in found if isinstance(item, DensityError)]
+        pilots = [item for item in found if isinstance(item, Pilot)]
+        return pilots if len(pilots) == len(found) else None
+
+    def _is_cheap(self, cost: PathCost) -> bool:
+        """Return whether the whole check along a path costs less than looking for a better one."""
+        fit = CHEAP * 2 * N_CHAINS * self._plan.tune * cost.per_transition
+        return cost.is_reliable and self._plan.check_simulations * cost.total < fit
+
+    def _predict(self, kind: str, pilots: list[Pilot], n_steps: int) -> PathCost:
+        plan, fit = self._plan, pilots[0].fit
+        if fit is None:
+            share = plan.tune / n_steps
+            per_data_set = float(np.mean([pilot.n_gradients for pilot in pilots])) * share if plan.tune_each else 0.0
+        else:
+            quick = self.quick(self.request(kind)).fit
+            assert quick is not None
+            per_transition = fit.n_gradients / (2 * fit.n_chains * plan.tune)
+            per_data_set = fit.move_gradients(per_transition)
+            if plan.tune_each:
+                n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps
+                per_data_set = per_transition * n_transitions
+        return path_choice.predicted_cost(
+            kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=n_steps, per_data_set=per_data_set
+        )

@@ -1,0 +1,196 @@
+"""Which path is the cheapest: predicted gradient evaluations to reach the target, from pilots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from bread.backends.base import FloatArray
+from bread.paths import schedules
+from bread.running.plan import FIRST_TEMPERATURES
+from bread.running.tuning import Pilot
+from bread.statistics import bounds
+
+SLOWEST = 0.2  # power of T with which a gap is taken to fall at least
+
+
+@dataclass(frozen=True)
+class PathCost:
+    """What a data set costs on one path, in gradient evaluations.
+
+    Attributes
+    ----------
+    kind : str
+    is_reliable : bool
+        Whether the bound has a finite mean on this path.
+    n_temperatures : float
+        Predicted T at which the bound reaches the target.
+    per_transition : float
+        Gradient evaluations of one transition, averaged over the path.
+    per_data_set : float
+        Gradient evaluations of what is fitted or tuned for every data set.
+    n_chains : int
+        Chains up and down together.
+    """
+
+    kind: str
+    is_reliable: bool
+    n_temperatures: float
+    per_transition: float
+    per_data_set: float
+    n_chains: int
+
+    @property
+    def total(self) -> float:
+        """Predicted gradient evaluations per data set."""
+        return self.per_data_set + self.n_chains * self.n_temperatures * self.per_transition
+
+
+def is_reliable(pilots: list[Pilot]) -> bool:
+    """Return whether the bound has a finite mean, from the log ratios at both ends of the pilots' paths."""
+    start = [pilot.path.tail(pilot.start_log_ratio) for pilot in pilots]
+    end = [pilot.end_log_ratio for pilot in pilots] if pilots[0].fit is not None else []
+    calm = np.zeros((1, 1))
+    return bounds.jeffreys_is_reliable(start, calm, end)
+
+
+def path_length(pilots: list[Pilot]) -> schedules.PathLength:
+    """Return the mean thermodynamic length of the pilots' paths."""
+    lengths = [
+        schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio, pilot.path) for pilot in pilots
+    ]
+    return schedules.mean_length(lengths)
+
+
+def relaxation_time(values: FloatArray) -> float:
+    """Return 1 + 2 times the sum of the autocorrelations of a chain's values, up to the first that is not positive.
+
+    A slow kernel trails behind the tempered densities: with autocorrelations rho^k every step of the path loses
+    (1 + rho) / (1 - rho) times what independent draws would lose.
+    """
+    centred = values - values.mean()
+    variance = float(centred @ centred)
+    if variance == 0.0 or not np.isfinite(variance):
+        return 1.0
+    total = 1.0
+    for lag in range(1, len(values) // 2):
+        correlation = float(centred[lag:] @ centred[:-lag]) / variance
+        if correlation <= 0.0:
+            break
+        total += 2.0 * correlation
+    return total
+
+
+def gap_times_temperatures(pilot: Pilot) -> float:
+    """Return the product of gap (nats) and T that the pilot predicts: length times length, weighted by relaxation."""
+    kernel, path = pilot.kernel, pilot.path
+    length = schedules.thermodynamic_length(kernel.betas, kernel.log_ratio, path)
+    times = [
+        relaxation_time(path.rate(float(beta), values))
+        for beta, values in zip(kernel.betas[1:], kernel.log_ratio[1:], strict=True)
+    ]
+    at_knots = np.interp(kernel.betas, length.betas, length.length)
+    return float(length.total * (np.diff(at_knots) @ np.array(times)))
+
+
+def predicted_cost(
+    kind: str, pilots: list[Pilot], *, target: float, n_chains: int, n_steps: int, per_data_set: float
+) -> PathCost:
+    """Predict the cost from thermodynamic length and relaxation: with ideal kernels the gap at T is length^2 / T.
+
+    Parameters
+    ----------
+    kind : str
+    pilots : list of Pilot
+    target : float
+        Nats.
+    n_chains : int
+        Chains per data set, both directions together.
+    n_steps : int
+        Transitions of the pilot at each knot.
+    per_data_set : float
+        Gradient evaluations spent on every data set before it is annealed.
+    """
+    n_transitions = sum(len(pilot.kernel.betas) * n_steps for pilot in pilots)
+    per_transition = sum(pilot.kernel.n_gradients for pilot in pilots) / max(n_transitions, 1)
+    product = float(np.mean([gap_times_temperatures(pilot) for pilot in pilots]))
+    wanted = max(product / target, FIRST_TEMPERATURES)
+    return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Chains annealed at one number of temperatures.
+
+    Attributes
+    ----------
+    n_temperatures : int
+    gap : float
+        What has to fall to the target (nats): see `expected_upper`.
+    per_transition : float
+        Gradient evaluations of one transition.
+    """
+
+    n_temperatures: int
+    gap: float
+    per_transition: float
+
+
+def expected_upper(gaps: FloatArray, n_simulations: int, n_averaged: int = 1) -> float:
+    """Return the upper limit to expect of the bound's interval: a search ends where that reaches the target.
+
+    Parameters
+    ----------
+    gaps : ndarray, shape (n,)
+        Reverse minus forward log weight of each data set (nats).
+    n_simulations : int
+        Data sets of the search.
+    n_averaged : int
+        Pairs of chains of a data set in the search, for each pair here; they are taken for independent.
+    """
+    if len(gaps) < 2 or not np.isfinite(gaps).all():
+        return float(np.mean(gaps))
+    error = float(np.std(gaps, ddof=1) / np.sqrt(n_averaged * n_simulations))
+    return float(np.mean(gaps)) + float(stats.t.ppf(0.975, n_simulations - 1)) * error
+
+
+def rate_of_fall(rounds: Sequence[Round]) -> float:
+    """Return a in gap ~ T^-a, between the first round and the last; at most 1, the rate of an ideal kernel.
+
+    1 where there is one round, or where the gap has vanished.
+    """
+    first, last = rounds[0], rounds[-1]
+    if last.n_temperatures <= first.n_temperatures or last.gap <= 0.0 or not np.isfinite(first.gap):
+        return 1.0
+    if not np.isfinite(last.gap) or first.gap <= last.gap:
+        return SLOWEST
+    fall = np.log(first.gap / last.gap) / np.log((last.n_temperatures - 1) / (first.n_temperatures - 1))
+    return float(np.clip(fall, SLOWEST, 1.0))
+
+
+def measured(cost: PathCost, rounds: Sequence[Round], target: float) -> PathCost:
+    """Return the cost with the T that measured gaps ask for, if they go on falling as they have fallen.
+
+    Parameters
+    ----------
+    cost : PathCost
+        As predicted.
+    rounds : sequence of Round
+        At increasing numbers of temperatures.
+    target : float
+        Nats.
+    """
+    last = rounds[-1]
+    excess = max(last.gap / target, 0.1)
+    power = 1.0 / rate_of_fall(rounds) if excess > 1.0 else 1.0
+    wanted = max(last.n_temperatures * excess**power, FIRST_TEMPERATURES)
+    return PathCost(cost.kind, cost.is_reliable, wanted, last.per_transition, cost.per_data_set, cost.n_chains)
+
+
+def best(costs: list[PathCost]) -> PathCost:
+    """Return the cheapest path with a finite bound; the cheapest of all where none has one."""
+    usable = [cost for cost in costs if cost.is_reliable] or costs
+    return min(usable, key=lambda cost: cost.total)

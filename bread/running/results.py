@@ -1,0 +1,136 @@
+"""Everything that one check computed, as plain arrays: what the runner fills and the report is built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, ModelInfo, Simulations
+from bread.fitting.pilot import ReferenceFit
+from bread.paths.kinds import Path
+from bread.paths.mixture import Reference
+
+OBSERVED = -1  # the real data, as a "simulation" index
+RACE = -20  # extra simulated data sets that choose the path: -20, -21, ...
+SHARED = -2  # the extra simulated data set that one kernel for all was tuned on
+
+
+@dataclass
+class CheckResult:
+    """All that was run, whether finished or interrupted.
+
+    Attributes
+    ----------
+    info : ModelInfo
+    path : Path
+        The path of the extra simulated data set; its kind is that of all.
+    settings : dict
+        Every argument of the check after defaults were filled in; JSON can hold it.
+    target, level : float
+        Target in nats; confidence level of the intervals after alpha was spent on failed confirmations.
+    simulations : Simulations
+        All simulated data sets, in the order of their index.
+    roles : list of str, one per simulation
+        "search" (chose T), "confirm" (fresh ones: only those give B, interval, verdict and alarm) or
+        "forward" (forward chains only, for the consistency test).
+    schedules : dict of int to ndarray
+        T -> inverse temperatures of shape (T,).
+    runs : dict of (simulation, direction, T) to AnnealRun
+        simulation is an index or `OBSERVED`. What is missing was not run or not finished.
+    n_chains : int
+        Chains per simulation and direction (K).
+    kernels : dict of int to Kernel
+        By simulation index, `OBSERVED`, or `SHARED` for one kernel for all.
+    paths : dict of int to Path
+        Path of each data set that has its own (a reference is fitted to its data), by simulation index or `OBSERVED`.
+    reference_fit : ReferenceFit or None
+        The fit to the extra simulated data set, for a reference path.
+    unfitted : list of int
+        Data sets to which no reference could be fitted: they anneal from that of the extra one, moved to them.
+    path_costs : dict of str to float
+        For each kind of path that was considered: predicted gradient evaluations per data set, fit included.
+    localisation : Reference or None
+        Law of the hyperparameters in place of their prior, under ``simulate_from="localised"``.
+    start_log_ratio, end_log_ratio : list of ndarray, each (n_draws,)
+        log_ratio at draws from the path's start and at pilot draws at beta = 1, one array a simulated data set: for
+        the tail diagnostic.
+    observed_draws : ndarray (n, dim) or None
+        End points of annealed chains on the real data at the largest T.
+    fit : Fit or None
+        Draws on the real data by the PPL's own sampler, or the user's.
+    point_estimate : dict of str to ndarray
+        Values at which the hyperparameters were held (empty when simulated from the prior).
+    seconds, n_gradients : dict of str to number
+        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws".
+    n_temperatures : int
+        The T that B, verdict and alarm are about.
+    is_interrupted : bool
+    warnings : list of str
+    seed : int
+        Root entropy.
+    """
+
+    info: ModelInfo
+    path: Path
+    settings: dict[str, Any]
+    target: float
+    simulations: Simulations
+    n_chains: int
+    seed: int
+    level: float = 0.95
+    roles: list[str] = field(default_factory=list)
+    schedules: dict[int, FloatArray] = field(default_factory=dict)
+    runs: dict[tuple[int, Direction, int], AnnealRun] = field(default_factory=dict)
+    kernels: dict[int, Kernel] = field(default_factory=dict)
+    paths: dict[int, Path] = field(default_factory=dict)
+    reference_fit: ReferenceFit | None = None
+    unfitted: list[int] = field(default_factory=list)
+    path_costs: dict[str, float] = field(default_factory=dict)
+    localisation: Reference | None = None
+    start_log_ratio: list[FloatArray] = field(default_factory=list)
+    end_log_ratio: list[FloatArray] = field(default_factory=list)
+    observed_draws: FloatArray | None = None
+    fit: Fit | None = None
+    point_estimate: dict[str, NDArray[Any]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    n_gradients: dict[str, int] = field(default_factory=dict)
+    n_temperatures: int = 0
+    is_interrupted: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+    def path_of(self, simulation: int) -> Path:
+        """Return the path of one data set."""
+        return self.paths.get(simulation, self.path)
+
+    def unfitted_message(self) -> str | None:
+        """Return a sentence on the data sets to which no reference could be fitted; None where there are none."""
+        if not self.unfitted:
+            return None
+        real = " (the real data among them)" if OBSERVED in self.unfitted else ""
+        return (
+            f"No reference could be fitted to {len(self.unfitted)} of {len(self.paths)} data sets{real}: these anneal "
+            "from the reference of an extra simulated data set, moved to them. The bound holds, and may be large."
+        )
+
+    def start_tails(self) -> list[FloatArray]:
+        """Return functions of the log ratios at the start whose lower tail says whether B is finite."""
+        return [self.path.tail(values) for values in self.start_log_ratio]
+
+    def log_weights(
+        self, direction: Direction, n_temperatures: int, simulations: NDArray[np.int64] | None = None
+    ) -> FloatArray:
+        """Return log weights (simulation, chain) at one T; NaN rows where a run is missing."""
+        indices = np.arange(len(self.roles)) if simulations is None else simulations
+        values = np.full((len(indices), self.n_chains), np.nan)
+        for row, index in enumerate(indices):
+            run = self.runs.get((int(index), direction, n_temperatures))
+            if run is not None:
+                values[row] = run.log_weight
+        return values
+
+    def indices(self, role: str) -> NDArray[np.int64]:
+        """Return the indices of the simulations with this role."""
+        return np.flatnonzero(np.array(self.roles, dtype=str) == role)

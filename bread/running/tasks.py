@@ -1,0 +1,223 @@
+"""Units of work: one data set, one purpose. Picklable in and out; a worker needs the model and a task, no more.
+
+Random numbers depend on the task's seeds alone, so that results are bit-equal for any number of workers, order or
+batching.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
+from bread.errors import DensityError
+from bread.fitting.pilot import FitRequest, finds_reference
+from bread.paths.kinds import Path
+from bread.running.tuning import PathRequest, Pilot, moved_pilot, run_pilot
+from bread.seeds import Purpose, chain_seeds, seed_sequence
+
+
+@dataclass(frozen=True)
+class PilotTask:
+    """Tune a kernel on one data set.
+
+    Where no reference can be fitted to it, that of the pilot ``shared`` is moved to it: a choice that sees the data
+    alone. Without one the error is raised, or returned where the pilot ``may_fail``.
+    """
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    request: PathRequest
+    root: int
+    n_steps: int
+    shows_tail: bool
+    source: str
+    may_fail: bool = False
+    shared: Pilot | None = None
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> Pilot | DensityError:
+        """Return the frozen kernel, the path and the pilot's draws; where it may fail, the error instead."""
+        posterior = model.condition(self.data)
+        try:
+            return run_pilot(
+                posterior,
+                self.request,
+                root=self.root,
+                simulation=self.simulation,
+                n_steps=self.n_steps,
+                shows_tail=self.shows_tail,
+                source=self.source,
+            )
+        except DensityError as error:
+            if self.shared is not None and self.shared.fit is not None:
+                return moved_pilot(posterior, self.shared, root=self.root, simulation=self.simulation)
+            if not self.may_fail:
+                raise
+            return error
+
+
+@dataclass(frozen=True)
+class LookTask:
+    """Look whether optimisation finds a reference near the posterior."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    request: FitRequest
+    root: int
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> tuple[bool, int]:
+        """Return the answer and the gradient evaluations that it took."""
+        return finds_reference(model.condition(self.data), self.request, root=self.root, simulation=self.simulation)
+
+
+@dataclass(frozen=True)
+class MoveTask:
+    """Move the reference of a pilot on another data set to this one."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    shared: Pilot
+    root: int
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> Pilot:
+        """Return the pilot along the moved reference."""
+        return moved_pilot(model.condition(self.data), self.shared, root=self.root, simulation=self.simulation)
+
+
+@dataclass(frozen=True)
+class ReverseStarts:
+    """Where the reverse chains of one simulation start, and what it cost."""
+
+    states: FloatArray  # (chain, dim)
+    n_gradients: int
+    n_evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ReverseStartTask:
+    """Run a chain at beta = 1 from the exact draw; its states after ``keep`` steps start the reverse chains."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    path: Path
+    root: int
+    kernel: Kernel
+    exact: FloatArray
+    keep: tuple[int, ...]
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> ReverseStarts:
+        """Return the states, shape (len(keep), dim)."""
+        began = time.perf_counter()
+        seed = seed_sequence(self.root, Purpose.EVOLVE, self.simulation)
+        posterior = model.condition(self.data)
+        evolution = posterior.evolve(self.path, self.kernel, 1.0, self.exact, self.keep, seed)
+        return ReverseStarts(
+            evolution.states, evolution.n_gradients, evolution.n_evaluations, time.perf_counter() - began
+        )
+
+
+@dataclass(frozen=True)
+class AnnealTask:
+    """Anneal a batch of chains: one data set, one direction, one schedule.
+
+    ``start`` is None for forward chains, which draw it from the path's start with ``start_seeds``.
+    """
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    path: Path
+    direction: Direction
+    betas: FloatArray
+    kernel: Kernel
+    seeds: list[SeedSequence]
+    start: FloatArray | None = None
+    start_seeds: list[SeedSequence] | None = None
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains in the batch."""
+        return len(self.seeds)
+
+    def run(self, model: Model) -> AnnealRun:
+        """Return the annealed chains."""
+        posterior = model.condition(self.data)
+        start = self.start
+        if start is None:
+            assert self.start_seeds is not None
+            start = posterior.draw_start(self.path, self.start_seeds)
+        return posterior.anneal(
+            self.path, self.betas, self.kernel, direction=self.direction, start=start, seeds=self.seeds
+        )
+
+
+@dataclass(frozen=True)
+class RaceResult:
+    """The gap of one pair of chains, what it cost, and the path that they followed."""
+
+    gap: float
+    n_gradients: int
+    n_other_gradients: int
+    pilot: Pilot
+
+
+@dataclass(frozen=True)
+class RaceTask:
+    """Anneal one pair of chains along a path that may be chosen, on an extra simulated data set.
+
+    The reverse chain starts from the exact draw itself. The data set serves for the choice alone. In the first round
+    ``pilot`` is that of another data set, and this one is given a path of its own; in later rounds it is that path.
+    """
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    request: PathRequest
+    root: int
+    n_steps: int
+    pilot: Pilot
+    is_first: bool
+    tune_each: bool
+    betas: FloatArray
+    exact: FloatArray
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> RaceResult:
+        """Return reverse minus forward log weight; infinity where no path can be given to the data set."""
+        pilot = self._own_pilot(model) if self.is_first else self.pilot
+        if isinstance(pilot, DensityError):
+            return RaceResult(float("inf"), 0, 0, self.pilot)
+        n_other = pilot.n_gradients if self.is_first and pilot is not self.pilot else 0
+        posterior = model.condition(self.data)
+        path, kernel, number = pilot.path, pilot.kernel, len(self.betas)
+        starts, forwards, reverses = (
+            chain_seeds(self.root, Purpose.RACE, self.simulation, 3 * number + part, range(1)) for part in range(3)
+        )
+        start = posterior.draw_start(path, starts)
+        forward = posterior.anneal(path, self.betas, kernel, direction="forward", start=start, seeds=forwards)
+        exact = self.exact[None, :]
+        reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", start=exact, seeds=reverses)
+        gap = float(reverse.log_weight[0] - forward.log_weight[0])
+        spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
+        return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other, pilot.without_draws())
+
+    def _own_pilot(self, model: Model) -> Pilot | DensityError:
+        """Return the path and the kernel of this data set."""
+        if self.tune_each:
+            return PilotTask(
+                self.simulation, self.data, self.request, self.root, self.n_steps, False, "", True, self.pilot
+            ).run(model)
+        if self.pilot.fit is None:
+            return self.pilot
+        return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
+
+
+Task = RaceTask | PilotTask | LookTask | MoveTask | ReverseStartTask | AnnealTask

@@ -1,0 +1,226 @@
+"""The pilot: walk up the path, adapt the kernel at knots, freeze it. The knots are chosen as the pilot goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
+from bread.errors import DensityError
+from bread.fitting.pilot import FitRequest, ReferenceFit, fit_reference, move_reference
+from bread.paths.kinds import Path, PriorPath, ReferencePath, bounded_path_from
+from bread.paths.mixture import Reference
+from bread.paths.schedules import next_knot
+from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.statistics.tails import centred_tail_index, is_start_in_doubt
+
+KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the next
+MAX_KNOTS = 40
+KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
+TAIL_DRAWS, MOST_TAIL_DRAWS = 2000, 32000  # in a pilot that also shows the tail of log_ratio there
+TAIL_GROWTH = 4  # of the draws, while they leave it open whether their mean is finite
+
+
+@dataclass(frozen=True)
+class PathRequest:
+    """Which kind of path, before it is fitted to a data set.
+
+    Attributes
+    ----------
+    kind : {"prior", "bounded", "reference"}
+    reference : Reference or None
+        The user's own, which is then fitted to nothing.
+    fit : FitRequest or None
+        How a reference is fitted; None for the other kinds and for the user's own.
+    """
+
+    kind: str
+    reference: Reference | None = None
+    fit: FitRequest | None = None
+
+
+class Pilot(NamedTuple):
+    """What a pilot on one data set leaves: a frozen kernel, the path it follows, and log ratios at the path's ends.
+
+    The ends are for the tail diagnostic: ``start_log_ratio`` at draws from the path's start, ``end_log_ratio`` at
+    draws at beta = 1. ``is_moved`` says that kernel and fit are those of another data set, the reference moved.
+    """
+
+    kernel: Kernel
+    path: Path
+    start_log_ratio: FloatArray
+    end_log_ratio: FloatArray
+    fit: ReferenceFit | None = None
+    is_moved: bool = False
+
+    @property
+    def n_gradients(self) -> int:
+        """Gradient evaluations of the fit and of the adaptation."""
+        return (0 if self.is_moved else self.kernel.n_gradients) + (self.fit.n_gradients if self.fit else 0)
+
+    def without_draws(self) -> Pilot:
+        """Return the pilot without its fit's draws, small enough to travel with every task."""
+        return self if self.fit is None else self._replace(fit=self.fit.without_draws())
+
+
+def run_pilot(
+    posterior: Posterior,
+    request: PathRequest,
+    *,
+    root: int,
+    simulation: int,
+    n_steps: int,
+    shows_tail: bool,
+    source: str,
+) -> Pilot:
+    """Fit the path that is asked for to one data set, adapt the kernel along it and freeze both.
+
+    Parameters are those of `tune`, with the kind of path in place of the path; ``shows_tail`` asks for so many draws
+    from the start that they tell whether their log ratio has a mean.
+    """
+
+    def along(path: Path, steps: int, number: int = 0) -> Pilot:
+        return tune(
+            posterior, path, root=root, simulation=simulation, n_steps=steps,
+            n_start_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source, number=number,
+        )  # fmt: skip
+
+    fit: ReferenceFit | None = None
+    path: Path
+    if request.kind == "reference":
+        if request.reference is not None:
+            path, steps = ReferencePath(request.reference), n_steps
+        else:
+            assert request.fit is not None
+            fit = fit_reference(posterior, request.fit, root=root, simulation=simulation)
+            path, steps = ReferencePath(fit.reference), request.fit.n_steps
+        pilot = along(path, steps)
+    elif request.kind == "bounded":
+        usual = along(PriorPath(), max(n_steps // 2, 10), 1).kernel
+        pilot = along(bounded_path_from(usual.log_ratio[-1]), n_steps)
+        pilot = pilot._replace(kernel=replace(pilot.kernel, n_gradients=pilot.kernel.n_gradients + usual.n_gradients))
+    else:
+        pilot = along(PriorPath(), n_steps)
+    if shows_tail:
+        pilot = _with_decided_tail(pilot, posterior, root, simulation)
+    return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
+
+
+def _with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
+    """Return the pilot with more draws from the start where those it has leave it open whether B is finite."""
+    values, n_evaluations = pilot.start_log_ratio, 0
+    while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([pilot.path.tail(values)])):
+        numbers = range(len(values), min(TAIL_GROWTH * len(values), MOST_TAIL_DRAWS))
+        draws = posterior.draw_start(pilot.path, chain_seeds(root, Purpose.TAIL, simulation, 0, numbers))
+        values = np.concatenate([values, posterior.log_ratio(pilot.path, draws)])
+        n_evaluations += len(draws)
+    kernel = replace(pilot.kernel, n_evaluations=pilot.kernel.n_evaluations + n_evaluations)
+    return pilot._replace(kernel=kernel, start_log_ratio=values)
+
+
+def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: int) -> Pilot:
+    """Return the pilot of another data set, whose reference is moved to this one and whose kernel is kept."""
+    assert shared.fit is not None
+    moved = move_reference(posterior, shared.fit, shared.kernel, root=root, simulation=simulation)
+    return shared._replace(path=ReferencePath(moved.reference), fit=moved, is_moved=True)
+
+
+def tune(
+    posterior: Posterior,
+    path: Path,
+    *,
+    root: int,
+    simulation: int,
+    n_steps: int,
+    n_start_draws: int,
+    source: str,
+    number: int = 0,
+) -> Pilot:
+    """Adapt the kernel along the path and freeze it.
+
+    Knots are placed where draws at the one before still overlap (`bread.paths.schedules.next_knot`), so that they grow
+    geometrically where the path starts under a vague prior. Nothing here knows an exact posterior draw: the pilot
+    starts from the path's start and sees the data alone.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Model and one data set.
+    path : Path
+    root : int
+        Root entropy; the pilot has random numbers of its own (`Purpose.TUNE`).
+    simulation : int
+        Which data set, for the seed.
+    n_steps : int
+        Adaptation steps at every knot.
+    n_start_draws : int
+        Draws from the path's start that place the first knot (and show the tail of log_ratio).
+    source : str
+        Kept in the kernel, for the report.
+    number : int
+        0 for the walk that is measured with; another walk on the same data set has random numbers of its own.
+
+    Returns
+    -------
+    Pilot
+    """
+    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, number, range(n_start_draws)))
+    start_log_ratio = posterior.log_ratio(path, start)
+    usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
+    if not np.isfinite(usable).any():
+        raise DensityError(
+            f"None of {n_start_draws} draws from the start of the path has a finite {path.ratio_name}: the bound is "
+            "infinite on this path at every number of temperatures. A path needs a start that can produce the data: "
+            "widen the prior, give the likelihood a tail, or use path='reference'."
+        )
+    generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, number))
+    betas = [0.0]
+    # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
+    state = start[int(np.argmax(np.isfinite(usable)))]
+    first = posterior.adapt(
+        path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
+    )
+    adaptations: list[Adaptation] = [first]
+    draws = [usable]
+    while betas[-1] < 1.0:
+        beta = _guarded_knot(betas, draws[-1], path)
+        if len(betas) == 1:
+            state = start[_resample(path.temper(beta, usable), generator)]
+        seed = seed_sequence(root, Purpose.TUNE, simulation, number, len(betas))
+        adaptation = posterior.adapt(path, beta, state, seed, n_steps, previous=adaptations[-1].settings)
+        state = adaptation.state
+        betas.append(beta)
+        adaptations.append(adaptation)
+        draws.append(adaptation.log_ratio)
+    kernel = Kernel(
+        betas=np.array(betas),
+        settings=_stack([item.settings for item in adaptations]),
+        log_ratio=tuple(draws),
+        source=source,
+        n_gradients=sum(item.n_gradients for item in adaptations),
+        n_evaluations=sum(item.n_evaluations for item in adaptations) + len(start),
+    )
+    return Pilot(kernel, path, start_log_ratio, kernel.log_ratio[-1])
+
+
+def _guarded_knot(betas: list[float], log_ratio: FloatArray, path: Path) -> float:
+    """Return the next knot, at least so far that geometric steps of this size reach 1 within `MAX_KNOTS`."""
+    beta = next_knot(betas[-1], log_ratio, KNOT_OVERLAP, path)
+    left = MAX_KNOTS - len(betas)
+    slowest = betas[-1] ** (1.0 - 1.0 / left) if left > 1 else 1.0
+    return min(1.0, max(beta, slowest)) if betas[-1] > 0.0 else beta
+
+
+def _resample(log_weight: FloatArray, generator: np.random.Generator) -> int:
+    finite = np.flatnonzero(np.isfinite(log_weight))
+    if len(finite) == 0:
+        return 0
+    weights = np.exp(log_weight[finite] - log_weight[finite].max())
+    return int(generator.choice(finite, p=weights / weights.sum()))
+
+
+def _stack(settings: list[Settings]) -> dict[str, NDArray[np.float64]]:
+    return {name: np.stack([item[name] for item in settings]) for name in settings[0]}

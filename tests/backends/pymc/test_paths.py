@@ -1,0 +1,314 @@
+"""PyMC models annealed along every kind of path: densities against formulae, exact evidence, refusals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytest
+from numpy.random import SeedSequence
+from scipy import stats
+
+import bread
+from bread.backends import open_model
+from bread.backends.base import AnnealRun, Kernel, OpenOptions
+from bread.errors import InvalidArgumentError
+from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
+from bread.paths.mixture import diagonal, gaussian
+from bread.paths.nested import NestedReference
+from bread.paths.user import as_reference
+from bread.report.compat import read_attributes
+from tests.backends.pymc.test_evidence import MODELS as CONJUGATE
+from tests.backends.pymc.test_evidence import SHORT, label_mixture
+from tests.support.conformance import (
+    check_bit_equal_batching,
+    check_contract_shapes,
+    check_end_gradient,
+    check_evidence,
+    check_forward_reverse_identities,
+    check_frozen,
+    check_weighted_ranks,
+    tuned_kernel,
+)
+
+pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
+
+Y = np.array([0.4, 1.9, 1.1])
+MEAN, COVARIANCE = np.array([0.3, -0.4]), np.array([[0.5, 0.2], [0.2, 0.4]])
+REFERENCE = gaussian(MEAN, COVARIANCE)
+NESTED = NestedReference(
+    driver=1,
+    marginal=diagonal(np.array([-0.3]), np.array([0.6])),
+    centre=np.array([0.4]),
+    matrix=np.array([[1.3]]),
+    knots=np.array([-1.2, -0.4, 0.5]),
+    values=np.array([[[0.3], [-0.8]], [[0.1], [-0.3]], [[-0.2], [0.4]]]),
+    slopes=np.array([[[-0.2], [0.5]], [[0.1], [0.9]], [[-0.1], [0.6]]]),
+)
+PATHS: dict[str, Path] = {
+    "prior": PriorPath(),
+    "bounded": BoundedPath(-6.0, 3.0),
+    "reference": ReferencePath(REFERENCE),
+    "nested": ReferencePath(NESTED),
+}
+by_name = {"argvalues": PATHS.values(), "ids": PATHS}
+
+
+def skewed() -> pm.Model:
+    """A normal mean and scale: an asymmetric posterior, and a likelihood that falls without bound."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.5, 1.5)
+        sigma = pm.HalfNormal("sigma", 2)
+        pm.Normal("y", mu, sigma, observed=Y)
+    return model
+
+
+def log_prior(states: np.ndarray) -> np.ndarray:
+    sigma = np.exp(states[..., 1])
+    return stats.norm.logpdf(states[..., 0], 0.5, 1.5) + stats.halfnorm.logpdf(sigma, scale=2) + states[..., 1]
+
+
+def log_likelihood(states: np.ndarray) -> np.ndarray:
+    return stats.norm.logpdf(Y, states[..., :1], np.exp(states[..., 1:2])).sum(axis=-1)
+
+
+def log_start(path: Path, states: np.ndarray) -> np.ndarray:
+    return log_prior(states) if path.reference is None else path.reference.log_density(states)
+
+
+def log_ratio(path: Path, states: np.ndarray) -> np.ndarray:
+    ratio = log_likelihood(states)
+    return ratio if path.reference is None else ratio + log_prior(states) - path.reference.log_density(states)
+
+
+def same(first: AnnealRun, second: AnnealRun) -> bool:
+    names = [name for name in vars(first) if name not in ("seconds", "message")]
+    return all(np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True) for name in names)
+
+
+@pytest.fixture(scope="module")
+def opened() -> Any:
+    return open_model(skewed(), OpenOptions())
+
+
+@pytest.fixture(scope="module")
+def sliced() -> Any:
+    return open_model(skewed(), OpenOptions(kernel=pm.Slice))
+
+
+STATES = np.array([[0.2, -0.3], [1.4, 0.8], [-2.0, -2.5], [5.0, 1.0]])
+
+
+@pytest.mark.parametrize("path", **by_name)
+def test_density_and_gradient_are_those_of_the_formulae(path: Path, opened: Any) -> None:
+    """Values to 1e-9, gradients by central differences; states on both sides of the offset of the bounded path."""
+    engine, step = opened.engine, 1e-5
+    opened.condition({"y": Y})._load(path)
+    if isinstance(path, BoundedPath):
+        assert 0 < (log_likelihood(STATES) < path.offset).sum() < len(STATES)
+    for beta in (0.0, 0.23, 0.8, 1.0):
+        engine._set_beta(beta)
+
+        def expected(x: np.ndarray, beta: float = beta) -> Any:
+            return log_start(path, x) + path.temper(beta, log_ratio(path, x))
+
+        for state in STATES:
+            value, gradient = engine._gradient(state)
+            assert value == pytest.approx(float(expected(state)), rel=1e-8)
+            assert engine._gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
+            numeric = [(expected(state + e) - expected(state - e)) / (2 * step) for e in step * np.eye(2)]
+            np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
+
+
+def test_values_of_other_steps_follow_the_bounded_path(sliced: Any) -> None:
+    path = BoundedPath(-6.0, 3.0)
+    sliced.condition({"y": Y})._load(path)
+    density = sliced.engine.steps[0].step.logp  # of mu alone; the other coordinate is a shared variable
+    (shared,) = sliced.engine.steps[0].step.shared.values()
+    for beta in (0.0, 0.23, 0.8, 1.0):
+        sliced.engine._set_beta(beta)
+        for state in STATES:
+            shared.set_value(np.array(state[1]))
+            expected = log_prior(state) + path.temper(beta, log_likelihood(state))
+            assert density(state[:1]) == pytest.approx(float(expected), rel=1e-8)
+
+
+@pytest.mark.parametrize("path", **by_name)
+def test_ratio_and_start(path: Path, opened: Any) -> None:
+    posterior = opened.condition({"y": Y})
+    np.testing.assert_allclose(posterior.log_ratio(path, STATES), log_ratio(path, STATES), rtol=1e-8)
+    seeds = SeedSequence(1).spawn(3)
+    start = posterior.draw_start(path, seeds)
+    if path.reference is None:
+        assert np.array_equal(start, posterior.draw_start(PriorPath(), seeds))
+    else:
+        assert np.array_equal(start[1], path.reference.sample(1, np.random.default_rng(seeds[1]))[0])
+
+
+@pytest.mark.parametrize("name", ["reference", "nested"])
+def test_counts_of_the_reference_path(name: str, opened: Any) -> None:
+    """At beta = 0 a kernel takes no gradient of the model; the log ratios of an adaptation are evaluations."""
+    posterior, path = opened.condition({"y": Y}), PATHS[name]
+    at_start = posterior.adapt(path, 0.0, MEAN, SeedSequence(1), 20, None)
+    assert (at_start.n_gradients, at_start.n_evaluations) == (1, 20)  # the gradient checks the first state
+    between = posterior.adapt(path, 0.5, MEAN, SeedSequence(1), 20, None)
+    assert between.n_gradients > 60 and between.n_evaluations == 0
+    kernel = Kernel(np.array([0.0]), {name: value[None] for name, value in at_start.settings.items()})
+    kept = posterior.evolve(path, kernel, 0.0, MEAN, (5,), SeedSequence(2))
+    assert (kept.n_gradients, kept.n_evaluations) == (1, 0)
+
+
+@pytest.mark.parametrize("path", **by_name)
+def test_contract(path: Path, opened: Any) -> None:
+    kernel = tuned_kernel(opened, path=path)
+    check_contract_shapes(opened, kernel, path=path)
+    check_bit_equal_batching(opened, kernel, path=path)
+    check_frozen(opened, kernel, path=path)
+
+
+@pytest.mark.parametrize("kernel", ["nuts", pm.Slice], ids=["nuts", "slice"])
+def test_results_do_not_depend_on_the_paths_before(kernel: Any, opened: Any, sliced: Any) -> None:
+    model = opened if kernel == "nuts" else sliced
+    paths = {name: path for name, path in PATHS.items() if path.name in model.info.paths}
+    posterior, betas, seeds = model.condition({"y": Y}), np.linspace(0, 1, 5), SeedSequence(4).spawn(2)
+    frozen = tuned_kernel(model, n_steps=30)
+
+    def run(path: Path) -> AnnealRun:
+        start = posterior.draw_start(path, seeds)
+        return posterior.anneal(path, betas, frozen, direction="forward", start=start, seeds=seeds)
+
+    first = {name: run(path) for name, path in paths.items()}
+    assert not same(first["prior"], first["bounded"])
+    assert "nested" not in first or not same(first["reference"], first["nested"])
+    for name in reversed(paths):
+        assert same(run(paths[name]), first[name])
+
+
+WIDE_NESTED = replace(
+    NESTED,
+    marginal=diagonal(np.array([0.1]), np.array([1.1])),
+    values=np.array([[[0.3], [0.5]], [[0.1], [0.3]], [[-0.2], [0.4]]]),
+    slopes=np.array([[[-0.2], [-0.1]], [[0.1], [0.0]], [[-0.1], [0.1]]]),
+)
+UNBIASED = {
+    "bounded": ("normal_mean", BoundedPath(-5.0)),
+    "reference": ("normal_mean", ReferencePath(diagonal(np.array([0.8]), np.array([0.9])))),
+    "nested": ("regression", ReferencePath(WIDE_NESTED)),
+}
+
+
+@pytest.mark.parametrize(("name", "path"), UNBIASED.values(), ids=UNBIASED)
+@pytest.mark.statistical
+def test_unbiased_in_both_directions(name: str, path: Path) -> None:
+    """T = 8, 200 simulations: E[w_fwd] = Z, E[1 / w_rev] = 1 / Z, Crooks' relation; 4 standard errors.
+
+    Negative control: an evidence that is off by 0.3 nats.
+    """
+    build, exact = CONJUGATE[name]
+    model = open_model(build(), OpenOptions())
+    kernel = tuned_kernel(model, path=path)
+
+    def check(shift: float) -> None:
+        check_forward_reverse_identities(
+            model,
+            kernel,
+            SHORT,
+            log_evidence=lambda data: exact(data["y"]) + shift,
+            n_simulations=200,
+            path=path,
+        )
+
+    check(0.0)
+    with pytest.raises(AssertionError):
+        check(0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["beta_binomial", "hierarchical"])
+@pytest.mark.parametrize("kind", ["bounded", "reference"])
+def test_evidence_and_ranks(name: str, kind: str) -> None:
+    """Exact evidence inside the sandwich (3 standard errors) and uniform weighted ranks, with Jacobians and several
+    dimensions."""
+    build, exact = CONJUGATE[name]
+    model = open_model(build(), OpenOptions())
+    dim = model.info.dim
+    path = BoundedPath(-4.0) if kind == "bounded" else ReferencePath(diagonal(np.full(dim, 0.2), np.full(dim, 1.1)))
+    kernel = tuned_kernel(model, path=path)
+    check_evidence(
+        model, kernel, log_evidence=lambda data: exact(data["y"]), n_temperatures=128, n_simulations=10, path=path
+    )
+    check_weighted_ranks(model, kernel, SHORT, n_simulations=200, path=path)
+
+
+def test_a_reference_of_the_users_and_another_order_of_the_coordinates() -> None:
+    """A callable may list the variables in another order than the state has them."""
+    model = open_model(
+        skewed(), OpenOptions(kernel=lambda model: pm.NUTS(vars=list(model.value_vars)[::-1], model=model))
+    )
+
+    class Law:
+        def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+            return REFERENCE.sample(n, rng)
+
+        def log_density(self, states: np.ndarray) -> np.ndarray:
+            return REFERENCE.log_density(states)
+
+    posterior, betas, seeds = model.condition({"y": Y}), np.linspace(0, 1, 5), SeedSequence(4).spawn(2)
+    kernel, runs = tuned_kernel(model, n_steps=30), []
+    for reference in (REFERENCE, as_reference(Law())):
+        path = ReferencePath(reference)
+        start = posterior.draw_start(path, seeds)
+        runs.append(posterior.anneal(path, betas, kernel, direction="forward", start=start, seeds=seeds))
+        np.testing.assert_allclose(runs[-1].log_ratio[:, 0], log_ratio(path, start), rtol=1e-8)
+        check_end_gradient(posterior, path, start[0])
+    np.testing.assert_allclose(runs[0].state_at_end, runs[1].state_at_end, rtol=1e-4)  # finite differences
+
+
+def test_a_reference_fitted_to_what_pm_fit_returns() -> None:
+    """A mean field misses the slope's spread: the path repairs it, and the bound falls as T grows."""
+    with skewed() as model:
+        approximation = pm.fit(2000, method="advi", random_seed=1, progressbar=False)
+    report = bread.check(
+        model, path=approximation, simulate_from="prior", simulations=6, chains=2, n_temperatures=[4, 64], tune=50,
+        draws=0, random_seed=1, cores=1, progressbar=False,
+    )  # fmt: skip
+    assert "fitted to the draws given as path=" in json.dumps(read_attributes(report) | dict(report["reference"].attrs))
+    bounds = bread.summary(report)["jeffreys"]
+    assert bounds.iloc[-1] < bounds.iloc[0]
+    draws = open_model(model, OpenOptions()).read_posterior(approximation).draws
+    assert draws["sigma"].shape == (1, 2000) and (draws["sigma"] > 0).all()
+    with pytest.raises(InvalidArgumentError, match="^path= must be an InferenceData"):
+        bread.check(model, path=3.0, progressbar=False)
+
+
+def test_paths_are_refused_with_the_reason(sliced: Any) -> None:
+    for model in (sliced, open_model(label_mixture(), OpenOptions())):
+        assert model.info.paths == ("prior", "bounded")
+        reason = model.info.path_refusals["reference"]
+        posterior = model.condition(model.info.observed_data)
+        path = ReferencePath(diagonal(np.zeros(2), np.ones(2)))
+        with pytest.raises(InvalidArgumentError, match=reason[:40].replace("[", r"\[")):
+            posterior.draw_start(path, [SeedSequence(1)])
+        with pytest.raises(InvalidArgumentError, match="needs"):
+            posterior.log_ratio(path, np.zeros((1, 2)))
+    assert "kernel='nuts'" in sliced.info.path_refusals["reference"]
+    assert "discrete" in reason
+
+
+def test_angles_have_no_reference_path() -> None:
+    with pm.Model() as model:
+        angle = pm.VonMises("angle", 0, 1)
+        pm.Normal("y", pm.math.cos(angle), 1, observed=0.3)
+    info = open_model(model, OpenOptions()).info
+    assert info.paths == ("prior", "bounded")
+    assert "angle_circular__ is an angle" in info.path_refusals["reference"]
+
+
+def test_transforms_and_positions(opened: Any) -> None:
+    assert opened.info.transformed.tolist() == [False, True]
+    assert {name: value.tolist() for name, value in opened.info.positions.items()} == {"mu": [0], "sigma": [1]}
+    np.testing.assert_allclose(opened.unconstrain(opened.constrain(STATES)), STATES, rtol=1e-12)

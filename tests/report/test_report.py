@@ -1,0 +1,407 @@
+"""The report: schema, round trips, partial results, names and coordinates that files refuse."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bread.backends.base import Failure
+from bread.report import container as report
+from bread.report.compat import make_container
+from bread.running.results import OBSERVED
+from bread.statistics import bounds
+from tests.support.fake_results import SCHOOLS, awkward_coords, constrain, fake_result, model_info
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import arviz
+
+IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
+
+
+def container(**changes):
+    return report.to_container(fake_result(**changes), constrain)
+
+
+def assert_equal_reports(first, second):
+    assert set(report.group_names(first)) == set(report.group_names(second))
+    for name in report.group_names(first):
+        xr.testing.assert_equal(report.read_group(first, name), report.read_group(second, name).load())
+    mine, theirs = report.read_attributes(first), report.read_attributes(second)
+    assert set(mine) == set(theirs)
+    assert all(mine[key] == theirs[key] for key in mine)
+
+
+def test_container_is_that_of_the_installed_arviz():
+    made = container()
+    assert isinstance(made, xr.DataTree) == IS_TREE
+    if not IS_TREE:
+        assert isinstance(made, arviz.InferenceData)
+
+
+def test_schema_names_dimensions_and_types():
+    made = container(posterior_shift=0.0)
+    expected = {
+        "forward", "reverse", "observed_forward", "bounds", "consistency", "alarm", "annealing_path", "kernel", "cost",
+        "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
+    }  # fmt: skip
+    assert set(report.group_names(made)) == expected
+    per_chain = ("n_temperatures", "simulation", "chain")
+    for direction in ("forward", "reverse"):
+        group = report.read_group(made, direction)
+        for name in ("log_weight", "n_gradients", "n_evaluations", "n_divergences", "failure", "finished"):
+            assert group[name].dims == per_chain
+        assert group["n_gradients"].dtype == np.int64
+        assert group["failure"].dtype == np.int64
+        assert group["finished"].dtype == bool
+        assert group["seconds"].dims == per_chain[:2]
+    assert report.read_group(made, "observed_forward")["log_weight"].dims == ("n_temperatures", "chain")
+    group = report.read_group(made, "bounds")
+    for name in ("jeffreys", "kl_approx_exact", "kl_exact_approx", "jeffreys_resampled"):
+        assert group[name].dims == ("n_temperatures",)
+        assert group[f"{name}_ci"].dims == ("n_temperatures", "ci_bound")
+    for name in ("jeffreys_reliable", "tail_index", "total_variation"):
+        assert group[name].dims == ("n_temperatures",)
+    for name in ("lower", "upper", "lower_many", "upper_many"):
+        assert group[f"log_evidence_{name}"].dims == ("n_temperatures", "simulation")
+    assert report.read_group(made, "annealing_path")["log_ratio"].dims == ("direction", "simulation", "chain", "knot")
+    assert report.read_group(made, "annealing_path")["inverse_temperature"].dims == ("knot",)
+    alarm = report.read_group(made, "alarm")
+    assert alarm["weighted_rank"].dims == ("simulation", "function")
+    assert alarm["e_value"].dims == alarm["p_value"].dims == ()
+    assert alarm["crooks_slope_ci"].dims == ("ci_bound",)
+    assert report.read_group(made, "consistency")["p_value"].dims == ()
+
+
+def test_model_names_dims_and_coords_survive():
+    made = container()
+    assert report.read_group(made, "truth")["theta"].dims == ("simulation", "school")
+    assert report.read_group(made, "simulated_data")["y"].dims == ("simulation", "school", "day")
+    assert report.read_group(made, "approximate_posterior")["theta"].dims == ("simulation", "chain", "school")
+    assert report.read_group(made, "posterior")["theta"].dims == ("chain", "draw", "school")
+    assert report.read_group(made, "constant_data")["sigma"].dims == ("school",)
+    assert list(report.read_group(made, "posterior")["school"].values) == list(SCHOOLS)
+    assert list(report.read_group(made, "observed_data")["day"].values) == ["2024-01-01", "2024-01-02"]
+    assert report.read_group(made, "truth")["kind"].dtype == np.int64
+
+
+def test_values_are_those_of_the_runs():
+    result = fake_result()
+    made = report.to_container(result, constrain)
+    forward = report.read_group(made, "forward")
+    run = result.runs[30, "forward", 32]
+    at = forward.sel(n_temperatures=32, simulation=30)
+    np.testing.assert_array_equal(at["log_weight"].values, run.log_weight)
+    np.testing.assert_array_equal(at["n_gradients"].values, run.n_gradients)
+    np.testing.assert_array_equal(at["inverse_temperature"].values[:32], result.schedules[32])
+    assert np.isnan(at["inverse_temperature"].values[32:]).all()
+    path = report.read_group(made, "annealing_path")
+    np.testing.assert_array_equal(
+        path["log_ratio"].sel(direction="reverse", simulation=7).values, result.runs[7, "reverse", 64].log_ratio
+    )
+    ends = report.read_group(made, "approximate_posterior")["theta"].sel(simulation=7).values
+    np.testing.assert_array_equal(ends, result.runs[7, "forward", 64].state_at_end[:, 2:5])
+    draws = report.read_group(made, "posterior")["mu"].values
+    np.testing.assert_array_equal(draws.ravel(), result.observed_draws[:, 0])
+
+
+def test_final_bounds_come_from_confirming_simulations_only():
+    result = fake_result()
+    made = report.read_group(report.to_container(result, constrain), "bounds")
+    confirm = result.indices("confirm")
+    forward, reverse = (result.log_weights(direction, 64, confirm) for direction in ("forward", "reverse"))
+    expected = bounds.jeffreys_bound(forward, reverse, 0.95)
+    here = made.sel(n_temperatures=64)
+    np.testing.assert_allclose([float(here["jeffreys"]), *here["jeffreys_ci"].values], expected)
+    assert list(made["role_used"].values) == ["search", "search", "confirm"]
+    np.testing.assert_array_equal(np.flatnonzero(here["used"].values), confirm)
+    np.testing.assert_array_equal(np.flatnonzero(made.sel(n_temperatures=16)["used"].values), result.indices("search"))
+    everyone = np.concatenate([result.indices("search"), confirm])
+    pooled = bounds.jeffreys_bound(
+        result.log_weights("forward", 64, everyone), result.log_weights("reverse", 64, everyone), 0.95
+    )
+    assert pooled.estimate != pytest.approx(expected.estimate, abs=1e-6)  # the control: pooling would show
+
+
+@pytest.mark.statistical
+def test_bounds_recover_the_gaussian_work_model():
+    # B = 0.4; D_r has variance 2 * 0.4 / 4 = 0.2, so 400 simulations give a standard error of 0.022: 4 of them.
+    made = report.read_group(
+        container(gap=0.4, n_confirm=400, n_forward=0, n_search=0, temperatures=(8,), n_draws=0), "bounds"
+    )
+    assert abs(float(made["jeffreys"][0]) - 0.4) < 4 * np.sqrt(0.2 / 400)
+    assert abs(float(made["jeffreys"][0]) - 0.8) > 4 * np.sqrt(0.2 / 400)  # control: twice the gap is rejected
+    assert bool(made["jeffreys_reliable"][0])
+    assert 0.0 < float(made["kl_exact_approx"][0]) < float(made["jeffreys"][0])
+
+
+@pytest.mark.statistical
+def test_weighted_ranks_are_uniform_and_rejected_for_a_wrong_exact_draw():
+    result = fake_result(seed=5, n_confirm=60, n_forward=0)
+    right = report.read_group(report.to_container(result, constrain), "alarm")
+    assert float(right["weighted_rank_p_value_combined"]) > 0.001
+    for index in result.indices("confirm"):
+        run = result.runs[int(index), "reverse", 64]
+        wrong = run.state_at_end.copy()
+        wrong[:, 0] += 2.0  # reverse chains start from a shifted mu
+        result.runs[int(index), "reverse", 64] = replace(run, state_at_end=wrong)
+    alarm = report.read_group(report.to_container(result, constrain), "alarm")
+    assert float(alarm["weighted_rank_p_value_combined"]) < 1e-6
+    assert str(alarm["function"].values[int(np.argmin(alarm["weighted_rank_p_value"].values))]) == "mu (beta=1)"
+
+
+def test_ranks_depend_on_the_seed_alone_and_not_on_who_else_finished():
+    result = fake_result()
+    first = report.read_group(report.to_container(result, constrain), "alarm")["weighted_rank"]
+    again = report.read_group(report.to_container(result, constrain), "alarm")["weighted_rank"]
+    xr.testing.assert_equal(first, again)
+    del result.runs[6, "reverse", 64]
+    fewer = report.read_group(report.to_container(result, constrain), "alarm")["weighted_rank"]
+    xr.testing.assert_equal(fewer, first.sel(simulation=fewer["simulation"]))
+    assert fewer.sizes["simulation"] == first.sizes["simulation"] - 1
+
+
+def test_random_state_of_numpy_is_untouched():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    container()
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_consistency_uses_confirming_and_forward_simulations():
+    result = fake_result()
+    group = report.read_group(report.to_container(result, constrain), "consistency")
+    assert list(group["simulation"].values) == list(range(6, 45))
+    assert list(group["n_temperatures"].values) == [16, 32, 64]
+    del result.runs[40, "forward", 32]
+    group = report.read_group(report.to_container(result, constrain), "consistency")
+    assert list(group["n_temperatures"].values) == [16, 64]
+
+
+@pytest.mark.statistical
+def test_consistency_notices_harder_data_and_only_those():
+    assert float(report.read_group(container(observed_extra=8.0), "consistency")["p_value"]) < 0.05
+    hard = report.read_group(container(observed_extra=8.0), "consistency")
+    assert float(hard["effect"][0]) == pytest.approx(16.0, abs=3.0)  # 2 halvings of 8 nats; curves scatter by 0.8
+    assert float(report.read_group(container(), "consistency")["p_value"]) > 0.05
+
+
+@pytest.mark.statistical
+def test_one_wild_chain_a_data_set_does_not_hide_harder_data():
+    """A chain in four at -1e4 in a third of the simulated data sets: their means are lower than the real data's."""
+    for observed_extra, is_noticed in ((8.0, True), (0.0, False)):
+        result = fake_result(observed_extra=observed_extra)
+        for simulation in range(6, 45, 3):
+            for n_temperatures in (16, 32):
+                result.runs[simulation, "forward", n_temperatures].log_weight[0] -= 1e4
+        group = report.read_group(report.to_container(result, constrain), "consistency")
+        assert (float(group["p_value"]) < 0.05) == is_noticed
+
+
+def test_agreement_only_for_the_users_own_draws():
+    assert report.read_group(container(), "agreement") is None
+    same = report.read_group(container(posterior_shift=0.0), "agreement")
+    other = report.read_group(container(posterior_shift=1.5), "agreement")
+    assert float(same["p_value_combined"]) > 0.01
+    assert float(other["p_value_combined"]) < 0.001
+    assert str(other["parameter"].values[int(np.argmin(other["p_value"].values))]) == "mu"
+    assert "theta[2]" in other["parameter"].values
+
+
+def test_round_trip_through_netcdf(tmp_path):
+    made = container(posterior_shift=0.0)
+    file = tmp_path / "report.nc"
+    made.to_netcdf(str(file))
+    again = arviz.from_netcdf(str(file))
+    assert_equal_reports(made, again)
+    with xr.open_datatree(file) as tree:
+        assert_equal_reports(made, tree)
+
+
+def test_round_trip_through_zarr(tmp_path):
+    made = container(posterior_shift=0.0)
+    tree = made if IS_TREE else made.to_datatree()
+    tree.to_zarr(tmp_path / "report.zarr", zarr_format=2, consolidated=True)
+    with xr.open_datatree(tmp_path / "report.zarr", engine="zarr") as again:
+        assert_equal_reports(made, again)
+
+
+@pytest.mark.parametrize("name", sorted(awkward_coords()))
+def test_coordinates_that_files_refuse_are_converted(name, tmp_path):
+    values = awkward_coords()[name]
+    info = model_info(coords={"school": values, "day": np.array([1, 2])})
+    made = report.to_container(fake_result(info=info, n_forward=0, n_search=0, temperatures=(8,)), constrain)
+    labels = report.read_group(made, "truth")["school"].values
+    assert labels.dtype.kind in "iufUM"
+    assert len(set(labels.tolist())) == 3
+    made.to_netcdf(str(tmp_path / "report.nc"))
+    with xr.open_datatree(tmp_path / "report.nc") as again:
+        assert_equal_reports(made, again)
+
+
+def test_attributes_hold_strings_and_numbers_only():
+    made = container(seed=2)
+    attributes = report.read_attributes(made)
+    assert all(type(value) in (str, int, float) for value in attributes.values())
+    assert attributes["inference_library"] == "pymc"
+    assert attributes["inference_library_version"] == "9.9.9"
+    assert attributes["simulate_from"] == "prior"
+    assert attributes["seed"] == 2
+    assert attributes["is_interrupted"] == 0
+    assert json.loads(attributes["settings"])["kernel"] is None
+    assert {"bread_version", "created_at"} <= set(attributes)
+
+
+def test_a_seed_beyond_64_bits_is_kept_as_text(tmp_path):
+    result = fake_result(temperatures=(8,), n_search=0, n_forward=0, n_confirm=2)
+    result.seed = 2**127 + 1
+    made = report.to_container(result, constrain)
+    assert report.read_attributes(made)["seed"] == str(2**127 + 1)
+    made.to_netcdf(str(tmp_path / "report.nc"))
+
+
+def test_nothing_finished_is_a_valid_report(tmp_path):
+    result = fake_result()
+    result.runs.clear()
+    result.roles.clear()
+    result.schedules.clear()
+    result.observed_draws = None
+    result.kernels.clear()
+    result.start_log_ratio.clear()
+    result.n_temperatures = 0
+    result.is_interrupted = True
+    made = report.to_container(result, constrain)
+    assert set(report.group_names(made)) == {"observed_data", "constant_data", "cost"}
+    assert report.read_attributes(made)["is_interrupted"] == 1
+    made.to_netcdf(str(tmp_path / "report.nc"))
+
+
+@pytest.mark.parametrize("n_kept", [1, 2, 7, 40, 111, 150])
+def test_interrupted_anywhere_is_a_valid_report(n_kept, tmp_path):
+    result = fake_result()
+    for key in list(result.runs)[n_kept:]:
+        del result.runs[key]
+    result.is_interrupted = True
+    made = report.to_container(result, constrain)
+    forward = report.read_group(made, "forward")
+    finished = forward["finished"].values
+    assert np.isnan(forward["log_weight"].values[~finished]).all()
+    assert (forward["n_gradients"].values[~finished] == -1).all()
+    assert finished.any() and not finished.all()
+    n_runs = sum(key[0] != OBSERVED and key[1] == "forward" for key in result.runs)
+    assert finished.all(axis=-1).sum() == n_runs
+    made.to_netcdf(str(tmp_path / "report.nc"))
+
+
+def test_only_searched_reports_the_search_and_says_so():
+    result = fake_result()
+    for key in list(result.runs):
+        if result.roles[key[0]] != "search":
+            del result.runs[key]
+    group = report.read_group(report.to_container(result, constrain), "bounds")
+    assert set(group["role_used"].values) == {"search"}
+    assert np.isfinite(group["jeffreys"].values).all()
+
+
+def test_a_zero_forward_weight_makes_the_bound_infinite():
+    result = fake_result()
+    run = result.runs[8, "forward", 64]
+    log_weight, failure = run.log_weight.copy(), run.failure.copy()
+    log_weight[1], failure[1] = -np.inf, Failure.ZERO_RATIO
+    result.runs[8, "forward", 64] = replace(run, log_weight=log_weight, failure=failure)
+    group = report.read_group(report.to_container(result, constrain), "bounds").sel(n_temperatures=64)
+    assert np.isposinf(group["jeffreys"])
+    assert np.isfinite(group["kl_exact_approx"])
+    assert not bool(group["jeffreys_reliable"])
+    assert float(group["total_variation"]) != 0.0
+
+
+def test_a_failed_chain_leaves_no_bound_and_is_never_dropped():
+    result = fake_result()
+    run = result.runs[8, "forward", 64]
+    log_weight, states = run.log_weight.copy(), run.state_at_end.copy()
+    log_weight[1], states[1] = np.nan, np.nan
+    failure = np.array([0, Failure.NAN, 0, 0])
+    result.runs[8, "forward", 64] = replace(run, log_weight=log_weight, failure=failure, state_at_end=states)
+    made = report.to_container(result, constrain)
+    here = report.read_group(made, "bounds").sel(n_temperatures=64)
+    assert np.isnan(here["jeffreys"]) and np.isnan(here["total_variation"])
+    assert int(report.read_group(made, "alarm")["n_excluded"]) == 1
+    assert report.read_group(made, "approximate_posterior")["mu"].isnull().sum() == 1
+
+
+def test_heavy_tails_at_the_start_make_the_bound_unreliable():
+    result = fake_result()
+    rng = np.random.default_rng(3)
+    scale = np.abs(rng.standard_cauchy(2000))
+    result.start_log_ratio = [-(scale**2)]  # tail index 2: no mean
+    heavy = report.read_group(report.to_container(result, constrain), "bounds")
+    assert not heavy["jeffreys_reliable"].values.any()
+    assert float(heavy["start_tail_index"]) == pytest.approx(2.0, abs=0.8)
+    assert heavy["kl_exact_approx_reliable"].values.all()  # four chains outweigh an index of 2
+    light = report.read_group(container(), "bounds")
+    assert light["jeffreys_reliable"].values.all()
+    # Total variation rests on what is reliable only.
+    upper = heavy["kl_exact_approx_ci"].sel(ci_bound="upper").values
+    expected = [bounds.total_variation_from_kl(value) for value in upper]
+    np.testing.assert_allclose(heavy["total_variation"].values, expected)
+
+
+def test_one_chain_cannot_certify_a_tail_without_a_mean():
+    result = fake_result(n_chains=1)
+    result.start_log_ratio = [-(np.random.default_rng(3).standard_cauchy(2000) ** 2)]
+    group = report.read_group(report.to_container(result, constrain), "bounds")
+    assert not group["kl_exact_approx_reliable"].values.any()
+    assert np.isnan(group["total_variation"].values).all()
+
+
+def test_a_group_that_cannot_be_built_costs_no_other():
+    def broken(states):
+        raise RuntimeError("no such thing")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = report.to_container(fake_result(), broken)
+    assert any("lacks 'posterior': RuntimeError: no such thing" in str(warning.message) for warning in caught)
+    assert report.read_group(made, "posterior") is None
+    assert report.read_group(made, "bounds") is not None
+    assert "no such thing" in report.read_attributes(made)["warnings"]
+
+
+def test_without_constrain_states_are_left_out():
+    made = report.to_container(fake_result())
+    assert report.read_group(made, "posterior") is None
+    assert report.read_group(made, "truth") is not None
+
+
+def test_posterior_whose_number_is_no_multiple_of_the_chains():
+    assert report.read_group(container(n_draws=101), "posterior")["mu"].shape == (1, 101)
+    assert report.read_group(container(n_draws=0), "posterior") is None
+
+
+def test_az_summary_works_on_the_report():
+    table = arviz.summary(container())
+    assert {"mu", "tau", "theta[Choate]"} <= set(table.index)
+
+
+def test_kernels_of_their_own_per_data_set():
+    result = fake_result()
+    shared = result.kernels.pop(-2)
+    result.kernels = {OBSERVED: shared, 0: shared, 3: replace(shared, betas=shared.betas[:2], settings={})}
+    group = report.read_group(report.to_container(result, constrain), "kernel")
+    assert list(group["data_set"].values) == ["observed", "0", "3"]
+    assert group["inverse_metric"].dims == ("data_set", "knot", "coordinate")
+    assert list(group["coordinate"].values) == list(result.info.coordinates)
+    assert np.isnan(group["step_size"].sel(data_set="3").values).all()
+    assert np.isnan(group["inverse_temperature"].sel(data_set="3").values[2:]).all()
+
+
+def test_groups_of_either_kind_can_be_read():
+    groups = {"bounds": xr.Dataset({"a": ("x", [1.0])})}
+    tree = xr.DataTree.from_dict(groups)
+    for made in (tree, make_container(groups, {"seed": 1})):
+        assert report.group_names(made) == ("bounds",)
+        assert report.read_group(made, "bounds")["a"].values == 1.0
+        assert report.read_group(made, "alarm") is None

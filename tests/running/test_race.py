@@ -1,0 +1,156 @@
+"""The race between paths: it goes on until gaps are near the target, and extrapolates at the rate they fall."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bread.backends.base import Kernel, Simulations
+from bread.paths.kinds import PriorPath
+from bread.running import costs as path_choice
+from bread.running.costs import PathCost, Round
+from bread.running.plan import Plan
+from bread.running.race import Entrant, Race
+from bread.running.tasks import RaceResult
+from bread.running.tuning import PathRequest, Pilot
+from bread.statistics import bounds
+
+
+@pytest.mark.parametrize("rate", [0.35, 0.8, 1.0])
+def test_the_extrapolation_is_exact_for_a_power(rate):
+    cost = PathCost("prior", True, 10.0, 5.0, 0.0, 8)
+    rounds = [Round(n, 100.0 * (n - 1.0) ** -rate, 5.0) for n in (65, 257)]
+    assert path_choice.rate_of_fall(rounds) == pytest.approx(rate)
+    wanted = path_choice.measured(cost, rounds, 0.2).n_temperatures
+    assert 100.0 * (wanted * 256 / 257) ** -rate == pytest.approx(0.2)
+
+
+def test_the_rate_at_its_limits():
+    def rate(*gaps):
+        return path_choice.rate_of_fall([Round(4**k, gap, 1.0) for k, gap in enumerate(gaps, 1)])
+
+    assert rate(100.0) == 1.0, "one round: as with an ideal kernel"
+    assert rate(100.0, 10.0) == 1.0, "no path falls faster for long"
+    assert rate(100.0, -0.1) == 1.0
+    assert rate(100.0, 101.0) == rate(100.0, np.inf) == path_choice.SLOWEST
+
+
+def test_expected_upper_is_the_interval_of_a_search():
+    gaps = np.random.default_rng(1).normal(2.0, 1.0, size=10)
+    log_weights = np.tile(gaps[:, None], 4)
+    interval = bounds.jeffreys_bound(np.zeros((10, 4)), log_weights, 0.95)
+    half_width = interval.estimate - interval.lower
+    assert path_choice.expected_upper(gaps, 10) == pytest.approx(gaps.mean() + half_width)
+    assert path_choice.expected_upper(gaps, 10, 4) == pytest.approx(gaps.mean() + half_width / 2)
+    assert path_choice.expected_upper(np.array([1.0, np.inf]), 10) == np.inf
+
+
+class FakeTrack:
+    """Gaps by formula in place of chains."""
+
+    def __init__(self, gaps):
+        self.gaps = gaps
+        self.raced = []
+
+    def draw_simulations(self, n, simulation):
+        return Simulations(np.zeros((n, 1)), {}, {"y": np.zeros((n, 1))})
+
+    def run_tasks(self, tasks):
+        kind, n_temperatures = tasks[0].request.kind, len(tasks[0].betas)
+        self.raced.append((kind, n_temperatures, tasks[0].is_first))
+        for position in reversed(range(len(tasks))):
+            gap = float(np.broadcast_to(self.gaps[kind](n_temperatures), len(tasks))[position])
+            spent = 2 * 10 * (n_temperatures - 1)
+            yield position, RaceResult(gap, spent, 7 if tasks[0].is_first else 0, tasks[0].pilot)
+
+    def count(self, phase, n_gradients):
+        pass
+
+    def phase(self, name, phase, n_chains=None):
+        return nullcontext()
+
+
+def pilot():
+    draws = np.random.default_rng(0).normal(size=(2, 100))
+    return Pilot(Kernel(np.array([0.0, 1.0]), {}, tuple(draws)), PriorPath(), draws[0], draws[1])
+
+
+def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20):
+    track = FakeTrack(gaps)
+    plan = SimpleNamespace(
+        max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, target=1.0, root=1, tune=10,
+        tune_each=False, chains=4, search_simulations=10, check_simulations=1.5 * simulations,
+    )  # fmt: skip
+    entrants = [
+        Entrant(PathCost(kind, True, n_temperatures, 10.0, 0.0, 8), PathRequest(kind), lambda: [pilot()])
+        for kind, n_temperatures in predicted.items()
+    ]
+    assert all(hasattr(Plan, name) or name in Plan.__dataclass_fields__ for name in vars(plan))
+    Race(plan, track, entrants, rivals).run()
+    return {entrant.cost.kind: entrant.cost for entrant in entrants}, track.raced
+
+
+SLOW = {"prior": lambda n: 7000.0 / n, "reference": lambda n: 100.0 * (64.0 / n) ** 0.5}
+
+
+def test_a_path_that_gains_little_from_temperatures_loses():
+    costs, raced = race(SLOW, {"prior": 6000.0, "reference": 6000.0})
+    assert costs["prior"].n_temperatures == pytest.approx(7000.0, rel=0.05)
+    assert costs["reference"].total > 5 * costs["prior"].total
+    assert raced[:2] == [("prior", 64, True), ("reference", 64, True)], "in the first round the slow path is ahead"
+    assert all(not is_first for *_, is_first in raced[2:]), "paths are fitted once"
+    early = race(SLOW, {"prior": 6000.0, "reference": 6000.0}, max_temperatures=64)[0]
+    assert early["reference"].total < early["prior"].total, "control: one round alone takes the wrong path"
+
+
+def test_a_race_ends_where_it_is_decided():
+    near = {"prior": lambda n: 60.0 / n, "reference": lambda n: 50.0 / n}
+    assert [n for _, n, _ in race(near, {"prior": 50.0, "reference": 50.0})[1]] == [50, 50]
+    far = {"prior": lambda n: 7000.0 / n, "reference": lambda n: 500.0 / n}
+    assert [n for _, n, _ in race(far, {"prior": 500.0, "reference": 600.0})[1]] == [64, 64]
+    assert race(SLOW, {"prior": 6000.0, "reference": 6e4})[1] == [("prior", 64, True)], "no rival"
+    assert race(SLOW, {"prior": 6000.0})[1] == [], "nothing to choose"
+    infinite = {"prior": lambda n: np.inf, "reference": lambda n: np.inf}
+    assert len(race(infinite, {"prior": 500.0, "reference": 600.0})[1]) == 2
+
+
+def test_a_path_that_looked_decisively_cheaper_is_tried():
+    missed = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 400.0 * (8.0 / n) ** 0.3}
+    costs, raced = race(missed, {"reference": 8.0, "prior": 1000.0})
+    assert raced[0] == ("reference", 8, True) and ("prior", 64, True) in raced, "a mode that pilots missed"
+    assert costs["prior"].total < costs["reference"].total
+    dearer = {"prior": lambda n: 50.0 / n, "reference": lambda n: 16.0 / n}
+    assert race(dearer, {"reference": 8.0, "prior": 50.0})[1] == [("reference", 8, True)], (
+        "dearer, and yet the cheapest"
+    )
+    found = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 8.0 / n}
+    assert race(found, {"reference": 8.0, "prior": 1000.0})[1] == [("reference", 8, True)]
+
+
+def test_a_path_whose_gaps_differ_widely_costs_more_than_its_mean_gap_says():
+    mean = np.array([0.0, 0.0, 0.0, 8.0])
+    wide = {"prior": lambda n: mean * 32.0 / n, "reference": lambda n: 72.0 / n}
+    costs, _ = race(wide, {"prior": 32.0, "reference": 32.0})
+    assert costs["reference"].total < costs["prior"].total, "the search ends where the interval is below the target"
+
+
+def test_rivals_of_known_cost():
+    known = PathCost("prior", True, 7000.0, 10.0, 0.0, 8)
+    costs, raced = race(SLOW, {"reference": 6000.0}, [known])
+    assert [n for _, n, _ in raced][:2] == [64, 256] and costs["reference"].total > 5 * known.total
+
+
+def test_rounds_cost_a_share_of_the_check():
+    equal = {"prior": lambda n: 30000.0 / n, "reference": lambda n: 30000.0 / n}
+
+    def largest(simulations):
+        return max(n for _, n, _ in race(equal, {"prior": 3e4, "reference": 3e4}, simulations=simulations)[1])
+
+    for simulations in (1, 5, 20):
+        assert 8 * largest(simulations) < 0.1 * 1.5 * simulations * 8 * 30000.0
+    assert largest(1) == 4096 < 30000.0 / 4.0 and largest(20) == 4096, "the largest T that is allowed"
+    hopeless = {"prior": lambda n: 1e9, "reference": lambda n: 1e9}
+    assert max(n for _, n, _ in race(hopeless, {"prior": 3e2, "reference": 3e2}, simulations=1)[1]) == 4096
+    few = race(equal, {"prior": 30.0, "reference": 30.0}, [PathCost("bounded", True, 100.0, 10.0, 0.0, 8)])[1]
+    assert [n for _, n, _ in few] == [30, 30], "stopped by a cheap rival"

@@ -1,0 +1,160 @@
+"""Agreement of the user's autocorrelated draws with annealed ones: level, power, effective sample size."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+from scipy.stats import binom, ks_2samp
+
+from bread.errors import InvalidArgumentError
+from bread.statistics.agreement import agreement_test, effective_sample_size, holm_adjusted, thin
+
+
+def autoregression(rng, correlation, shape):
+    """Return stationary standard normal AR(1) draws, shape (chain, draw, component)."""
+    noise = rng.normal(size=shape) * np.sqrt(1 - correlation**2)
+    noise[:, 0] = rng.normal(size=(shape[0], shape[2]))
+    return lfilter([1], [1, -correlation], noise, axis=1)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9, 0.97])
+def test_effective_sample_size_of_an_autoregression(correlation):
+    draws = autoregression(np.random.default_rng(1), correlation, (4, 1000, 100))
+    sizes = effective_sample_size(draws)
+    exact = 4000 * (1 - correlation) / (1 + correlation)
+    assert np.median(sizes) == pytest.approx(exact, rel=0.1)
+    assert (sizes <= 4000).all()
+
+
+@pytest.mark.statistical
+def test_effective_sample_size_sees_what_one_chain_hides():
+    rng = np.random.default_rng(2)
+    apart = rng.normal(size=(4, 500, 1)) + np.array([0, 0, 5, 5])[:, None, None]
+    drifting = rng.normal(size=(1, 1000, 1)) + np.linspace(0, 5, 1000)[None, :, None]
+    scales = rng.normal(size=(4, 500, 1)) * np.array([1, 1, 20, 20])[:, None, None]
+    for draws in (apart, drifting, scales):
+        assert effective_sample_size(draws)[0] < 15
+    antithetic = effective_sample_size(autoregression(rng, -0.5, (4, 1000, 1)))
+    assert 1000 < antithetic[0] <= 4000
+
+
+def one_p_value_per_component(draws, annealed):
+    """Return unadjusted p-values by testing each component alone."""
+    return np.array(
+        [agreement_test({"x": draws[:, :, i]}, {"x": annealed[:, i]}).p_value[0] for i in range(draws.shape[2])]
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("correlation", [0.0, 0.9, 0.97])
+def test_level_with_autocorrelated_draws(correlation):
+    rng = np.random.default_rng(3)
+    draws, annealed = autoregression(rng, correlation, (4, 500, 300)), rng.normal(size=(200, 300))
+    count = (one_p_value_per_component(draws, annealed) <= 0.05).sum()
+    assert count <= binom.ppf(0.99, 300, 0.05)  # 99 % quantile
+    if correlation > 0.8:  # negative control: all draws, as if they were independent
+        naive = [ks_2samp(draws[:, :, i].ravel(), annealed[:, i]).pvalue for i in range(300)]
+        assert (np.array(naive) <= 0.05).sum() > binom.ppf(0.99, 300, 0.05)
+
+
+@pytest.mark.statistical
+def test_combined_level_over_many_components():
+    rng = np.random.default_rng(4)
+    count = 0
+    for _ in range(100):
+        draws = {"mu": autoregression(rng, 0.8, (4, 300, 1))[:, :, 0], "theta": autoregression(rng, 0.8, (4, 300, 8))}
+        annealed = {"mu": rng.normal(size=100), "theta": rng.normal(size=(100, 8))}
+        count += agreement_test(draws, annealed).p_value_combined <= 0.05
+    assert count <= binom.ppf(0.99, 100, 0.05)
+
+
+@pytest.mark.statistical
+def test_draws_in_one_of_two_modes_disagree():
+    rng = np.random.default_rng(5)
+    stuck = {"x": 4 + autoregression(rng, 0.5, (4, 500, 1))[:, :, 0]}  # chains agree with each other
+    annealed = {"x": rng.choice([-4.0, 4.0], size=40) + rng.normal(size=40)}
+    result = agreement_test(stuck, annealed)
+    assert result.n_effective[0] > 400
+    assert result.p_value_combined < 0.01
+    assert 0.7 < result.shift[0] < 1.4  # the annealed mean lies about one standard deviation lower
+    both = {"x": rng.choice([-4.0, 4.0], size=(4, 500)) + rng.normal(size=(4, 500))}
+    assert agreement_test(both, annealed).p_value_combined > 0.01
+
+
+def test_names_and_common_variables():
+    rng = np.random.default_rng(6)
+    reference = {"mu": rng.normal(size=(2, 50)), "corr": rng.normal(size=(2, 50, 2, 2))}
+    reference["not annealed"] = rng.normal(size=(2, 50))
+    result = agreement_test(reference, {"corr": rng.normal(size=(30, 2, 2)), "mu": rng.normal(size=30)})
+    assert result.names == ("mu", "corr[0,0]", "corr[0,1]", "corr[1,0]", "corr[1,1]")
+    assert result.p_value.shape == result.shift.shape == result.n_effective.shape == (5,)
+    assert result.p_value_combined == result.p_value.min()
+    shifted = {"mu": reference["mu"], "corr": reference["corr"] + [[0, 0], [9, 0]]}
+    worst = agreement_test(shifted, {"corr": rng.normal(size=(30, 2, 2)), "mu": rng.normal(size=30)})
+    assert worst.names[int(worst.p_value.argmin())] == "corr[1,0]"
+    assert worst.shift.argmax() == 3
+
+
+def test_constant_and_discrete_components():
+    rng = np.random.default_rng(7)
+    rounding = 1e-16 * rng.normal(size=(2, 200))
+    annealed = {"one": np.ones(50), "k": rng.poisson(2.0, size=50)}
+    agreeing = agreement_test({"one": 1 + rounding, "k": rng.poisson(2.0, size=(2, 200))}, annealed)
+    assert agreeing.p_value[0] == 1.0 and agreeing.shift[0] == 0.0
+    assert agreeing.p_value_combined > 0.01
+    differing = agreement_test({"one": 1 + rounding, "k": rng.poisson(6.0, size=(2, 200))}, annealed)
+    assert differing.p_value_combined < 0.01
+    assert np.isnan(agreement_test({"one": np.ones((2, 20))}, {"one": np.ones(5)}).p_value_combined)
+    off = agreement_test({"one": np.full((2, 200), 2.0)}, {"one": np.ones(50)})
+    assert off.p_value_combined < 0.01 and off.shift[0] == np.inf
+
+
+def test_few_draws():
+    rng = np.random.default_rng(8)
+    short = agreement_test({"x": rng.normal(size=(2, 3))}, {"x": rng.normal(size=10)})
+    assert short.n_effective[0] == 2 and 0 <= short.p_value_combined <= 1
+    single = agreement_test({"x": rng.normal(size=(1, 100))}, {"x": rng.normal(size=1)})
+    assert np.isnan(single.shift[0]) and single.p_value_combined > 0.001
+
+
+@pytest.mark.parametrize(
+    ("reference", "annealed", "message"),
+    [
+        ({"a": np.zeros((2, 5))}, {"b": np.zeros(5)}, r"share a name.*\['a'\] and \['b'\]"),
+        ({"a": np.zeros((2, 5, 3))}, {"a": np.zeros((5, 2))}, r"'a' must have shape.*\(2, 5, 3\) and \(5, 2\)"),
+        ({"a": np.zeros(5)}, {"a": np.zeros(5)}, "'a' must have shape"),
+        ({"a": np.zeros((2, 0))}, {"a": np.zeros(5)}, "'a' must have draws"),
+        ({"a": np.full((2, 5), np.nan)}, {"a": np.zeros(5)}, "draws of 'a' must be finite, but 10 reference"),
+    ],
+)
+def test_errors(reference, annealed, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        agreement_test(reference, annealed)
+
+
+def test_holm():
+    np.testing.assert_allclose(holm_adjusted(np.array([0.04, 0.01, 0.03])), [0.06, 0.03, 0.06])
+    np.testing.assert_allclose(holm_adjusted(np.array([0.9, 0.8])), [1.0, 1.0])
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(st.integers(1, 300), st.floats(-5, 400))
+def test_thinning_is_even_and_never_longer_than_asked(n, size):
+    kept = thin(np.arange(n, dtype=float), size)
+    assert 1 <= len(kept) <= max(1, min(n, size))
+    assert len(np.unique(kept)) == len(kept)
+    if len(kept) > 1:
+        assert np.ptp(np.diff(kept)) <= 1
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@given(st.integers(0, 10_000), st.floats(-100, 100), st.floats(0.1, 10))
+def test_agreement_ignores_units(seed, shift, scale):
+    rng = np.random.default_rng(seed)
+    draws, annealed = autoregression(rng, 0.5, (2, 100, 2)), rng.normal(size=(30, 2))
+    expected = agreement_test({"x": draws}, {"x": annealed})
+    changed = agreement_test({"x": shift + scale * draws}, {"x": shift + scale * annealed})
+    np.testing.assert_allclose(changed.p_value, expected.p_value, rtol=1e-9)
+    np.testing.assert_allclose(changed.shift, expected.shift, atol=1e-8)

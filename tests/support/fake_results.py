@@ -1,0 +1,176 @@
+"""Finished checks made of random numbers: a Gaussian work model whose truth is known in closed form.
+
+``log w_forward ~ N(logZ - B/2, B)`` and ``log w_reverse ~ N(logZ + B/2, B)`` obey Crooks' relation exactly, and their
+Jeffreys gap is B. States are independent of the weights, so weighted ranks are uniform.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bread.backends.base import AnnealRun, Fit, Kernel, ModelInfo, Simulations
+from bread.paths.kinds import PriorPath
+from bread.running.results import OBSERVED, SHARED, CheckResult
+
+SCHOOLS = np.array(["Choate", "Deerfield", "Exeter"])
+DAYS = np.array([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], dtype=object)
+
+
+def model_info(**changes: Any) -> ModelInfo:
+    """A small hierarchical model with dims, coords, dates and a discrete coordinate."""
+    info = ModelInfo(
+        name="schools",
+        backend="pymc",
+        engine="pymc",
+        kernel="NUTS",
+        versions={"pymc": "9.9.9", "numpy": np.__version__},
+        coordinates=("mu", "tau_log__", "theta[0]", "theta[1]", "theta[2]", "kind"),
+        discrete=np.array([False] * 5 + [True]),
+        hyperparameters=("mu", "tau"),
+        parameters={"mu": (), "tau": (), "theta": ("school",), "kind": ()},
+        observed={"y": ("school", "day")},
+        coords={"school": SCHOOLS, "day": DAYS},
+        observed_data={"y": np.arange(6.0).reshape(3, 2)},
+        constant_data={"sigma": (("school",), np.array([15.0, 10.0, 16.0]))},
+        notes=("The log evidence leaves out a constant.",),
+    )
+    return replace(info, **changes)
+
+
+def constrain(states: np.ndarray) -> dict[str, np.ndarray]:
+    """Map states (n, 6) to named parameters."""
+    return {
+        "mu": states[:, 0],
+        "tau": np.exp(states[:, 1]),
+        "theta": states[:, 2:5],
+        "kind": states[:, 5].astype(np.int64),
+    }
+
+
+def draw_states(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.column_stack([rng.standard_normal((n, 5)), rng.integers(0, 3, n)])
+
+
+def work_run(
+    rng: np.random.Generator, betas: np.ndarray, n_chains: int, direction: str, log_evidence: float, gap: float
+) -> AnnealRun:
+    """One batch of chains: log weights from the Gaussian work model; the hysteresis lies near beta = 0.2."""
+    sign = -0.5 if direction == "forward" else 0.5
+    log_weight = log_evidence + sign * gap + np.sqrt(gap) * rng.standard_normal(n_chains)
+    bump = np.exp(-0.5 * ((betas - 0.2) / 0.05) ** 2)
+    area = float(np.sum(np.diff(betas) * bump[:-1])) or 1.0
+    equilibrium = log_evidence - 300.0 * np.exp(-betas / 0.02)
+    log_ratio = equilibrium + sign * gap * bump / area + 0.3 * rng.standard_normal((n_chains, len(betas)))
+    return AnnealRun(
+        log_weight=log_weight,
+        log_ratio=log_ratio,
+        state_at_start=draw_states(rng, n_chains),
+        state_at_end=draw_states(rng, n_chains),
+        log_start_density=rng.standard_normal((n_chains, 2)),
+        n_gradients=np.full(n_chains, 10 * len(betas)),
+        n_evaluations=np.full(n_chains, len(betas)),
+        n_divergences=np.arange(n_chains) % 2,
+        failure=np.zeros(n_chains, dtype=np.int64),
+        seconds=0.01 * len(betas),
+    )
+
+
+def fake_result(
+    seed: int = 1,
+    *,
+    gap: float = 0.4,
+    temperatures: tuple[int, ...] = (16, 32, 64),
+    n_search: int = 6,
+    n_confirm: int = 20,
+    n_forward: int = 19,
+    n_chains: int = 4,
+    simulate_from: str = "prior",
+    target: float = 1.0,
+    observed_extra: float = 0.0,
+    n_draws: int = 100,
+    posterior_shift: float | None = None,
+    info: ModelInfo | None = None,
+) -> CheckResult:
+    """A finished check. ``gap`` is B at the largest T; it falls as 1 / T.
+
+    ``observed_extra`` makes the real data harder by so many nats per halving of T; ``posterior_shift`` adds the
+    user's own draws, whose mu is shifted by so many standard deviations.
+    """
+    rng = np.random.default_rng(seed)
+    info = model_info() if info is None else info
+    roles = ["search"] * n_search + ["confirm"] * n_confirm + ["forward"] * n_forward
+    states = draw_states(rng, len(roles))
+    data = {"y": rng.standard_normal((len(roles), 3, 2))}
+    result = CheckResult(
+        info=info,
+        path=PriorPath(),
+        settings={
+            "simulate_from": simulate_from,
+            "target": target,
+            "kernel": None,
+            "posterior": False,
+            "draws": n_draws,
+        },
+        target=target,
+        simulations=Simulations(states, constrain(states), data),
+        n_chains=n_chains,
+        seed=seed,
+        roles=roles,
+        n_temperatures=temperatures[-1],
+    )
+    log_evidence = rng.normal(-50.0, 10.0, len(roles))
+    for n_temperatures in temperatures:
+        betas = np.linspace(0.0, 1.0, n_temperatures)
+        result.schedules[n_temperatures] = betas
+        here = gap * temperatures[-1] / n_temperatures
+        for index, role in enumerate(roles):
+            directions = ["forward"]
+            if role == "search" or (role == "confirm" and n_temperatures == temperatures[-1]):
+                directions.append("reverse")
+            for direction in directions:
+                run = work_run(rng, betas, n_chains, direction, log_evidence[index], here)
+                result.runs[index, direction, n_temperatures] = run
+        harder = observed_extra * np.log2(temperatures[-1] / n_temperatures)
+        run = work_run(rng, betas, n_chains, "forward", -45.0, here)
+        result.runs[OBSERVED, "forward", n_temperatures] = replace(run, log_weight=run.log_weight - harder)
+    knots = np.array([0.0, 0.01, 0.1, 1.0])
+    settings = {"step_size": np.array([1.0, 0.8, 0.5, 0.3]), "inverse_metric": np.full((4, info.dim), 0.5)}
+    result.kernels[SHARED] = Kernel(knots, settings, source="an extra simulated data set")
+    result.start_log_ratio = [rng.normal(-300.0, 20.0, 1000)]
+    result.observed_draws = draw_states(rng, n_draws) if n_draws else None
+    result.seconds = {"compile": 1.5, "tune": 0.5, "search": 2.0, "confirm": 3.0}
+    result.n_gradients = {"tune": 1000, "search": 4000, "confirm": 9000}
+    if posterior_shift is not None:
+        own = constrain(draw_states(rng, 800))
+        own["mu"] = own["mu"] + posterior_shift
+        draws = {name: values.reshape(4, 200, *values.shape[1:]) for name, values in own.items()}
+        result.fit = Fit(draws, "posterior=")
+        result.settings["posterior"] = True
+    return result
+
+
+def awkward_coords() -> dict[str, Any]:
+    """Coordinates that netCDF refuses."""
+    mixed = np.empty(3, dtype=object)
+    mixed[:] = ["a", 1, None]
+    pairs = np.empty(3, dtype=object)
+    pairs[:] = [("a", 1), ("b", 2), ("c", 3)]
+    return {
+        "categorical": pd.Categorical(["low", "mid", "high"]),
+        "interval": pd.interval_range(0, 3),
+        "period": pd.period_range("2024-01", periods=3, freq="M"),
+        "dates": [datetime.date(2024, 1, day) for day in (1, 2, 3)],
+        "times": pd.date_range("2024-01-01", periods=3, tz="UTC"),
+        "stamps": pd.date_range("2024-01-01", periods=3),
+        "deltas": pd.timedelta_range("1 day", periods=3),
+        "mixed": mixed,
+        "tuples": pairs,
+        "multi": pd.MultiIndex.from_tuples([("a", 1), ("b", 2), ("c", 3)]),
+        "strings": pd.Index(["x", "y", "z"], dtype="string"),
+        "numbers": np.array([1, 2, 3], dtype=object),
+    }

@@ -1,0 +1,175 @@
+"""The command line: arguments, output, and an exit status for every verdict."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reading.test_verdict import shift_reverse_starts
+from tests.support.fake_results import constrain, fake_result
+from tests.support.stan_conjugate import EIGHT_SCHOOLS, SCHOOLS, toolchain
+
+pytest.importorskip("typer")
+from typer.testing import CliRunner, Result
+
+import bread
+from bread.cli import app
+from bread.errors import InvalidArgumentError
+from bread.report import container as report
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def plain(result: Result) -> str:
+    """Return the output on one line, without frames and colours."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", result.output).split())
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "model.stan"
+    path.write_text(EIGHT_SCHOOLS)
+    return path
+
+
+def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
+    """Let `bread.check` return the report of a result at once; return the arguments that it gets."""
+    received: dict[str, Any] = {}
+
+    def check(model: Any, **options: Any) -> Any:
+        received.update(options, model=model)
+        return report.to_container(result, constrain)
+
+    monkeypatch.setattr(bread, "check", check)
+    return received
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "name"),
+    [
+        (lambda: fake_result(gap=0.4), 0, "converged"),
+        (lambda: fake_result(gap=6.0), 3, "not converged"),
+        (lambda: fake_result(gap=1.0), 3, "inconclusive"),
+        (lambda: fake_result(observed_extra=8.0), 4, "mismatch"),
+        (lambda: shift_reverse_starts(fake_result(gap=0.4)), 5, "bug"),
+    ],
+)
+def test_exit_status(
+    result: Any, status: int, name: str, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returns(monkeypatch, result())
+    output = tmp_path / "report.nc"
+    done = run("check", program, "--output", output)
+    assert done.exit_code == status, done.output
+    assert f"{name}:" in plain(done) and "Bounds in nats" in plain(done)
+    shown = run("show", output)
+    assert shown.exit_code == status and plain(done) == f"{plain(shown)} Report: {''.join(str(output).split())}"
+
+
+def test_temperatures_of_the_consistency_test_alone_are_not_shown(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returns(monkeypatch, fake_result(gap=0.4))
+    full = bread.summary
+
+    def shown() -> list[str]:
+        lines = run("check", program).output.splitlines()
+        return [words[0] for words in map(str.split, lines) if words and words[0].isdigit()]
+
+    def without_first(report: Any) -> Any:
+        frame = full(report)
+        frame.loc[frame.index[0], "n_simulations"] = 0
+        return frame
+
+    every = shown()
+    monkeypatch.setattr(bread, "summary", without_first)
+    assert len(every) > 1 and shown() == every[1:]
+
+
+def test_arguments_reach_check(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    received = returns(monkeypatch, fake_result(gap=0.4))
+    run(
+        "check", program, "data.json", "--observed", "y", "-y", "z", "--simulate-from", "prior", "-T", 8, "-T", 16,
+        "--kernel", "hmc", "--seed", 0, "--hyperparameter", "mu", "--likelihood", 19, "--target", 2,
+    )  # fmt: skip
+    assert received["model"] == program and received["data"] == Path("data.json")
+    assert received["observed"] == ["y", "z"] and received["hyperparameters"] == ["mu"]
+    assert received["simulate_from"] == "prior" and received["n_temperatures"] == [8, 16]
+    assert received["kernel"] == "hmc" and received["random_seed"] == 0 and received["likelihood"] == [19]
+    assert received["target"] == 2.0 and received["posterior"] is None and received["progressbar"] is False
+    received = returns(monkeypatch, fake_result(gap=0.4))
+    run("check", program)
+    assert all(received[name] is None for name in ("data", "observed", "n_temperatures", "random_seed", "cores"))
+    assert received["simulate_from"] == "fitted" and received["kernel"] == "nuts"
+
+
+def test_defaults_are_those_of_check(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import inspect
+
+    defaults = {name: one.default for name, one in inspect.signature(bread.check).parameters.items()}
+    received = returns(monkeypatch, fake_result(gap=0.4))
+    run("check", program)
+    for name, value in received.items():
+        if name not in ("model", "progressbar", "kernel"):
+            assert value == defaults[name], name
+
+
+def test_usage_errors(program: Path, tmp_path: Path) -> None:
+    for arguments, match in (
+        (["check"], "Missing argument"),
+        (["check", program, "--chains", 0], "--chains"),
+        (["check", program, "--kernel", "gibbs"], "--kernel"),
+        (["check", program, "--output", tmp_path / "none" / "report.nc"], "does not exist"),
+        (["chek", program], "No such command"),
+        (["show", tmp_path / "none.nc"], "does not exist"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 2 and match in plain(done), (arguments, done.output)
+
+
+def test_an_error_keeps_what_was_finished(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(model: Any, **options: Any) -> Any:
+        error = InvalidArgumentError("The data lack 'J'.")
+        error.report = report.to_container(fake_result(gap=0.4), constrain)
+        raise error
+
+    monkeypatch.setattr(bread, "check", check)
+    done = run("check", program, "--output", tmp_path / "report.nc")
+    assert done.exit_code == 1 and "error: The data lack 'J'." in plain(done)
+    assert (tmp_path / "report.nc").exists()
+
+
+def test_a_file_that_is_no_report(tmp_path: Path) -> None:
+    path = tmp_path / "report.nc"
+    path.write_text("no report")
+    done = run("show", path)
+    assert done.exit_code == 1 and "cannot be read as a report" in plain(done)
+
+
+def test_help_says_what_is_needed() -> None:
+    text = plain(run("check", "--help"))
+    assert "--observed" in text and "Exit status: 0" in text and "bug in model" in text
+    assert f"bread {bread.__version__}" in plain(run("--version"))
+
+
+@pytest.mark.stan
+def test_end_to_end(program: Path, tmp_path: Path) -> None:
+    toolchain()
+    data, output = tmp_path / "data.json", tmp_path / "report.nc"
+    data.write_text(json.dumps(SCHOOLS))
+    command = [sys.executable, "-m", "bread", "check", program, data, "--observed", "y", "--output", output]
+    options = ["--simulations", 4, "--chains", 2, "-T", 4, "-T", 16, "--draws", 4, "--seed", 1, "--cores", 1]
+    done = subprocess.run([*map(str, command + options)], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode in (0, 3), done.stderr
+    assert "nats" in done.stdout and output.stat().st_size > 0
+    assert done.stderr == ""
+    wrong = subprocess.run([*map(str, command[:6]), "-y", "mu"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1 and "error: observed='mu' is a parameter ('model.stan', line 8)" in wrong.stderr
