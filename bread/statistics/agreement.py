@@ -12,8 +12,9 @@ from scipy.special import ndtri
 from scipy.stats import kstwo, rankdata
 
 from bread.errors import InvalidArgumentError
+from bread.statistics.bounds import FloatArray
 from bread.statistics.distribution_bound import cdf_differences
-from bread.statistics.draws import FloatArray, are_constant
+from bread.statistics.draws import are_constant
 from bread.statistics.moments import compare_moments
 from bread.statistics.pairs import products_of_pairs
 

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.special import betainccinv, betaincinv
 
 from bread.errors import InvalidArgumentError
+from bread.statistics.bounds import FloatArray
 from bread.statistics.content_counts import content_p_values
-from bread.statistics.draws import FloatArray, are_constant, as_columns, as_sizes
+from bread.statistics.draws import are_constant, as_columns, as_sizes
 
 QUANTILES = (0.05, 0.5, 0.95)
 TAIL_HALF_WIDTH, MEDIAN_HALF_WIDTH = 0.025, 0.05  # what the limits of a share should be within
@@ -148,14 +150,18 @@ def draws_needed(n_quantities: int, *, level: float = 0.95) -> int:
         raise InvalidArgumentError(f"n_quantities must be 1 or more, but got {n_quantities}.")
     _check_share("level", level)
     alpha = (1.0 - level) / (3.0 * n_quantities)
-    n = np.arange(1, 200_001)
-    is_narrow = np.ones(len(n), dtype=np.bool_)
-    for share, allowed in ((0.05, TAIL_HALF_WIDTH), (0.5, MEDIAN_HALF_WIDTH)):
-        # Not rounded to whole draws, or the need would depend on whether n is a multiple of 20.
-        count = share * n
-        lower, upper = betaincinv(count, n - count + 1, alpha / 2), betainccinv(count + 1, n - count, alpha / 2)
-        is_narrow &= np.maximum(upper - share, share - lower) <= allowed
-    return int(n[np.flatnonzero(~is_narrow)[-1]] + 1)
+
+    def excess(n: float) -> float:
+        """Return by how much the wider limits of n draws are too wide."""
+        widths = []
+        for share, allowed in ((0.05, TAIL_HALF_WIDTH), (0.5, MEDIAN_HALF_WIDTH)):
+            # Not rounded to whole draws, or the need would depend on whether n is a multiple of 20.
+            count = share * n
+            lower, upper = betaincinv(count, n - count + 1, alpha / 2), betainccinv(count + 1, n - count, alpha / 2)
+            widths.append(max(upper - share, share - lower) - allowed)
+        return float(max(widths))
+
+    return int(np.ceil(brentq(excess, 1.0, 1e6)))
 
 
 def _counts_below(user: FloatArray, annealed: FloatArray, nominal: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrc, expit
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.draws import FloatArray
+from bread.statistics.bounds import FloatArray
 
 SIZE_DOUBT = 60.0  # see `discounted`
 _N_NODES = 161

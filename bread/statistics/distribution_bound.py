@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.draws import FloatArray, are_constant, as_columns
+from bread.statistics.bounds import FloatArray
+from bread.statistics.draws import are_constant, as_columns
 
 
 class DistributionBound(NamedTuple):

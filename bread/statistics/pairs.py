@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import rankdata
 
-from bread.statistics.draws import FloatArray, are_constant
+from bread.statistics.bounds import FloatArray
+from bread.statistics.draws import are_constant
 
 
 def products_of_pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,10 +12,10 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import kstwo
 
 from bread.errors import InvalidArgumentError
+from bread.statistics.bounds import FloatArray
 from bread.statistics.content import QUANTILES
 from bread.statistics.content_counts import content_p_values, count_at_least, count_at_most, quantile_nodes
 from bread.statistics.disagreement import LEVEL, N_FAMILIES
-from bread.statistics.draws import FloatArray
 
 LARGEST_SHIFT = 10.0
 
@@ -116,16 +117,18 @@ def _power_of_missing_mass(mass: float, setting: Setting, limits: FloatArray, la
 
 def _content_limits(setting: Setting) -> FloatArray:
     """Return for each quantile the largest count that is too low and the smallest that is too high, (3, 2)."""
-    counts = np.arange(setting.n_annealed + 1, dtype=np.float64)
-    allowed = LEVEL / N_FAMILIES / (len(QUANTILES) * setting.n_quantities)
+    n, allowed = setting.n_annealed, LEVEL / N_FAMILIES / (len(QUANTILES) * setting.n_quantities)
     limits = []
     for nominal in QUANTILES:
-        p_values = content_p_values(counts, setting.n_annealed, setting.n_effective, nominal, error=setting.error)
-        rejected = counts[p_values <= allowed]
-        middle = nominal * setting.n_annealed
-        limits.append(
-            (rejected[rejected < middle].max(initial=-1.0), rejected[rejected > middle].min(initial=len(counts)))
-        )
+
+        def is_rejected(count: int, nominal: float = nominal) -> bool:
+            return bool(content_p_values(count, n, setting.n_effective, nominal, error=setting.error) <= allowed)
+
+        # P-values fall on either side of the count that is expected.
+        middle = round(nominal * n)
+        n_low = bisect_left(range(middle), True, key=lambda count: not is_rejected(count))
+        first_high = middle + bisect_left(range(middle, n + 1), True, key=is_rejected)
+        limits.append((n_low - 1.0, float(first_high)))
     return np.array(limits)
 
 
