@@ -219,9 +219,7 @@ def _both_forms(forward: ArrayLike, reverse: ArrayLike) -> _Forms:
     conditional = np.maximum(np.expm1(relative), 0.0).sum(axis=2) / n_chains
     # 1 - Z_hat / w_i = (1 + 1 / K) (1 - exp(-x_i)); of a zero weight it is -inf, cut to 0
     raw = -np.expm1(-np.maximum(relative, 0.0)) * (n_chains + 1) / n_chains
-    return _Forms(
-        np.clip(conditional, 0.0, 1.0), np.clip(raw[:, :, -1], 0.0, 1.0), np.clip(raw.max(axis=2), 0.0, 1.0)
-    )
+    return _Forms(np.clip(conditional, 0.0, 1.0), np.clip(raw[:, :, -1], 0.0, 1.0), np.clip(raw.max(axis=2), 0.0, 1.0))
 
 
 def _pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:
