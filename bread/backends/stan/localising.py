@@ -68,11 +68,7 @@ def localise(model: StanModel, names: Sequence[str], reference: Reference) -> St
         text, kinds = rewrite(program, names)
     except RefusedError as error:
         raise UnsupportedModelError(str(error.refusal)) from error
-    library = StanLibrary(
-        build_library(
-            text, find_toolchain(), filename=program.source.name, places=lambda code: in_users_files(code, program)
-        )
-    )
+    library = StanLibrary(build_library(text, find_toolchain(), places=in_users_files(program.source, program.edits)))
     owner = {int(place): name for name in names for place in info.positions[name]}
     jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
     _prove_jacobians(model.instance, owner, positions, jacobians)

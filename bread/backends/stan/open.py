@@ -24,7 +24,8 @@ from bread.backends.stan.describing import (
     versions,
 )
 from bread.backends.stan.language.dataflow import analyse_dataflow
-from bread.backends.stan.language.messages import StanProgramError, without_place
+from bread.backends.stan.language.messages import check_text
+from bread.backends.stan.language.places import without_place
 from bread.backends.stan.language.refusals import RefusedError
 from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.syntax import parse
@@ -129,8 +130,7 @@ class _Opening:
                 program.tempered,
                 self._toolchain,
                 original=source.text,
-                filename=source.name,
-                places=lambda code: in_users_files(code, program),
+                places=in_users_files(source, program.edits),
             )
         )
         data = {**self._data, **program.switches}
@@ -227,10 +227,8 @@ class _Opening:
             return DerivedSimulator(library, data, parameters, observed, self._program.fixable)
         if opening.is_stan_model(wanted):
             source, _ = opening.read_program(wanted, "simulator.stan")
-            try:
-                built = build_library(source.text, self._toolchain, filename=source.name)
-            except StanProgramError as error:
-                raise StanProgramError(f"stanc rejects the program in simulator=: {error}") from error
+            check_text(source, self._toolchain.run_stanc, "the program in simulator=")
+            built = build_library(source.text, self._toolchain, places=in_users_files(source))
             inputs, _ = opening.declared_variables(source, self._toolchain.run_stanc)
             middle = instance.constrain(np.zeros((1, instance.dim)))
             holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]

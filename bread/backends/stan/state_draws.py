@@ -18,7 +18,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.backends.stan.language.messages import without_place
+from bread.backends.stan.language.places import without_place
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.simulation import (
     DerivedDrawError,

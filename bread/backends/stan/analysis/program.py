@@ -12,7 +12,7 @@ import numpy as np
 
 from bread.backends.stan.analysis.observed import check_observed, infer_observed
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
-from bread.backends.stan.language.messages import StanProgramError, stanc_reason
+from bread.backends.stan.language.messages import check_text, stanc_reason
 from bread.backends.stan.language.refusals import Refusal, RefusedError, quote
 from bread.backends.stan.language.scopes import Scopes, Variable, resolve
 from bread.backends.stan.language.source import Source, Stanc
@@ -122,10 +122,6 @@ class Program:
         """Return whether the program is both split and simulated without the user's help."""
         return self.split_refusal is None and self.simulator_refusal is None
 
-    def user_column(self, line: int, column: int) -> int:
-        """Return the column in the user's text of a column that Stan's messages name."""
-        return rewriting.map_column(self.edits, self.source.text, line, column)
-
 
 def analyse(
     source: Source,
@@ -166,7 +162,7 @@ def analyse(
     InvalidArgumentError
         ``observed``, ``likelihood_lines`` or ``data_names`` do not fit the program.
     """
-    _run_stanc(stanc, source)
+    check_text(source, stanc)
     blocks = parse(source)
     scopes = resolve(blocks)
     flow = analyse_dataflow(blocks, scopes)
@@ -375,14 +371,6 @@ def _switches(simulator: Simulator | None) -> dict[str, int]:
     if simulator is None:
         return {}
     return {ONLY_PARAMETERS: 0, **{f"bread_use_fixed_{name}": 0 for name in simulator.fixable}}
-
-
-def _run_stanc(stanc: Stanc, source: Source) -> None:
-    output = stanc(source.text, "--allow-undefined", f"--filename-in-msg={source.name}")
-    if output.returncode != 0:
-        reason = stanc_reason(output.stderr).partition(" Available signatures:")[0]
-        placed = re.sub(r"in '[^']*', line (\d+)", lambda found: f"in {source.origin(int(found[1]))}", reason)
-        raise StanProgramError(f"stanc rejects the program: {placed}")
 
 
 def _check_program(source: Source, scopes: Scopes) -> None:
