@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
-from bread.backends.stan.analysis.program import Program, analyse
+from bread.backends.stan.analysis.analyse import analyse
+from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.describing import (
     RESERVED_NAMES,
     bracketed,
