@@ -56,7 +56,6 @@ class PathName(StrEnum):
 
     auto = "auto"
     prior = "prior"
-    bounded = "bounded"
     reference = "reference"
 
 
@@ -154,8 +153,7 @@ def check(
         PathName,
         typer.Option(
             metavar="NAME",
-            help="Where chains anneal from: prior, bounded (finite where the prior's bound is not), reference "
-            "(fitted to each data set) or auto (the cheapest).",
+            help="Where chains anneal from: prior, reference (fitted to each data set) or auto (the cheaper).",
         ),
     ] = PathName.auto,
     max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,

@@ -69,9 +69,9 @@ class ModelInfo:
         Facts that a reader of the report must know (rejection rate of the simulator, a constant that the
         log evidence leaves out, ...).
     paths : tuple of str
-        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior", "bounded" (both need
-        prior and likelihood apart, the bounded one only their values and gradients), "reference" (needs the joint
-        density alone, and kernels that move all coordinates by its gradient).
+        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior" (needs prior and
+        likelihood apart), "reference" (needs the joint density alone, and kernels that move all coordinates by its
+        gradient).
     path_refusals : dict of str to str
         For each kind that is missing in ``paths``, why, and what to do about it: one sentence.
     transformed : ndarray of bool, shape (dim,), or None
@@ -95,7 +95,7 @@ class ModelInfo:
     observed_data: dict[str, NDArray[Any]]
     constant_data: dict[str, tuple[tuple[str, ...], NDArray[Any]]]
     notes: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ("prior", "bounded", "reference")
+    paths: tuple[str, ...] = ("prior", "reference")
     path_refusals: Mapping[str, str] = field(default_factory=dict)
     transformed: NDArray[np.bool_] | None = None
     positions: Mapping[str, IntArray] = field(default_factory=dict)
@@ -129,6 +129,18 @@ class Simulations:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def joined(self, other: Simulations) -> Simulations:
+        """Return these draws followed by others of the same model."""
+        n, m = len(self), len(other)
+        if n == 0:
+            return other
+        return Simulations(
+            np.concatenate([self.states, other.states]),
+            {name: np.concatenate([values, other.parameters[name]]) for name, values in self.parameters.items()},
+            {name: np.concatenate([values, other.data[name]]) for name, values in self.data.items()},
+            acceptance=(n + m) / (n / self.acceptance + m / other.acceptance),
+        )
 
     def data_of(self, index: int) -> dict[str, NDArray[Any]]:
         """Return data set ``index``."""
@@ -213,9 +225,9 @@ class AnnealRun:
     Attributes
     ----------
     log_weight : ndarray, shape (chain,)
-        ``path.log_weight(betas, log_ratio)``: for linear tempering the sum over t = 2..T of
-        (beta_t - beta_{t-1}) * log_ratio(theta_{t-1}); in both directions, so that the forward mean is a lower bound
-        and the reverse mean an upper bound of the log evidence.
+        ``path.log_weight(betas, log_ratio)``: the sum over t = 2..T of (beta_t - beta_{t-1}) * log_ratio(theta_{t-1});
+        in both directions, so that the forward mean is a lower bound and the reverse mean an upper bound of the log
+        evidence.
         -inf for Failure.ZERO_RATIO, NaN for the other failures.
     log_ratio : ndarray, shape (chain, knot)
         log_ratio(theta_t) for every t = 1..T (also theta_T, which no weight uses), in order of inverse
@@ -274,11 +286,15 @@ class Fit:
     source: str
     seconds: float = 0.0
 
+    def flat_draws(self) -> dict[str, NDArray[Any]]:
+        """Return the draws with chains joined, each (n, ...)."""
+        return {name: values.reshape((-1, *values.shape[2:])) for name, values in self.draws.items()}
+
 
 class Posterior(Protocol):
     """A model with one data set. Stateless for the caller: equal arguments give bit-equal results.
 
-    Every method takes the path (`bread.paths`), whose tempered density is ``log f_0 + path.temper(beta, log_ratio)``.
+    Every method takes the path (`bread.paths`), whose tempered density is ``log f_0 + beta * log_ratio``.
     For a reference path f_0 is ``path.reference``; at beta = 0 the model's density is not evaluated by a kernel, and at
     beta = 1 the reference plays no part in one. ``draw_start(PriorPath(), ...)`` works for every model, whatever
     ``ModelInfo.paths`` says: prior draws are where pilots begin.

@@ -150,7 +150,7 @@ def _inconclusive(findings: Findings) -> list[str]:
             f"At {_temperatures(findings)} neither bound can be trusted: the {findings.log_ratio_name} has so heavy a "
             f"tail under the {findings.start_name} (index {findings.tail_index:.2g}) that even the mean over the best "
             f"of {findings.n_chains} chains may be infinite.",
-            _finite_path(findings) or "Use more chains, or another parametrisation.",
+            f"{_finite_path(findings)} Or use more chains, or another parametrisation.",
         ]
     sentences = [
         f"At {_temperatures(findings)} {number}, but its interval{_interval(findings)} contains the target of "
@@ -166,16 +166,14 @@ def _why_one_sided(findings: Findings) -> str:
     return (
         f"The two-sided bound may be infinite whatever the samples say, because the {findings.log_ratio_name} has too "
         f"heavy a tail under the {findings.start_name} (index {findings.tail_index:.2g}; a mean needs less than 1), so "
-        f"it decides nothing. {_finite_path(findings)}".rstrip()
+        f"it decides nothing. {_finite_path(findings)}"
     )
 
 
 def _finite_path(findings: Findings) -> str:
-    """Return what makes the bound finite."""
-    if findings.path == "bounded":
-        return ""
+    """Return what may make the bound finite."""
     if findings.was_chosen:
-        return "path='bounded' is the way to a finite one, if the model has that path."
+        return "A reference of your own, given as path=, may have a finite one."
     return "path='auto' looks for a path on which it is finite."
 
 

@@ -117,7 +117,7 @@ def test_an_unreliable_bound_decides_nothing_and_the_one_sided_bound_certifies()
 
 
 @pytest.mark.parametrize(
-    ("asked", "advice"), [("prior", "path='auto' looks for"), ("auto", "path='bounded' is the way")]
+    ("asked", "advice"), [("prior", "path='auto' looks for"), ("auto", "reference of your own, given as path=")]
 )
 def test_the_way_to_a_finite_bound_is_not_the_one_that_was_taken(asked, advice):
     result = heavy_start(fake_result())

@@ -256,7 +256,7 @@ def _periodic(model: Any, layout: StateLayout, localised: Sequence[str]) -> NDAr
 
 def _with_engine(info: ModelInfo, engine: Engine) -> ModelInfo:
     refusals = engine.path_refusals
-    paths = tuple(name for name in ("prior", "bounded", "reference") if name not in refusals)
+    paths = tuple(name for name in ("prior", "reference") if name not in refusals)
     if not paths:
         raise UnsupportedKernelError(
             f"No path is left for model and kernel. {refusals['prior']} {refusals['reference']}"

@@ -353,7 +353,7 @@ class _Opening:
                 for name, declared in self._inputs.items()
                 if name not in observed and is_storable(name, declared)
             },
-            paths=tuple(name for name in ("prior", "bounded", "reference") if name not in refusals),
+            paths=tuple(name for name in ("prior", "reference") if name not in refusals),
             path_refusals=refusals,
             transformed=np.array([name in constrained for name in names], dtype=bool),
             positions={

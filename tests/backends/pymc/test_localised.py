@@ -14,7 +14,7 @@ from scipy import stats
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
-from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from tests.backends.pymc.test_evidence import SHORT
 from tests.support.conformance import (
@@ -111,7 +111,7 @@ def test_simulation_is_exact(flat: Any) -> None:
 
 
 def test_contract(flat: Any) -> None:
-    for path in (PriorPath(), BoundedPath(-5.0), ReferencePath(diagonal(np.full(5, 0.3), np.full(5, 0.8)))):
+    for path in (PriorPath(), ReferencePath(diagonal(np.full(5, 0.3), np.full(5, 0.8)))):
         kernel = tuned_kernel(flat, n_steps=40, path=path)
         check_contract_shapes(flat, kernel, path=path)
         check_bit_equal_batching(flat, kernel, path=path)
@@ -154,7 +154,7 @@ def test_flat_priors_are_refused_otherwise() -> None:
     with pytest.raises(UnsupportedModelError, match="'width' has or depends on an improper prior"):
         open_localised(model)  # the only hyperparameter by default is mu
     both = open_localised(model, hyperparameters=("mu", "width"))
-    assert both.info.paths == ("prior", "bounded", "reference")
+    assert both.info.paths == ("prior", "reference")
     fitted = {"mu": np.array([0.2, 1.0]), "theta": np.array([0.5, 0.1]), "width": np.array([0.5, 2.0])}
     expected = np.column_stack([fitted["mu"], fitted["theta"], np.log(fitted["width"])])
     states = both.unconstrain(fitted)  # before the law exists: it is fitted to these

@@ -69,7 +69,7 @@ def test_refused_without_a_simulator_and_the_way_out() -> None:
 
 def test_only_the_reference_path_is_left(opened: Any) -> None:
     assert opened.info.paths == ("reference",)
-    assert set(opened.info.path_refusals) == {"prior", "bounded"}
+    assert set(opened.info.path_refusals) == {"prior"}
     assert "pm.Potential 'shift'" in opened.info.path_refusals["prior"]
     assert any("simulator=" in note for note in opened.info.notes)
     posterior = opened.condition({"y": Y})
@@ -123,7 +123,7 @@ def test_a_distribution_without_draws_keeps_all_paths() -> None:
         return {"mu": mu}, {"y": rng.normal(mu, size=data["y"].shape)}
 
     opened = open_model(model, OpenOptions(extra={"simulator": function}))
-    assert opened.info.paths == ("prior", "bounded", "reference")
+    assert opened.info.paths == ("prior", "reference")
     check_contract_shapes(opened, tuned_kernel(opened, n_steps=30))
     with pytest.raises(InvalidArgumentError, match="cannot hold the hyperparameter 'mu'"):
         open_model(model, OpenOptions(extra={"simulator": function, "simulate_from": "fitted"}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytensor
 from pytensor.compile.sharedvalue import SharedVariable
 
 from bread.backends.base import FloatArray
-from bread.backends.pymc.density.compiling import DelayedFunction
 
 CompiledFunction = Callable[..., Any]
 StartFunction = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -39,11 +37,8 @@ class TemperedGradient:
         extra: dict[str, SharedVariable],
         names: tuple[str, ...],
         size: int,
-        bounded: DelayedFunction,
     ) -> None:
-        self.function = self._linear = function
-        self._bounded: CompiledFunction | None = None
-        self._delayed = bounded
+        self.function = function
         self.names = names
         self.size = size
         self.dtype = str(pytensor.config.floatX)
@@ -59,14 +54,6 @@ class TemperedGradient:
     def _pytensor_function(self) -> CompiledFunction:
         """What PyMC's leapfrog integrator calls: position -> (log density, gradient)."""
         return self.__call__
-
-    def follow_bounded(self, is_bounded: bool) -> None:
-        """Use the function that follows bounded paths, or the one that follows the others."""
-        if is_bounded and self._bounded is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # as for the first function, when the model was opened
-                self._bounded = self._delayed.compile()
-        self.function = self._bounded if is_bounded and self._bounded is not None else self._linear
 
     def follow_reference(self, start: StartFunction | None) -> None:
         """Follow a reference path from the log density and gradient ``start(position)``, or no such path (None)."""

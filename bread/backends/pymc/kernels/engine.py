@@ -19,7 +19,7 @@ from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import BoundedPath, Path, ReferencePath
+from bread.paths.kinds import Path, ReferencePath
 from bread.paths.mixture import Reference
 
 
@@ -67,9 +67,6 @@ class Engine:
         """
         if path.name in self.path_refusals:
             raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
-        self.controls.set_path(path)
-        for step in self.steps:
-            step.follow_bounded(isinstance(path, BoundedPath))
 
     def start(self, state: FloatArray) -> Any:
         """Return the position of a state of shape (dim,)."""

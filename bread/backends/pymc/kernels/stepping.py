@@ -68,9 +68,6 @@ class FrozenStep:
         """Set the random numbers of the next chain; they depend on ``seed`` alone."""
         seed_step(self.step, Generator(PCG64(seed)))
 
-    def follow_bounded(self, is_bounded: bool) -> None:
-        """Follow bounded paths, or the others; a density that is a value alone follows both as it is."""
-
     def freeze(self) -> None:
         """End adaptation and forget all history, so that a used object repeats a new one bit by bit."""
         self.step.tune = False
@@ -136,10 +133,6 @@ class GradientStep(FrozenStep):
     def n_evaluations(self) -> int:
         """Evaluations of the model's density alone so far: what a log ratio took where the kernel did not need it."""
         return self.gradient.n_evaluations
-
-    def follow_bounded(self, is_bounded: bool) -> None:
-        """Choose the compiled gradient."""
-        self.gradient.follow_bounded(is_bounded)
 
     def freeze(self) -> None:
         """End adaptation, forget history."""

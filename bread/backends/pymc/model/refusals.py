@@ -70,7 +70,7 @@ def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
         for variable in model.free_RVs
         if variable.name not in localised and any(_is_improper(node.op) for node in _nodes(variable))
     ]
-    return dict.fromkeys(("prior", "bounded"), f"{reasons[0]} Use path='reference'.") if reasons else {}
+    return {"prior": f"{reasons[0]} Use path='reference'."} if reasons else {}
 
 
 def _refuse_structure(model: Any, has_simulator: bool) -> None:
