@@ -32,6 +32,7 @@ _DRIVER_FILES = (
     "samplers.hpp",
     "kernels.hpp",
     "chains.hpp",
+    "layout.hpp",
     "driver.cpp",
 )
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
