@@ -154,7 +154,8 @@ def check(
     random_seed : int, optional
         Seed of everything random; None for fresh entropy.
     progressbar : bool, default True
-        Show phases, chains done, the bound so far and the time left.
+        Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
+        otherwise a line for each phase and one now and then.
 
     Returns
     -------
@@ -198,7 +199,7 @@ def check(
     if not (isinstance(target, (int, float)) and math.isfinite(target) and target > 0):
         raise InvalidArgumentError(f"target must be a positive number of nats, got {target!r}.")
     names = (hyperparameters,) if isinstance(hyperparameters, str) else hyperparameters
-    with Display(is_visible=progressbar, target=target) as display:
+    with Display(is_visible=progressbar, target=target, workers=n_cores) as display:
         display.phase("compiling")
         began = time.perf_counter()
         extra = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -178,7 +177,7 @@ def check(
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of everything random.", show_default=False)
     ] = None,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    progress: Annotated[bool, typer.Option(help="Show progress, on stderr.")] = True,
 ) -> None:
     """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
 
@@ -192,7 +191,7 @@ def check(
         "posterior": posterior or None, "init_steps": init_steps, "simulations": simulations, "chains": chains,
         "n_temperatures": temperatures or None, "max_temperatures": max_temperatures, "target": target,
         "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws,
-        "cores": cores, "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
+        "cores": cores, "random_seed": seed, "progressbar": progress,
     }  # fmt: skip
     _require_writable(output)
     try:
