@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import xarray as xr
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +15,7 @@ from rich.text import Text
 
 import bread
 from bread.errors import BreadError
+from bread.report.opening import opened_report
 
 EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5}
 ERROR_STATUS = 1
@@ -207,15 +207,14 @@ def check(
 
 @app.command(epilog=_STATUSES)
 def show(
-    report: Annotated[Path, typer.Argument(help="Report, a netCDF file that `bread check` wrote.", exists=True)],
+    report: Annotated[Path, typer.Argument(help="Report that `bread check` wrote (netCDF or zarr).", exists=True)],
 ) -> None:
     """Print the table and the verdict of a report again, with the same exit status."""
     try:
-        opened = xr.open_datatree(report)
-    except (OSError, ValueError) as error:
-        _fail(f"{report} cannot be read as a report: {error}")
-    with opened:
-        _show(opened)
+        with opened_report(report) as found:
+            _show(found)
+    except BreadError as error:
+        _fail(str(error))
 
 
 def _show(report: Any, output: Path | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
 from bread.reading.findings import EXACT_SIMULATIONS, Findings, read_findings
+from bread.report.opening import takes_report
 
 Status = Literal["bug", "mismatch", "converged", "not converged", "inconclusive"]
 
@@ -70,13 +71,14 @@ def _restore(text: str, numbers: dict[str, Any]) -> Verdict:
     return Verdict(text, **numbers)
 
 
+@takes_report
 def verdict(report: Any) -> Verdict:
     """Say in plain words what a report found.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
-        From `bread.check`, or reopened from a file.
+    report : InferenceData, DataTree or path
+        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
@@ -92,6 +94,11 @@ def verdict(report: Any) -> Verdict:
 
         Numbers are about annealed draws with this kernel and schedule; only agreement with draws given as
         ``posterior=`` carries them over to those.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no report of bread.
     """
     findings = read_findings(report)
     status = _status(findings)
