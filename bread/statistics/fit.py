@@ -80,7 +80,7 @@ def node_fit(
     log_density : float
         Summed log density of the real node given its parents in one posterior draw, in nats. -inf is allowed.
     replicated : array_like, shape (M,)
-        The same of M independent replicates; 2000 or more, so that the smallest p-value is about 0.001.
+        The same of M independent replicates; `n_replicates` says how many.
     pointwise : array_like, optional, any shape
         Log density of each element of the real node, in nats.
     replicated_smallest : array_like, optional, shape (M,)
@@ -195,6 +195,19 @@ def fit_p_value(draw_p_values: ArrayLike) -> float:
         raise InvalidArgumentError(f"draw_p_values must lie in (0, 1], but range from {p.min()} to {p.max()}.")
     statistic = float((1.0 / np.tan(np.pi * np.minimum(p, LARGEST_P_VALUE))).mean())
     return float(0.5 - np.arctan(statistic) / np.pi) if statistic < 1.0 else float(np.arctan(1.0 / statistic) / np.pi)
+
+
+def n_replicates(n_tests: int, level: float) -> int:
+    """Return how many replicates a node needs so that the smallest p-value of a draw is a quarter of ``level``.
+
+    A two-sided rank among M replicates is at least 2 / (M + 1), and Bonferroni over the ``n_tests`` p-values of a draw
+    multiplies it: with 2000 replicates and six p-values no misfit, however gross, is below 0.005. At least 2000.
+    """
+    if n_tests < 1 or not 0.0 < level < 1.0:
+        raise InvalidArgumentError(
+            f"n_tests must be 1 or more and level between 0 and 1, but got {n_tests} and {level}."
+        )
+    return max(2000, int(np.ceil(8.0 * n_tests / level)) - 1)
 
 
 def ranked_fit_p_value(observed: float, simulated: ArrayLike) -> float:

@@ -152,14 +152,14 @@ def shape_test(
             f"shape {items.shape} with {int(np.isnan(items).sum())} NaN. Leave out simulations that did not finish."
         )
     measures: dict[str, FloatArray] = {}
-    if items.shape[1] > 1:
+    if items.shape[1] > 1 and len(items) > 2:
         shifted = _shifted(items)
         measures["harder"] = -shifted.mean(axis=1)
         measures["different"] = _largest_deviation(shifted)
     for name, values in (effort or {}).items():
         measures[name] = _average_rank(name, np.asarray(values, dtype=np.float64), len(items))
     if len(items) == 2 or not measures:
-        return Shape(float("nan"), dict.fromkeys(measures, float("nan")), len(items) > most)
+        return Shape(float("nan"), {}, len(items) > most)
     by_measure = {name: rank_p_values_of_all(statistic) for name, statistic in measures.items()}
     smallest = np.min(list(by_measure.values()), axis=0)
     p_value = float(rank_p_values_of_all(-smallest)[-1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import digamma
 
 
 class Draws(NamedTuple):
@@ -68,7 +69,7 @@ def known_scale(rng, n, noise_power=1.0, prior_shift=0.0):
 
 
 def rare_events(rng, n, rate=1.0):
-    """eta ~ N(-5, 2), precision ~ inverse gamma(0.02, 0.02) in the prior alone; six Bernoulli and six Poisson counts."""
+    """eta ~ N(-5, 2), six Bernoulli and six Poisson counts; in the prior alone, an inverse gamma(0.02, 0.02) variance."""
     eta = -5.0 + 2.0 * rng.normal(size=n)
     log_variance = -np.log(rng.gamma(0.02, size=n) / 0.02)
     p, mean = 1.0 / (1.0 + np.exp(-eta)), np.exp(eta)
@@ -85,8 +86,6 @@ def skewed(rng, n, rate=1.0):
     shape = np.exp(log_shape)
     u = np.log(rng.gamma(shape[:, None], size=(n, 4))) - log_shape[:, None] + log_mean[:, None]
     scaled = rate * shape[:, None] * np.exp(u - log_mean[:, None])
-    from scipy.special import digamma
-
     prior = np.column_stack([-(log_shape - 0.3) / 0.64, -np.sign(log_mean)])
     rest = (np.log(scaled) + 1.0 - digamma(shape)[:, None]).sum(axis=1) * shape - scaled.sum(axis=1)
     likelihood = np.column_stack([rest, (scaled - shape[:, None]).sum(axis=1)])
