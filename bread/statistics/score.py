@@ -287,7 +287,7 @@ def _log_damping(z: FloatArray, s: FloatArray, n_first: int, is_stein: bool) -> 
 
 
 def _within_box(z: FloatArray, n_first: int, d: int, is_stein: bool) -> NDArray[np.bool_]:
-    """Return (n, d) whether the coordinates, under Stein's identity without the own one, are as near as in most draws."""
+    """Return (n, d) whether the coordinates (Stein's identity: all but the own one) are as near as in most draws."""
     far = np.abs(z)
     limit = np.quantile(far[:n_first].max(axis=1, initial=0.0), BOX)
     n_out = (far > limit).sum(axis=1, keepdims=True)

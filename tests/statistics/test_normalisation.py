@@ -13,7 +13,10 @@ COVARIANCE = 0.6 + 0.4 * np.eye(10)
 
 
 def funnel(x):
-    return -(x[:, 0] ** 2) / 18.0 - np.log(6.0 * np.pi) - x[:, 1] ** 2 * np.exp(-x[:, 0]) / 2.0 - x[:, 0] / 2.0
+    with np.errstate(over="ignore"):
+        return (
+            -(x[:, 0] ** 2) / 18.0 - np.log(6.0 * np.pi) - (x[:, 1] * np.exp(-x[:, 0] / 2.0)) ** 2 / 2.0 - x[:, 0] / 2.0
+        )
 
 
 def funnel_draws(rng, n):
@@ -61,8 +64,7 @@ def check_calibration(name, n_runs):
     results = [log_constant(draws(rng, 2000), log_density, rng) for _ in range(n_runs)]
     z = np.array([result.log_constant / result.standard_error for result in results])
     assert abs(z.mean()) < 4.0 / np.sqrt(n_runs)  # 4 standard errors
-    assert 0.6 < np.sqrt((z**2).mean()) < 1.0 + 4.0 / np.sqrt(2.0 * n_runs)
-    assert (np.abs(z) <= 4.0).all() or n_runs * 6e-5 > 1
+    assert abs(np.sqrt((z**2).mean()) - 1.0) < 4.0 / np.sqrt(2.0 * n_runs)
 
 
 @pytest.mark.statistical

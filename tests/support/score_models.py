@@ -69,7 +69,7 @@ def known_scale(rng, n, noise_power=1.0, prior_shift=0.0):
 
 
 def rare_events(rng, n, rate=1.0):
-    """eta ~ N(-5, 2), six Bernoulli and six Poisson counts; in the prior alone, an inverse gamma(0.02, 0.02) variance."""
+    """eta ~ N(-5, 2), six Bernoulli and six Poisson counts; unseen: a variance ~ inverse gamma(0.02, 0.02)."""
     eta = -5.0 + 2.0 * rng.normal(size=n)
     log_variance = -np.log(rng.gamma(0.02, size=n) / 0.02)
     p, mean = 1.0 / (1.0 + np.exp(-eta)), np.exp(eta)
