@@ -141,7 +141,8 @@ def check(
     random_seed : int, optional
         Seed of everything random; None for fresh entropy.
     progressbar : bool, default True
-        Show phases, chains done, the bound so far and the time left.
+        Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
+        otherwise a line for each phase and one now and then.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def check(
         simulator=simulator, likelihood=likelihood,
     )  # fmt: skip
     n_cores = available_cores(cores)
-    with Display(is_visible=progressbar) as display:
+    with Display(is_visible=progressbar, workers=n_cores) as display:
         opened = _open(model, data, arguments, display)
         plan = make_plan(arguments, opened.model)
         result = opened.new_result(plan, arguments)

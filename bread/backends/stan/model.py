@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
-from bread.backends.stan import fitting, localising
+from bread.backends.stan import fitting, localising, proof
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
+from bread.backends.support.arguments import require_parameters
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.mixture import Reference
 
@@ -102,12 +103,7 @@ class StanModel:
             For an unknown name, or draws outside the support.
         """
         parameters = self.instance.names("parameters")
-        unknown = [name for name in names if name not in parameters]
-        if unknown:
-            raise InvalidArgumentError(
-                f"hyperparameters names {unknown[0]!r}, which is no parameter of the program; it has "
-                f"{', '.join(parameters)}."
-            )
+        require_parameters(names, parameters)
         flat = {name: draws.reshape((-1, *draws.shape[2:])) for name, draws in fit.draws.items() if name in parameters}
         try:
             states = self.instance.unconstrain(flat)
@@ -192,6 +188,8 @@ class StanModel:
     def localise(self, names: Sequence[str], reference: Reference) -> StanModel:
         """Return this model with ``reference`` as the law of the named parameters; compiles once a set of names.
 
+        The program is checked as at its opening.
+
         Raises
         ------
         UnsupportedModelError
@@ -200,4 +198,9 @@ class StanModel:
         InvalidArgumentError
             A name is no parameter, or the reference has another number of coordinates.
         """
-        return localising.localise(self, names, reference)
+        parts = localising.localise(
+            self.program, self.data, self.instance, self.draws, self.info.positions, names, reference
+        )
+        model = replace(self, library=parts.library, law=parts.law, instance=parts.instance, draws=parts.draws)
+        notes = proof.prove_simulator(model.draws, model.condition_instance)
+        return replace(model, info=replace(model.info, notes=(*model.info.notes, parts.note, *notes)))

@@ -13,10 +13,10 @@ import pytest
 from bread.backends.stan.language.messages import (
     StanProgramError,
     compiler_reason,
-    place_of,
     run_time_reason,
     stanc_reason,
 )
+from bread.backends.stan.language.places import place_of
 from bread.backends.stan.native import toolchain as module
 from bread.backends.stan.native.toolchain import find_compiler, find_toolchain
 from bread.errors import MissingDependencyError

@@ -155,3 +155,18 @@ def terms(node: Node, sign: int = 1) -> list[tuple[int, Node]]:
     if node.data == "unary" and token(node, "SIGN") is not None:
         return terms(nodes(node)[0], sign if token(node, "SIGN") == "+" else -sign)
     return [(sign, node)]
+
+
+def number(node: Node | None) -> float | None:
+    """Return the value of a literal number, else None."""
+    if node is None:
+        return None
+    node = strip(node)
+    if node.data in ("integer", "real"):
+        return float(str(node.children[0]).replace("_", ""))
+    return None
+
+
+def is_number(node: Node | None, value: float) -> bool:
+    """Return whether ``node`` is the literal ``value``."""
+    return number(node) == value

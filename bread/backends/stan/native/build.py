@@ -18,8 +18,9 @@ from bread.backends.stan.native.toolchain import Toolchain
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
 STANC_OPTIONS = ("--O1", "--allow-undefined")
 ORIGINAL = "bread_original"
-# Before the name of the program in the places that messages name, until they are those of the user's files.
-ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
+# What stanc calls the two programs, until places in C++ are those of the user's files. stanc never sees the user's
+# file names, which may hold any character.
+ORIGINAL_PLACE, TEMPERED_PLACE = "bread original", "bread tempered"
 _SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = (
     "state.hpp",
@@ -31,6 +32,7 @@ _DRIVER_FILES = (
     "samplers.hpp",
     "kernels.hpp",
     "chains.hpp",
+    "layout.hpp",
     "driver.cpp",
 )
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
@@ -62,10 +64,10 @@ def build_library(
     cache : BuildCache, optional
         Default: the user's.
     filename : str
-        Name of the program in messages.
+        Name of the program in messages, without ``places``.
     places : callable, optional
-        Puts the user's files into the places that the C++ holds for its messages; they name the program with
-        `TEMPERED_PLACE` or `ORIGINAL_PLACE` before its name.
+        Puts the user's files into the places that the C++ holds for its messages; there the two programs are called
+        `TEMPERED_PLACE` and `ORIGINAL_PLACE`. See `bread.backends.stan.places.in_users_files`.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def build_library(
     # The C++ stands for the program in the key: it names the version and the options of stanc.
     tempered_name, original_name = filename, filename
     if places is not None:
-        tempered_name, original_name = TEMPERED_PLACE + filename, ORIGINAL_PLACE + filename
+        tempered_name, original_name = TEMPERED_PLACE, ORIGINAL_PLACE
     code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
     if original is not None:
         other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)

@@ -1,4 +1,4 @@
-"""The C interface of a compiled program: signatures and structures of cpp/driver.cpp, and its errors."""
+"""The C interface of a compiled program: signatures of cpp/driver.cpp, and its errors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.stan.language.messages import StanDataError, run_time_reason
+from bread.backends.stan.native.structures import ControlStruct, require_layout
 from bread.errors import BreadError, DensityError
 
 MESSAGE_BYTES = 8192
@@ -34,39 +35,6 @@ class Status(IntEnum):
     BAD_START = 3
     INTERRUPTED = 4
     UNKNOWN = 5
-
-
-class ControlStruct(ctypes.Structure):
-    """`bread_control` of density.hpp: memory that a running call and Python share."""
-
-    _fields_ = (("stop", _INT32), ("unused", _INT32), ("done", _DOUBLE))
-
-
-class KernelStruct(ctypes.Structure):
-    """`bread_kernel` of kernels.hpp."""
-
-    _fields_ = (
-        ("name", _INT32), ("max_tree_depth", _INT32), ("max_leapfrogs", _INT32), ("unused", _INT32),
-        ("integration_time", _DOUBLE), ("step_size_jitter", _DOUBLE),
-    )  # fmt: skip
-
-
-class ScheduleStruct(ctypes.Structure):
-    """`bread_schedule` of chains.hpp."""
-
-    _fields_ = (
-        ("n_temperatures", _INT64), ("betas", _POINTER), ("step_sizes", _POINTER), ("inverse_metrics", _POINTER),
-        ("is_reverse", _INT32), ("unused", _INT32),
-    )  # fmt: skip
-
-
-class ChainsStruct(ctypes.Structure):
-    """`bread_chains` of chains.hpp."""
-
-    _fields_ = (
-        ("n_chains", _INT64), ("start", _POINTER), ("seeds", _POINTER), ("log_ratio", _POINTER),
-        ("state_at_start", _POINTER), ("state_at_end", _POINTER), ("log_start", _POINTER), ("counts", _POINTER),
-    )  # fmt: skip
 
 
 # Arguments between the instance and the message of each function that returns a status.
@@ -104,6 +72,8 @@ class Library:
         self._functions.bread_describe.argtypes = (_POINTER,)
         self._functions.bread_describe.restype = _TEXT
         self._functions.bread_delete.argtypes = (_POINTER,)
+        self._functions.bread_layout.restype = _TEXT
+        require_layout(self._functions.bread_layout().decode())
 
     def new(self, json: str, seed: int) -> int:
         """Return the handle of a new instance of the program with these data."""
