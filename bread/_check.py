@@ -29,6 +29,7 @@ from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank, localis
 from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
+from bread.running import interrupts
 from bread.running.choice import AUTO
 from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
@@ -175,8 +176,9 @@ def check(
     Warns
     -----
     UserWarning
-        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1. Or: no reference
-        could be fitted to some data sets, which then anneal from one that was moved to them.
+        Interrupted, by Ctrl-C or SIGTERM: the report holds what was finished, and its attribute ``is_interrupted`` is
+        1. Or: a worker process was killed, and what it ran runs again. Or: no reference could be fitted to some data
+        sets, which then anneal from one that was moved to them.
 
     References
     ----------
@@ -198,7 +200,7 @@ def check(
     if not (isinstance(target, (int, float)) and math.isfinite(target) and target > 0):
         raise InvalidArgumentError(f"target must be a positive number of nats, got {target!r}.")
     names = (hyperparameters,) if isinstance(hyperparameters, str) else hyperparameters
-    with Display(is_visible=progressbar, target=target) as display:
+    with interrupts.handled(), Display(is_visible=progressbar, target=target) as display:
         display.phase("compiling")
         began = time.perf_counter()
         extra = {
@@ -247,7 +249,7 @@ def check(
         if simulate_from == "localised":
             opened = _localise(opened, plan, result, n_cores, display)
         _run(opened, plan, result, n_cores, display)
-    return report.to_container(result, opened.constrain)
+        return report.to_container(result, opened.constrain)
 
 
 def _localise(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
@@ -286,6 +288,7 @@ def _reference(path: Any, model: Model) -> Reference:
 def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> None:
     """Run the plan; an interruption keeps what is finished, an error carries it."""
     try:
+        interrupts.defer()
         with open_executor(model, cores) as executor:
             Runner(model, plan, result, executor, display).run(cores)
     except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from bread.paths.kinds import PriorPath
 from bread.running import costs as path_choice
 from bread.running.choice import PathChooser
 from bread.running.executors import Executor
+from bread.running.interrupts import interruptible
 from bread.running.plan import FIRST_TEMPERATURES, Plan
 from bread.running.progress import Display
 from bread.running.results import OBSERVED, SHARED, CheckResult
@@ -84,7 +85,9 @@ class Runner:
     def draw_simulations(self, n: int, simulation: int) -> Simulations:
         """Draw ``n`` parameters and data sets as the plan asks; ``simulation`` names their random numbers."""
         fixed = self.result.point_estimate or None
-        return self._model.simulate(n, fixed=fixed, seed=seed_sequence(self._plan.root, Purpose.SIMULATE, simulation))
+        seed = seed_sequence(self._plan.root, Purpose.SIMULATE, simulation)
+        with interruptible():
+            return self._model.simulate(n, fixed=fixed, seed=seed)
 
     def _simulate(self, n: int, role: str) -> list[int]:
         """Add ``n`` simulated data sets with this role, tune their kernels, find where reverse chains start."""
@@ -404,7 +407,8 @@ def timed_phase(
 def fit_real_data(model: Model, root: int, cores: int) -> Fit:
     """Sample the posterior on the real data with the PPL's own sampler."""
     seed = int(seed_sequence(root, Purpose.FIT).generate_state(1)[0])
-    return model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live
+    with interruptible():
+        return model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live
 
 
 def _joined(first: Simulations, second: Simulations) -> Simulations:
