@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bread import scratch
 from bread.scratch import OWNER, PREFIX, UNOWNED_SECONDS, scratch_folder, sweep_folders
 
 OWNER_PROCESS = """
@@ -63,13 +62,14 @@ def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_live_one_is_kept(
     assert not in_use.exists()
 
 
-def test_the_first_folder_of_a_process_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_folder_of_a_process_sweeps(tmp_path: Path) -> None:
     killed, left_over = start_owner(tmp_path)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    scratch._is_swept.clear()
-    with scratch_folder():
-        assert not left_over.exists()
+    assert left_over.exists()
+    later, _ = start_owner(tmp_path)
+    assert not left_over.exists()
+    later.communicate("")
 
 
 def test_what_is_not_ours_is_kept(tmp_path: Path) -> None:

@@ -6,6 +6,10 @@ returns log ratios along annealed chains; everything else is core.
 States are rows of a float array of shape (n, dim) in *unconstrained* coordinates; the Jacobian of the map to
 the constrained parameters belongs to the prior. Discrete variables are coordinates that hold whole numbers.
 Log quantities are in nats.
+
+The number of coordinates is fixed: one ``dim`` for all states of a model, whatever the data. State spaces of varying
+dimension (a mixture with an unknown number of components, reversible jump, programs whose control flow decides which
+variables exist) are outside the contract, and a backend refuses such models.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
 
@@ -69,9 +74,9 @@ class ModelInfo:
         Facts that a reader of the report must know (rejection rate of the simulator, a constant that the
         log evidence leaves out, ...).
     paths : tuple of str
-        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior", "bounded" (both need
-        prior and likelihood apart, the bounded one only their values and gradients), "reference" (needs the joint
-        density alone, and kernels that move all coordinates by its gradient).
+        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior" (needs prior and
+        likelihood apart), "reference" (needs the joint density alone, and kernels that move all coordinates by its
+        gradient).
     path_refusals : dict of str to str
         For each kind that is missing in ``paths``, why, and what to do about it: one sentence.
     transformed : ndarray of bool, shape (dim,), or None
@@ -95,7 +100,7 @@ class ModelInfo:
     observed_data: dict[str, NDArray[Any]]
     constant_data: dict[str, tuple[tuple[str, ...], NDArray[Any]]]
     notes: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ("prior", "bounded", "reference")
+    paths: tuple[str, ...] = ("prior", "reference")
     path_refusals: Mapping[str, str] = field(default_factory=dict)
     transformed: NDArray[np.bool_] | None = None
     positions: Mapping[str, IntArray] = field(default_factory=dict)
@@ -129,6 +134,18 @@ class Simulations:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def joined(self, other: Simulations) -> Simulations:
+        """Return these draws followed by others of the same model."""
+        n, m = len(self), len(other)
+        if n == 0:
+            return other
+        return Simulations(
+            np.concatenate([self.states, other.states]),
+            {name: np.concatenate([values, other.parameters[name]]) for name, values in self.parameters.items()},
+            {name: np.concatenate([values, other.data[name]]) for name, values in self.data.items()},
+            acceptance=(n + m) / (n / self.acceptance + m / other.acceptance),
+        )
 
     def data_of(self, index: int) -> dict[str, NDArray[Any]]:
         """Return data set ``index``."""
@@ -213,9 +230,9 @@ class AnnealRun:
     Attributes
     ----------
     log_weight : ndarray, shape (chain,)
-        ``path.log_weight(betas, log_ratio)``: for linear tempering the sum over t = 2..T of
-        (beta_t - beta_{t-1}) * log_ratio(theta_{t-1}); in both directions, so that the forward mean is a lower bound
-        and the reverse mean an upper bound of the log evidence.
+        ``path.log_weight(betas, log_ratio)``: the sum over t = 2..T of (beta_t - beta_{t-1}) * log_ratio(theta_{t-1});
+        in both directions, so that the forward mean is a lower bound and the reverse mean an upper bound of the log
+        evidence.
         -inf for Failure.ZERO_RATIO, NaN for the other failures.
     log_ratio : ndarray, shape (chain, knot)
         log_ratio(theta_t) for every t = 1..T (also theta_T, which no weight uses), in order of inverse
@@ -274,11 +291,15 @@ class Fit:
     source: str
     seconds: float = 0.0
 
+    def flat_draws(self) -> dict[str, NDArray[Any]]:
+        """Return the draws with chains joined, each (n, ...)."""
+        return {name: values.reshape((-1, *values.shape[2:])) for name, values in self.draws.items()}
+
 
 class Posterior(Protocol):
     """A model with one data set. Stateless for the caller: equal arguments give bit-equal results.
 
-    Every method takes the path (`bread.paths`), whose tempered density is ``log f_0 + path.temper(beta, log_ratio)``.
+    Every method takes the path (`bread.paths`), whose tempered density is ``log f_0 + beta * log_ratio``.
     For a reference path f_0 is ``path.reference``; at beta = 0 the model's density is not evaluated by a kernel, and at
     beta = 1 the reference plays no part in one. ``draw_start(PriorPath(), ...)`` works for every model, whatever
     ``ModelInfo.paths`` says: prior draws are where pilots begin.
@@ -396,9 +417,42 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """What a backend is told when it opens a model."""
+    """What a backend is told when it opens a model: arguments of `bread.check`, as the user gave them.
+
+    A backend refuses by name what means nothing to it (`refuse`).
+
+    Attributes
+    ----------
+    kernel : object
+        The kernel asked for; None for the backend's own choice.
+    engine : str or None
+        What is to run the chains.
+    hyperparameters : tuple of str or None
+        Free variables to hold or to localise; None for the backend's own choice.
+    data : object
+        The data of a model that does not hold its own: a dict, or the path of a file.
+    observed : str, sequence of str or None
+        Which of the data are outcomes.
+    simulator : object
+        What draws parameters and data jointly, in place of the model's own simulator.
+    likelihood : int, sequence of int or None
+        Lines of the model's text that are its likelihood.
+    simulate_from : {"prior", "fitted", "localised"}
+        Where data sets come from. "fitted": the simulator must be able to hold the hyperparameters. "localised":
+        `Model.localise` follows, and only then need the hyperparameters have a law.
+    """
 
     kernel: Any = None
     engine: str | None = None
     hyperparameters: tuple[str, ...] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    data: Any = None
+    observed: str | Sequence[str] | None = None
+    simulator: Any = None
+    likelihood: int | Sequence[int] | None = None
+    simulate_from: str = "prior"
+
+    def refuse(self, names: Sequence[str], why: str) -> None:
+        """Raise InvalidArgumentError for the first option among ``names`` that was given."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise InvalidArgumentError(f"{name}= {why}. Leave it out.")

@@ -11,8 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 class Display:
     """Shows what a check is doing. Without ``is_visible`` it shows nothing and costs nothing."""
 
-    def __init__(self, *, is_visible: bool, target: float) -> None:
-        self._target = target
+    def __init__(self, *, is_visible: bool) -> None:
         self._failures = 0
         self._task: TaskID | None = None
         self._progress = Progress(
@@ -46,10 +45,10 @@ class Display:
         if self._task is not None:
             self._progress.update(self._task, advance=n_chains, failures=self._failure_text())
 
-    def bound(self, name: str, estimate: float, lower: float, upper: float) -> None:
-        """Show the bound so far with its interval, and the target behind a slash, in nats."""
+    def bound(self, name: str, estimate: float, upper: float, limit: float) -> None:
+        """Show the bound so far with its upper end, and what that must not exceed behind a slash."""
         if self._task is not None:
-            text = f"{name} {estimate:.2f} ({lower:.2f}, {upper:.2f}) / {self._target:g} nats"
+            text = f"{name} {estimate:.2f} (< {upper:.2f}) / {limit:.2g}"
             self._progress.update(self._task, bound=text)
 
     def done(self) -> None:

@@ -11,21 +11,11 @@ from bread.backends.base import Failure
 from bread.reading.gap import gap_increments, gap_location
 from bread.reading.sentences import nats
 from bread.report import container as report
-from tests.support.fake_results import constrain, fake_result, model_info
+from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 
 
 def judge(result):
     return bread.verdict(report.to_container(result, constrain))
-
-
-def shift_reverse_starts(result):
-    """Let reverse chains start from a wrong draw: the weighted ranks must reject it."""
-    for index in result.indices("confirm"):
-        run = result.runs[int(index), "reverse", 64]
-        wrong = run.state_at_end.copy()
-        wrong[:, 0] += 3.0
-        result.runs[int(index), "reverse", 64] = replace(run, state_at_end=wrong)
-    return result
 
 
 def zero_weight(result, simulation=8):
@@ -117,7 +107,7 @@ def test_an_unreliable_bound_decides_nothing_and_the_one_sided_bound_certifies()
 
 
 @pytest.mark.parametrize(
-    ("asked", "advice"), [("prior", "path='auto' looks for"), ("auto", "path='bounded' is the way")]
+    ("asked", "advice"), [("prior", "path='auto' looks for"), ("auto", "reference of your own, given as path=")]
 )
 def test_the_way_to_a_finite_bound_is_not_the_one_that_was_taken(asked, advice):
     result = heavy_start(fake_result())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.paths.kinds import BoundedPath, Path, PriorPath
+from bread.paths.kinds import Path, PriorPath
 
 if TYPE_CHECKING:
     from bread.backends.reference.model import ReferenceModel
@@ -52,7 +52,7 @@ class TargetDensity:
         if beta == 0.0:
             return self.log_start(states)
         return self._guard(
-            lambda x, statistics: self._log_start(x) + self.path.temper(beta, self._log_ratio(x, statistics)),
+            lambda x, statistics: self._log_start(x) + beta * self._log_ratio(x, statistics),
             states,
             is_gradient=False,
         )
@@ -75,12 +75,6 @@ class TargetDensity:
         path = self.path
         if isinstance(path, PriorPath):
             return self.model.gradient_log_density(beta, x, statistics)
-        if isinstance(path, BoundedPath):
-            prior = self.model.gradient_log_density(0.0, x, statistics)
-            if beta == 0.0:
-                return prior
-            both = self.model.gradient_log_density(1.0, x, statistics)
-            return prior + path.slope(beta, self.model.log_likelihood(x, statistics))[..., None] * (both - prior)
         if beta == 0.0:
             return path.reference.gradient(x)
         end = beta * self.model.gradient_log_density(1.0, x, statistics)

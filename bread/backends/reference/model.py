@@ -76,7 +76,7 @@ class ReferenceModel(Formulae):
     @property
     def paths(self) -> tuple[str, ...]:
         """Kinds of path that the kernel can follow."""
-        return tuple(name for name in ("prior", "bounded", "reference") if name not in self.path_refusals)
+        return tuple(name for name in ("prior", "reference") if name not in self.path_refusals)
 
     @property
     def path_refusals(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ class ReferenceModel(Formulae):
             reason = (
                 f"The kernel {self.kernel.name} draws from densities of the prior path alone. Use kernel=HMCKernel()."
             )
-            refusals = {"bounded": reason, "reference": reason}
+            refusals = {"reference": reason}
         if self.label_index is not None:
             refusals["reference"] = (
                 f"{type(self).__name__} has a discrete label, and a reference is a density. Use path='prior'."

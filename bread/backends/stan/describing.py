@@ -37,7 +37,7 @@ def path_refusals(program: Program) -> dict[str, str]:
         f"The likelihood cannot be told from the prior. {program.split_refusal} Or use path='reference', which needs "
         "no split."
     )
-    return {"prior": reason, "bounded": reason}
+    return {"prior": reason}
 
 
 def bracketed(label: str) -> str:

@@ -24,7 +24,8 @@ from bread.backends.reference import (
     expected_work,
 )
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
-from bread.paths.kinds import BoundedPath
+from bread.paths.kinds import ReferencePath
+from bread.paths.mixture import diagonal
 from tests.support.conformance import (
     PATH,
     check_bit_equal_batching,
@@ -312,7 +313,8 @@ def test_run_arguments():
         posterior.anneal(PATH, np.array([0.0, 1.0]), NO_SETTINGS, **(good | {"seeds": seeds[:1]}))
     exact = NormalMean(np.zeros(2), kernel=AutoregressiveKernel())
     with pytest.raises(InvalidArgumentError, match="HMCKernel"):
-        exact.condition(exact.observed_data).log_ratio(BoundedPath(0.0), np.zeros((1, 1)))
+        path = ReferencePath(diagonal(np.zeros(1), np.ones(1)))
+        exact.condition(exact.observed_data).log_ratio(path, np.zeros((1, 1)))
 
 
 def test_data_are_checked():

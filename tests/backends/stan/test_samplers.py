@@ -18,7 +18,7 @@ from bread.backends.stan.native import build
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanLibrary
 from bread.backends.stan.posterior import StanPosterior
-from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from tests.support.stan_engine_programs import BETAS, HMC, NUTS, compiled, toolchain
 
@@ -49,7 +49,6 @@ model {
 Y = default_rng(1).normal(size=DIM - 1)
 PATHS: dict[str, Path] = {
     "prior": PriorPath(),
-    "bounded": BoundedPath(offset=-40.0),
     "reference": ReferencePath(diagonal(np.full(DIM, 0.1), np.full(DIM, 0.8))),
 }
 

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import BoundedPath, Path
+from bread.paths.kinds import Path
 from bread.paths.mixture import Component, MixtureReference, Reference
 from bread.paths.nested import NestedReference
 
 _POINTER, _INT32, _INT64, _DOUBLE = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_double
 _DOUBLES = ctypes.POINTER(_DOUBLE)
 _CALLBACK = ctypes.CFUNCTYPE(_INT32, _DOUBLES, _DOUBLES, _DOUBLES)
-_KINDS = {"prior": 0, "bounded": 1, "reference": 2}
 
 
 class Law(NamedTuple):
@@ -69,10 +68,7 @@ class DensityStruct(ctypes.Structure):
 class PathStruct(ctypes.Structure):
     """`bread_path` of paths.hpp."""
 
-    _fields_ = (
-        ("kind", _INT32), ("unused", _INT32), ("offset", _DOUBLE), ("power", _DOUBLE), ("reference", _POINTER),
-        ("law", _POINTER),
-    )  # fmt: skip
+    _fields_ = (("reference", _POINTER), ("law", _POINTER))
 
 
 class PathArguments:
@@ -96,10 +92,9 @@ class PathArguments:
     def __init__(self, path: Path, dim: int, law: Law | None = None) -> None:
         self._kept: list[Any] = []
         self.error = ""
-        offset, power = (path.offset, path.power) if isinstance(path, BoundedPath) else (0.0, 0.0)
         reference = None if path.reference is None else self._density(path.reference, np.arange(dim))
         own = None if law is None else self._density(law.reference, law.positions, law.jacobians)
-        self.struct = PathStruct(_KINDS[path.name], 0, offset, power, reference, own)
+        self.struct = PathStruct(reference, own)
 
     @property
     def address(self) -> int:
