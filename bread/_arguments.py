@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
@@ -95,15 +94,16 @@ class Arguments:
 
     def open_options(self, data: Any) -> OpenOptions:
         """Return what a backend is told when it opens the model."""
-        extra = {
-            "data": data,
-            "observed": self.observed,
-            "simulator": self.simulator,
-            "likelihood": self.likelihood,
-            "simulate_from": self.simulate_from,
-            "path": self.path_kind,
-        }
-        return OpenOptions(self.kernel, self.engine, self.names, extra)
+        return OpenOptions(
+            kernel=self.kernel,
+            engine=self.engine,
+            hyperparameters=self.names,
+            data=data,
+            observed=self.observed,
+            simulator=self.simulator,
+            likelihood=self.likelihood,
+            simulate_from=self.simulate_from,
+        )
 
     def settings(self, plan: Plan) -> dict[str, Any]:
         """Return every argument, with defaults filled in, as JSON can hold it."""
@@ -158,19 +158,6 @@ def _reference(path: Any, model: Model) -> Reference:
     transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
-
-
-def model_in_context(model: Any) -> Any:
-    """Return the model, or the one whose ``with`` block surrounds the call."""
-    if model is not None:
-        return model
-    pymc = sys.modules.get("pymc")
-    found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
-    if found is None:
-        raise InvalidArgumentError(
-            "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
-        )
-    return found
 
 
 def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> tuple[int, ...] | None:

@@ -6,6 +6,10 @@ returns log ratios along annealed chains; everything else is core.
 States are rows of a float array of shape (n, dim) in *unconstrained* coordinates; the Jacobian of the map to
 the constrained parameters belongs to the prior. Discrete variables are coordinates that hold whole numbers.
 Log quantities are in nats.
+
+The number of coordinates is fixed: one ``dim`` for all states of a model, whatever the data. State spaces of varying
+dimension (a mixture with an unknown number of components, reversible jump, programs whose control flow decides which
+variables exist) are outside the contract, and a backend refuses such models.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
 
@@ -412,9 +417,42 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """What a backend is told when it opens a model."""
+    """What a backend is told when it opens a model: arguments of `bread.check`, as the user gave them.
+
+    A backend refuses by name what means nothing to it (`refuse`).
+
+    Attributes
+    ----------
+    kernel : object
+        The kernel asked for; None for the backend's own choice.
+    engine : str or None
+        What is to run the chains.
+    hyperparameters : tuple of str or None
+        Free variables to hold or to localise; None for the backend's own choice.
+    data : object
+        The data of a model that does not hold its own: a dict, or the path of a file.
+    observed : str, sequence of str or None
+        Which of the data are outcomes.
+    simulator : object
+        What draws parameters and data jointly, in place of the model's own simulator.
+    likelihood : int, sequence of int or None
+        Lines of the model's text that are its likelihood.
+    simulate_from : {"prior", "fitted", "localised"}
+        Where data sets come from. "fitted": the simulator must be able to hold the hyperparameters. "localised":
+        `Model.localise` follows, and only then need the hyperparameters have a law.
+    """
 
     kernel: Any = None
     engine: str | None = None
     hyperparameters: tuple[str, ...] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    data: Any = None
+    observed: str | Sequence[str] | None = None
+    simulator: Any = None
+    likelihood: int | Sequence[int] | None = None
+    simulate_from: str = "prior"
+
+    def refuse(self, names: Sequence[str], why: str) -> None:
+        """Raise InvalidArgumentError for the first option among ``names`` that was given."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise InvalidArgumentError(f"{name}= {why}. Leave it out.")

@@ -102,7 +102,7 @@ def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
         variables[name] = ("n_temperatures", np.array([row[name].estimate for row in rows]), attributes)
         limits = np.array([row[name][1:] for row in rows])
         variables[f"{name}_ci"] = (("n_temperatures", "ci_bound"), limits, {"units": "nats", "level": result.level})
-    for name in ("jeffreys_reliable", "kl_exact_approx_reliable", "role_used", "n_simulations", "total_variation"):
+    for name in ("jeffreys_reliable", "kl_exact_approx_reliable", "role_used", "n_simulations"):
         variables[name] = ("n_temperatures", np.array([row[name] for row in rows]))
     variables["tail_index"] = ("n_temperatures", np.array([row["tail"].shape for row in rows]))
     variables["tail_index_se"] = ("n_temperatures", np.array([row["tail"].standard_error for row in rows]))
@@ -133,7 +133,7 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
         missing = Interval(float("nan"), float("nan"), float("nan"))
         row |= dict.fromkeys(_INTERVALS, missing)
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
-        return row | {"tail": _NO_TAIL, "total_variation": float("nan")}
+        return row | {"tail": _NO_TAIL}
     tail = centred_tail_index(list(forward))
     is_reliable = tails.is_mean_reliable(start, tail) and tails.is_end_calm(result.end_log_ratio)
     is_certificate = is_one_sided_reliable(start, tail, result.n_chains)
@@ -141,12 +141,6 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
     row["jeffreys_raw"] = bounds.jeffreys_bound(forward, reverse, result.level)
     for name in _ONE_SIDED:
         row[name] = getattr(bounds, name)(forward, reverse, result.level)
-    nothing = float("nan")
-    row["total_variation"] = bounds.total_variation(
-        row["jeffreys"].upper if is_reliable else nothing,
-        row["kl_exact_approx"].upper if is_certificate else nothing,
-        row["kl_approx_exact"].upper if is_reliable else nothing,
-    )
     return row | {"tail": tail, "jeffreys_reliable": is_reliable, "kl_exact_approx_reliable": is_certificate}
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import xarray as xr
 
+from bread.errors import InvalidArgumentError
+
 
 def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
     """Return the container of the installed ArviZ that holds ``groups`` and has ``attributes`` at its root.
@@ -50,6 +52,16 @@ def read_group(report: Any, name: str) -> xr.Dataset | None:
     if isinstance(report, xr.DataTree):
         return report[name].to_dataset()
     dataset: xr.Dataset = report[name]
+    return dataset
+
+
+def require_group(report: Any, name: str) -> xr.Dataset:
+    """Return one group of a report as a Dataset; InvalidArgumentError where the report lacks it."""
+    dataset = read_group(report, name)
+    if dataset is None:
+        raise InvalidArgumentError(
+            f"The report lacks the group '{name}', which this version of bread writes. Run bread.check again."
+        )
     return dataset
 
 

@@ -83,11 +83,11 @@ def run_pilot(
     else:
         pilot = along(PriorPath(), n_steps)
     if shows_tail:
-        pilot = _with_decided_tail(pilot, posterior, root, simulation)
+        pilot = with_decided_tail(pilot, posterior, root, simulation)
     return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
 
 
-def _with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
+def with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
     """Return the pilot with more draws from the start where those it has leave it open whether B is finite."""
     values, n_evaluations = pilot.start_log_ratio, 0
     while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([values])):

@@ -181,13 +181,17 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     """
     if options.engine not in (None, "pymc"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
+    options.refuse(
+        ("data", "observed", "likelihood"),
+        "is for Stan programs; a PyMC model has its own data and observed variables",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PyMC has to say of the model it said when the model was built
         return _open(model, options)
 
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
-    function, simulate_from = options.extra.get("simulator"), options.extra.get("simulate_from")
+    function, simulate_from = options.simulator, options.simulate_from
     is_localised = simulate_from == "localised"
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)

@@ -52,7 +52,7 @@ class PyMCPosterior:
     simulator: StateSimulator
     data: Mapping[str, NDArray[Any]]
 
-    def _load(self, path: Path) -> Engine:
+    def load(self, path: Path) -> Engine:
         """Set path and data of the engine, whatever it did before.
 
         Raises
@@ -67,14 +67,14 @@ class PyMCPosterior:
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         if not isinstance(path, PriorPath):  # draws from the prior serve pilots of every path
-            self._load(path)
+            self.load(path)
         if not isinstance(path, ReferencePath):
             return self.simulator.draw_states(seeds)
         return draw_reference(path.reference, seeds, self.engine.layout.dim)
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""
-        engine = self._load(path)
+        engine = self.load(path)
         result = np.empty(len(states))
         with np.errstate(all="ignore"):
             for index, state in enumerate(states):
@@ -86,7 +86,7 @@ class PyMCPosterior:
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
-        engine = self._load(path)
+        engine = self.load(path)
         try:
             with np.errstate(all="ignore"):
                 return engine.end_gradient(state)
@@ -111,7 +111,7 @@ class PyMCPosterior:
         DensityError
             If ``state`` has density zero or NaN at ``beta``, or a step method fails.
         """
-        engine = self._load(path)
+        engine = self.load(path)
         gradients, evaluations = engine.counts
         log_ratios = np.empty(n_steps)
         with np.errstate(all="ignore"):
@@ -179,7 +179,7 @@ class PyMCPosterior:
                 f"start must have one row of {self.engine.layout.dim} coordinates for each of {len(seeds)} seeds "
                 f"but has the shape {start.shape}."
             )
-        engine = self._load(path)
+        engine = self.load(path)
         self._require_settings(kernel)
         betas = np.asarray(betas, dtype=np.float64)
         prepared = [engine.prepare(settings) for settings in kernel.along(betas)]
@@ -216,7 +216,7 @@ class PyMCPosterior:
         DensityError
             If ``state`` has density zero or NaN at ``beta``.
         """
-        engine = self._load(path)
+        engine = self.load(path)
         self._require_settings(kernel)
         gradients, evaluations = engine.counts
         states = np.empty((len(keep), engine.layout.dim))

@@ -11,6 +11,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Simulations
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
@@ -29,7 +30,6 @@ class ReferenceModel(Formulae):
     """
 
     kernel: ReferenceKernel
-    label_index: ClassVar[int | None] = None
     hyperparameter_names: ClassVar[tuple[str, ...] | None] = None
 
     def __post_init__(self) -> None:
@@ -39,16 +39,6 @@ class ReferenceModel(Formulae):
                 f"kernel={self.kernel!r} does not fit {type(self).__name__}, which {has}. A model with a label needs "
                 "CompoundKernel((GibbsLabelKernel(), ...)), a model without one must not have GibbsLabelKernel."
             )
-
-    @property
-    def dim(self) -> int:
-        """Number of unconstrained coordinates."""
-        return len(self.coordinates)
-
-    @property
-    def continuous(self) -> IntArray:
-        """Indices of the continuous coordinates."""
-        return np.array([i for i in range(self.dim) if i != self.label_index], dtype=np.int64)
 
     @property
     def info(self) -> ModelInfo:
@@ -193,14 +183,17 @@ class ReferenceModel(Formulae):
         InvalidArgumentError
             An observed variable is missing or has another shape than the real one.
         """
-        return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=0)))
+        return self._posterior(self.summarise(self._checked(data, n_leading=0)))
 
     def condition_rows(self, data: Data) -> ReferencePosterior:
         """Return the posteriors of several data sets at once: row i of the states goes with row i of the data.
 
         All chains of many data sets then run in one call; every one is bit-equal to its own ``condition``.
         """
-        return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=1)))
+        return self._posterior(self.summarise(self._checked(data, n_leading=1)))
+
+    def _posterior(self, statistics: Statistics) -> ReferencePosterior:
+        return ReferencePosterior(self, statistics, self.kernel, self.path_refusals)
 
     def has_own_prior(self, names: Sequence[str]) -> bool:
         """Whether the prior of the named parameters is a factor of the prior; that of all of them always is."""

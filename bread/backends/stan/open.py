@@ -56,8 +56,8 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     model : CmdStanModel, path or str
         See `bread.backends.stan.opening.read_program`.
     options : OpenOptions
-        ``extra`` may hold "data" (dict or path of a JSON file), "observed" (names), "simulator" (a callable or a Stan
-        program), "likelihood" (line numbers) and "simulate_from".
+        ``data`` is a dict or the path of a JSON file, ``simulator`` a callable or a Stan program, ``likelihood`` line
+        numbers of the program.
 
     Returns
     -------
@@ -81,20 +81,19 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     if options.engine not in (None, "stan"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a Stan program. Valid: 'stan'.")
     kernel = read_kernel(options.kernel)
-    extra = options.extra
     toolchain = find_toolchain()
     source, name = opening.read_program(model)
-    data = opening.read_data(extra.get("data"))
+    data = opening.read_data(options.data)
     program = analyse(
         source,
-        observed=opening.read_names(extra.get("observed")),
+        observed=opening.read_names(options.observed),
         data_names=tuple(data),
-        likelihood_lines=opening.read_lines(extra.get("likelihood")),
-        held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
+        likelihood_lines=opening.read_lines(options.likelihood),
+        held=options.hyperparameters or () if options.simulate_from == "localised" else None,
         data=data,
         stanc=toolchain.run_stanc,
     )
-    return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
+    return _Opening(model, name, program, data, options, toolchain).open(options, kernel)
 
 
 class _Opening:
@@ -104,13 +103,13 @@ class _Opening:
         name: str,
         program: Program,
         data: dict[str, Any],
-        extra: Mapping[str, Any],
+        options: OpenOptions,
         toolchain: Toolchain,
     ) -> None:
         self._model = model
         self._name = name
         self._program = program
-        self._extra = extra
+        self._options = options
         self._toolchain = toolchain
         self._data = {**data, **program.fixed_data}
         self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
@@ -134,7 +133,7 @@ class _Opening:
         original = self._original(library)  # first, because its messages have the right places
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
-        if self._extra.get("simulate_from") in ("fitted", "localised"):
+        if self._options.simulate_from in ("fitted", "localised"):
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
         model = StanModel(
@@ -152,7 +151,7 @@ class _Opening:
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self, options: OpenOptions) -> None:
-        program, user_simulator = self._program, self._extra.get("simulator") is not None
+        program, user_simulator = self._program, self._options.simulator is not None
         if program.simulator_refusal is not None and not user_simulator:
             if program.split_refusal is not None:
                 raise UnsupportedModelError(
@@ -180,7 +179,7 @@ class _Opening:
         held = analyse(
             program.source,
             observed=program.observed,
-            likelihood_lines=opening.read_lines(self._extra.get("likelihood")),
+            likelihood_lines=opening.read_lines(self._options.likelihood),
             held=options.hyperparameters or (),
             stanc=self._toolchain.run_stanc,
         )
@@ -212,7 +211,7 @@ class _Opening:
     # -- simulate ---------------------------------------------------------------------------------------------
 
     def _simulator(self, library: StanLibrary, data: dict[str, Any], instance: StanInstance) -> JointSimulator:
-        wanted, observed = self._extra.get("simulator"), {name: self._array(name) for name in self._program.observed}
+        wanted, observed = self._options.simulator, {name: self._array(name) for name in self._program.observed}
         if wanted is not None:
             return read_simulator(wanted, self._data, observed, instance, self._toolchain)
         dtypes = {name: values.dtype for name, values in observed.items()}
@@ -237,7 +236,7 @@ class _Opening:
                 is_split=self._program.split_refusal is None,
             )
         except BreadError as error:
-            named = self._extra.get("likelihood")
+            named = self._options.likelihood
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
             raise type(error)(f"{error}{doubt}") from error
@@ -266,8 +265,8 @@ class _Opening:
 
     def _is_checked_later(self) -> bool:
         """Return whether the simulator may need values of the hyperparameters, which localising gives it."""
-        is_localised = self._extra.get("simulate_from") == "localised"
-        return is_localised and (bool(self._program.held) or callable(self._extra.get("simulator")))
+        is_localised = self._options.simulate_from == "localised"
+        return is_localised and (bool(self._program.held) or callable(self._options.simulator))
 
     # -- describe ---------------------------------------------------------------------------------------------
 

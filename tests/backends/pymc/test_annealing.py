@@ -19,8 +19,7 @@ from bread.backends.pymc.posterior import PyMCPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
-from tests.backends.pymc.test_density import layout_of
-from tests.backends.pymc.test_kernels import mixed
+from tests.support.pymc_layout import layout_of, mixed
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -273,7 +272,7 @@ def test_nan_and_exceptions_outside_a_kernel():
     def raises(_: Any) -> Any:
         raise ArithmeticError("no convergence")
 
-    posterior.engine._terms = raises
+    posterior.engine.compiled_terms = raises
     run = posterior.anneal(PATH, betas, frozen, direction="reverse", start=np.ones((2, 1)), seeds=seeds)
     np.testing.assert_array_equal(run.failure, [Failure.EXCEPTION] * 2)
     assert np.all(np.isnan(run.log_weight))

@@ -36,7 +36,7 @@ class CompoundEngine(Engine):
         super().__init__(
             layout, controls, steps, {"reference": self._refuse_reference(layout, steps), **(refusals or {})}
         )
-        self._terms = terms
+        self.compiled_terms = terms
         self._running = self.steps
 
     @staticmethod
@@ -63,7 +63,7 @@ class CompoundEngine(Engine):
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log prior and log likelihood."""
         self._extra_evaluations += 1
-        log_prior, log_ratio = self._terms(state)
+        log_prior, log_ratio = self.compiled_terms(state)
         return float(log_prior), float(log_ratio)
 
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:

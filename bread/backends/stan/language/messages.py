@@ -15,7 +15,7 @@ _GENERATED_NAME = re.compile(rf"(?:(?:{PROGRAM_NAME}|{ORIGINAL_NAME})_namespace:
 
 
 class StanProgramError(InvalidArgumentError):
-    """stanc refuses a Stan program; the message has the place and stanc's reason."""
+    """Stan's compiler refuses a Stan program; the message has the place and stanc's reason."""
 
 
 class StanDataError(InvalidArgumentError):
@@ -37,7 +37,7 @@ def stanc_reason(stderr: str) -> str:
     Returns
     -------
     str
-        Such as "Semantic error in 'm.stan', line 3, column 2 to column 5: Identifier 'x' not in scope."
+        Such as "Semantic error in 'm.stan', line 3, column 2 to column 5: Identifier 'x' not in scope".
     """
     kept = []
     for line in stderr.strip().splitlines():

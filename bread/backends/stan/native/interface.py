@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import threading
@@ -134,29 +135,66 @@ class Library:
             Told now and then the share of the work that is done. Its exceptions stop the call and pass through.
         """
         control = ControlStruct()
-        outcome: list[str | Exception] = []
-
-        def work() -> None:
-            try:
-                outcome.append(self.call(name, handle, ctypes.addressof(control), *arguments))
-            except Exception as error:
-                outcome.append(error)
-
-        thread = threading.Thread(target=work, name=name, daemon=True)
+        call = _WatchedCall(lambda: self.call(name, handle, ctypes.addressof(control), *arguments))
         try:
-            thread.start()
-            while thread.is_alive():
-                thread.join(None if progress is None else PROGRESS_SECONDS)
+            call.start(name)
+            while not call.ended.wait(None if progress is None else PROGRESS_SECONDS):
                 if progress is not None:
                     progress(control.done)
+            if progress is not None:
+                progress(control.done)
         except BaseException:
             control.stop = 1
-            thread.join()
+            call.abandon()
             raise
-        (result,) = outcome
-        if isinstance(result, Exception):
-            raise result
-        return result
+        return call.result()
+
+
+class _WatchedCall:
+    """A call in a thread of its own that may be given up at any moment, even while the thread is being started.
+
+    An interrupt may come when the thread is made and does not run yet, or runs and is not yet known to: then it can
+    neither be joined nor left alone, because it will use memory of the caller's. So it asks for leave when it begins.
+    """
+
+    def __init__(self, function: Callable[[], str]) -> None:
+        self._function = function
+        self._leave = threading.Lock()
+        self._is_abandoned = False
+        self._has_begun = False
+        self._outcome: str | Exception | None = None
+        self.ended = threading.Event()
+
+    def start(self, name: str) -> None:
+        """Start the thread."""
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _work(self) -> None:
+        with self._leave:
+            if self._is_abandoned:
+                return
+            self._has_begun = True
+        try:
+            self._outcome = self._function()
+        except Exception as error:
+            self._outcome = error
+        finally:
+            self.ended.set()
+
+    def abandon(self) -> None:
+        """Keep the call from beginning, or wait for its end: it uses memory that is freed next, whoever interrupts."""
+        with self._leave:
+            self._is_abandoned = True
+        while self._has_begun and not self.ended.is_set():
+            with contextlib.suppress(KeyboardInterrupt):
+                self.ended.wait()
+
+    def result(self) -> str:
+        """Return what the call returned, or raise what it raised."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        assert self._outcome is not None
+        return self._outcome
 
 
 @functools.cache
