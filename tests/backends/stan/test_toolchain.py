@@ -138,6 +138,14 @@ def test_stanc_runs_with_any_options_and_never_raises() -> None:
     assert "line 1" in refused.stderr
 
 
+def test_a_program_that_stanc_does_not_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of stanc grows with the cube of the depth of these brackets: minutes here."""
+    monkeypatch.setattr(module, "STANC_SECONDS", 0.5)
+    deep = "[" * 1000 + "1" + "][1]" * 1000
+    with pytest.raises(StanProgramError, match="stanc has not finished after 0.5 s"):
+        toolchain().run_stanc(f"parameters {{ real<lower={deep}> x; }}")
+
+
 def test_translation_keeps_the_name_of_the_program() -> None:
     code = toolchain().translate("parameters { real t; }\nmodel { t ~ normal(0, 1); }", filename="mine.stan")
     assert "(in 'mine.stan', line 2, column 8 to column 25)" in code
