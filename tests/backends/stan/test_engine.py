@@ -253,8 +253,6 @@ def test_a_run_records_what_the_contract_says(kernel: StanKernel, direction: str
     # The log likelihood falls out of the gradients that Stan takes anyway: one evaluation more, at the end.
     assert np.all(run.n_evaluations == 1)
     assert np.all(run.n_gradients >= 2 * (len(BETAS) - 1))
-    some = anneal(EXAMPLE.posterior(kernel), direction, start, 16, knots=np.array([0, 5]))
-    np.testing.assert_array_equal(some.log_ratio, run.log_ratio[:, [0, 5]])
 
 
 RUN_FIELDS = ("log_weight", "log_ratio", "state_at_start", "state_at_end", "log_start_density", "n_gradients")
