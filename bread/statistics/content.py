@@ -15,6 +15,7 @@ from bread.statistics.content_counts import content_p_values
 from bread.statistics.draws import are_constant, as_columns, as_sizes
 
 QUANTILES = (0.05, 0.5, 0.95)
+N_TESTS = 4  # of each quantity: three shares and the interval
 TAIL_HALF_WIDTH, MEDIAN_HALF_WIDTH = 0.025, 0.05  # what the limits of a share should be within
 
 
@@ -34,10 +35,11 @@ class IntervalContents(NamedTuple):
         Share of annealed draws between the 5% and the 95% quantile: "your 90% interval holds 0.75 of them".
     interval_lower, interval_upper : ndarray, shape (d,)
         Its limits, at the level of a single one of the 3 d.
-    p_value : ndarray, shape (d, 3)
-        Of the hypothesis that both have one distribution; times 3 d (Bonferroni), at most 1.
-    p_value_beyond_error : ndarray, shape (d, 3)
-        Of the hypothesis that their probabilities differ by at most ``error``; times 3 d, at most 1.
+    p_value : ndarray, shape (d, 4)
+        Of the hypothesis that both have one distribution, from each share and, last, from the interval (a spread
+        that is wrong on both sides shows there); times 4 d (Bonferroni), at most 1.
+    p_value_beyond_error : ndarray, shape (d, 4)
+        Of the hypothesis that their probabilities differ by at most ``error``; times 4 d, at most 1.
 
     All are NaN for a quantity that is constant up to rounding in both; it is not counted in d.
     """
@@ -99,17 +101,20 @@ def interval_contents(
     sizes = as_sizes(n_effective, shape)
     _check_share("level", level)
     varies = ~are_constant(ours, theirs)
-    n, n_compared = len(theirs), max(1, 3 * int(varies.sum()))
+    n, n_varying = len(theirs), max(1, int(varies.sum()))
     nominal = np.array(QUANTILES)
     quantile, count = np.full(shape, np.nan), np.full(shape, np.nan)
     for column in np.flatnonzero(varies):
         quantile[column], count[column] = _counts_below(ours[:, column], theirs[:, column], nominal)
-    alpha = (1.0 - level) / n_compared
+    alpha = (1.0 - level) / (len(QUANTILES) * n_varying)
     lower, upper = clopper_pearson(count, n, alpha)
     inside = count[:, 2] - count[:, 0]
     interval_lower, interval_upper = clopper_pearson(inside, n, alpha)
+    tested = np.column_stack([count, inside])
+    tested_nominal = np.append(nominal, nominal[2] - nominal[0])
+    tested_sizes = np.column_stack([sizes, np.minimum(sizes[:, 0], sizes[:, 2])])
     p_value, beyond = (
-        np.minimum(1.0, n_compared * content_p_values(count, n, sizes, nominal, error=allowed))
+        np.minimum(1.0, N_TESTS * n_varying * content_p_values(tested, n, tested_sizes, tested_nominal, error=allowed))
         for allowed in (0.0, error)
     )
     return IntervalContents(

@@ -17,17 +17,18 @@ _REACH = 9.0  # nodes of the integral reach this many standard deviations
 def content_p_values(
     count: ArrayLike, n_annealed: int, n_effective: ArrayLike, nominal: ArrayLike, *, error: float
 ) -> FloatArray:
-    """Return two-sided p-values of "both laws differ by at most ``error`` in the probability below a quantile".
+    """Return two-sided p-values of "both laws differ by at most ``error`` in the probability of an interval".
 
-    The user's p-quantile, of m effective draws, has probability u below it under the law of the user's sampler,
-    with u ~ Beta(m p, m (1 - p)). The law of the annealed draws has there a probability between u - error and
-    u + error, and the count below is binomial. The p-value takes the end that explains the count better; at
+    The interval ends at quantiles of the user's m effective draws, so that it holds the share p of them: below one
+    quantile, or between two. Under the law of the user's sampler its probability is u ~ Beta(m p, m (1 - p)). The
+    law of the annealed draws gives it a probability between u - error and u + error, and the number of annealed
+    draws in it is binomial. The p-value takes the end that explains the count better; at
     ``error`` 0 the count is beta-binomial.
 
     Parameters
     ----------
     count : array_like
-        Annealed draws below each quantile, out of ``n_annealed``; fractional where ties are divided. NaN passes.
+        Annealed draws in each interval, out of ``n_annealed``; fractional where ties are divided. NaN passes.
     n_annealed : int
     n_effective, nominal : array_like, broadcast against ``count``
         Estimated effective size of the user's draws, and p. The size is `discounted` first.

@@ -46,7 +46,7 @@ def compare_draws(
 ) -> Comparison:
     """Decide whether the user's draws agree with the annealed ones.
 
-    The rule: two families of tests, the interval contents of d quantities (corrected for 3 d) and the test of
+    The rule: two families of tests, the interval contents of d quantities (corrected for 4 d) and the test of
     equality of d quantities, the log density and products of pairs (corrected for their number). The smallest
     corrected p-value of each family is taken, and twice the smaller one. At most `LEVEL` = 0.01 is "disagreement"
     for the hypothesis that no probability differs by more than V, and "difference" for V = 0.

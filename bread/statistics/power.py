@@ -13,7 +13,7 @@ from scipy.stats import kstwo
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray
-from bread.statistics.content import QUANTILES
+from bread.statistics.content import N_TESTS, QUANTILES
 from bread.statistics.content_counts import content_p_values, count_at_least, count_at_most, quantile_nodes
 from bread.statistics.disagreement import LEVEL, N_FAMILIES
 
@@ -63,8 +63,8 @@ class Detectable(NamedTuple):
 def detectable(setting: Setting, *, power: float = 0.9) -> Detectable:
     """Return what shift and what missing mass the comparison would have seen with probability ``power``.
 
-    Normal posterior, one quantity wrong, all others right. Approximate and on the safe side: of the four ways to
-    see it (three quantiles, the test of equality) only the best is counted.
+    Normal posterior, one quantity wrong, all others right. Approximate and on the safe side: of the ways to see it
+    only the best is counted: one of three quantiles, or the test of equality at one point.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _power_of_missing_mass(mass: float, setting: Setting, limits: FloatArray, la
 
 def _content_limits(setting: Setting) -> FloatArray:
     """Return for each quantile the largest count that is too low and the smallest that is too high, (3, 2)."""
-    n, allowed = setting.n_annealed, LEVEL / N_FAMILIES / (len(QUANTILES) * setting.n_quantities)
+    n, allowed = setting.n_annealed, LEVEL / N_FAMILIES / (N_TESTS * setting.n_quantities)
     limits = []
     for nominal in QUANTILES:
 

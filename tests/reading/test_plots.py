@@ -60,7 +60,7 @@ def test_plot_bounds_draws_means_and_bands(made):
 
 def test_distance_of_the_lines_is_the_bound(made):
     data = plot_data.bounds_data(made)
-    jeffreys = report.read_group(made, "bounds")["jeffreys"].values
+    jeffreys = report.read_group(made, "bounds")["jeffreys_raw"].values
     np.testing.assert_allclose(data.reverse.mean - data.forward.mean, jeffreys, atol=1e-9)
     assert (data.forward.lower <= data.forward.upper).all()
 

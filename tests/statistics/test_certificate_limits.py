@@ -24,7 +24,7 @@ pytestmark = pytest.mark.statistical
 N_RUNS = 400
 SIZES = (10, 20, 40)
 # Largest fraction of misses of a 95% limit, with room for 3 standard errors of 400 runs (0.033 at 5%, 0.043 at 9%)
-ALLOWED = {"even": 0.095, "large": 0.095, "uneven": 0.135, "normal_mean": 0.095, "hierarchical": 0.135}
+ALLOWED = {"even": 0.095, "large": 0.095, "uneven": 0.135, "normal_mean": 0.095, "hierarchical": 0.095}
 
 
 @cache
@@ -32,7 +32,7 @@ def errors(population: str) -> np.ndarray:
     """V_r of many simulations, 4 chains each way."""
     if population == "normal_mean":
         model = NormalMean(np.zeros(3), kernel=AutoregressiveKernel(0.3))
-    elif population == "hierarchical":  # wide prior: V depends on how far the data set is from its centre
+    elif population == "hierarchical":  # wide prior: V is large
         noise = np.array([1.0, 1.5, 0.8])
         model = HierarchicalNormal(np.zeros(3), noise, prior_sd=3.0, kernel=AutoregressiveKernel(0.3))
     else:

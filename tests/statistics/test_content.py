@@ -44,7 +44,7 @@ def test_limits_hold_together():
 
 
 def alarms(law, correlation, rng, n_columns, n_effective=None):
-    """Return p-values, corrected for three, of comparisons of one quantity each."""
+    """Return the smallest p-value, corrected, of comparisons of one quantity each."""
     user = LAWS[law](autoregression(rng, correlation, (4, 500, n_columns)))
     annealed = LAWS[law](rng.normal(size=(1000, n_columns)))
     sizes = sizes_of(user) if n_effective is None else np.full((n_columns, 3), n_effective)
@@ -78,6 +78,19 @@ def test_ties_are_divided_as_the_users_are(law):
     at_most = (annealed <= result.quantile).sum(axis=0)  # control: ties all counted as below
     naive = content_p_values(at_most, 20_000, 10_000.0, nominal, error=0.0)
     assert naive.min() < 1e-12
+
+
+@pytest.mark.statistical
+def test_a_wrong_spread_shows_in_the_interval():
+    rng = np.random.default_rng(8)
+    seen, seen_in_shares, n_runs = 0, 0, 50
+    for _ in range(n_runs):
+        user, annealed = np.sqrt(0.5) * rng.normal(size=(1, 400, 1)), rng.normal(size=(1000, 1))
+        result = interval_contents(user, annealed, [400.0], error=0.04)
+        seen += result.p_value_beyond_error[0, 3] <= 0.01
+        seen_in_shares += result.p_value_beyond_error[0, :3].min() <= 0.01
+    assert seen >= 0.9 * n_runs
+    assert seen_in_shares < 0.5 * n_runs  # control: each end alone is within the error
 
 
 def test_a_different_discrete_law_is_seen():
@@ -129,7 +142,7 @@ def test_constant_and_nearly_constant_columns_are_left_out():
     result = interval_contents(both, annealed, [400.0, 400.0], error=0.0)
     assert np.isnan(result.content[0]).all() and np.isnan(result.p_value[0]).all() and np.isnan(result.interval[0])
     alone = interval_contents(both[..., 1:], annealed[:, 1:], [400.0], error=0.0)
-    np.testing.assert_array_equal(result.lower[1], alone.lower[0])  # corrected for three, not for six
+    np.testing.assert_array_equal(result.lower[1], alone.lower[0])  # the constant is not counted
     off = interval_contents(np.full((2, 200, 1), 2.0), np.ones((100, 1)), [400.0], error=0.0)
     assert (off.content[0] == 1.0).all() and off.p_value.min() < 1e-6
 

@@ -8,7 +8,7 @@ import numpy as np
 def gaussian_work(
     rng: np.random.Generator, deviations: np.ndarray, n_forward: int, n_reverse: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log weights N(-s^2 / 2, s^2) forward and N(s^2 / 2, s^2) in reverse, s one a simulation; Z = 1, B = s^2."""
+    """Return log weights N(-s^2 / 2, s^2) forward, N(s^2 / 2, s^2) in reverse, one s a simulation: Z = 1, B = s^2."""
     s = np.asarray(deviations, dtype=float)[:, None]
     forward = -(s**2) / 2 + s * rng.normal(size=(len(s), n_forward))
     reverse = s**2 / 2 + s * rng.normal(size=(len(s), n_reverse))
