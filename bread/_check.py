@@ -16,6 +16,7 @@ from bread.backends import model_in_context, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.errors import BreadError
 from bread.paths.kinds import PriorPath
+from bread.running import interrupts
 from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
 from bread.running.preparation import localise
@@ -163,8 +164,9 @@ def check(
     Warns
     -----
     UserWarning
-        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1. Or: no reference
-        could be fitted to some data sets, which then anneal from one that was moved to them.
+        Interrupted, by Ctrl-C or SIGTERM: the report holds what was finished, and its attribute ``is_interrupted`` is
+        1. Or: a worker process was killed, and what it ran runs again. Or: no reference could be fitted to some data
+        sets, which then anneal from one that was moved to them.
 
     References
     ----------
@@ -178,12 +180,12 @@ def check(
         simulator=simulator, likelihood=likelihood,
     )  # fmt: skip
     n_cores = available_cores(cores)
-    with Display(is_visible=progressbar, workers=n_cores) as display:
+    with interrupts.handled(), Display(is_visible=progressbar, workers=n_cores) as display:
         opened = _open(model, data, arguments, display)
         plan = make_plan(arguments, opened.model)
         result = opened.new_result(plan, arguments)
         annealed = _run(opened.model, plan, result, n_cores, display)
-    return report.to_container(result, annealed.constrain)
+        return report.to_container(result, annealed.constrain)
 
 
 class _Opened(NamedTuple):
@@ -226,6 +228,7 @@ def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Dis
     The model differs from the one that was opened where it is localised.
     """
     try:
+        interrupts.defer()
         if plan.simulate_from == "localised":
             model = localise(model, plan, result, cores, display)
         with open_executor(model, cores) as executor:

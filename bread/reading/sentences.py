@@ -210,7 +210,8 @@ def _scope(findings: Findings, status: str) -> str:
     if findings.agreement is False:
         return ""
     if findings.agreement is True and status == "converged":
-        return f"Your own draws do not differ noticeably from the annealed ones on your data ({_p(findings.agreement_p_value)})."
+        p_value = _p(findings.agreement_p_value)
+        return f"Your own draws do not differ noticeably from the annealed ones on your data ({p_value})."
     if findings.simulate_from == "localised":
         return (
             "This is about annealed draws of the localised model, whose hyperparameters have a widened fit to their "

@@ -16,6 +16,7 @@ from bread.paths import schedules
 from bread.running import costs
 from bread.running.choice import PathChooser
 from bread.running.costs import PathCost
+from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
@@ -62,7 +63,9 @@ class Preparation:
     def draw_simulations(self, n: int, simulation: int) -> Simulations:
         """Draw ``n`` parameters and data sets as the plan asks; ``simulation`` names their random numbers."""
         fixed = self._result.point_estimate or None
-        return self._model.simulate(n, fixed=fixed, seed=seed_sequence(self._plan.root, Purpose.SIMULATE, simulation))
+        seed = seed_sequence(self._plan.root, Purpose.SIMULATE, simulation)
+        with interruptible():
+            return self._model.simulate(n, fixed=fixed, seed=seed)
 
     def data(self, simulation: int) -> dict[str, NDArray[Any]]:
         """Return a data set: simulated, or the real one."""
@@ -186,13 +189,15 @@ def localise(model: Model, plan: Plan, result: CheckResult, cores: int, display:
     with timed_phase(result, display, "localising", "compile"):
         chosen = np.sort(np.concatenate([model.info.positions[name] for name in plan.hyperparameters]))
         draws = model.unconstrain(result.fit.flat_draws())
-        result.localisation = localisation(draws[:, chosen], LOCALISATION_WIDTH)
-        localised = model.localise(plan.hyperparameters, result.localisation)
-        result.info = localised.info
+        law = localisation(draws[:, chosen], LOCALISATION_WIDTH)
+        with interruptible():
+            localised = model.localise(plan.hyperparameters, law)
+        result.localisation, result.info = law, localised.info
     return localised
 
 
 def fit_real_data(model: Model, root: int, cores: int) -> Fit:
     """Sample the posterior on the real data with the PPL's own sampler."""
     seed = int(seed_sequence(root, Purpose.FIT).generate_state(1)[0])
-    return model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live
+    with interruptible():
+        return model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live

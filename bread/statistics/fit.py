@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bread.alarms import combined_p_value
-from bread.bounds import FloatArray
 from bread.errors import InvalidArgumentError
+from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds import FloatArray
 
 LARGEST_P_VALUE = 0.999  # in Cauchy's rule: p = 1 would count as minus infinity and hide every other draw
 N_EXTREMES = 5

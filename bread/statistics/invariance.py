@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from bread.alarms import combined_p_value
-from bread.bounds import FloatArray
 from bread.errors import InvalidArgumentError
+from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds import FloatArray
 from bread.statistics.means import mean_zero_test
 
 FEWEST_DRAWS = 100

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from bread.bounds import FloatArray
 from bread.errors import InvalidArgumentError
-from bread.tails import NORMAL_QUANTILE, tail_index
+from bread.statistics.bounds import FloatArray
+from bread.statistics.tails import NORMAL_QUANTILE, tail_index
 
 COUNTER = 3.0  # a Pareto tail of index a misses a / (a - 1) times its largest value on average: 3 for a = 1.5
 HEAVIEST_SHAPE = 0.9  # beyond this generalised Pareto shape the mean may not exist, and nothing is rejected

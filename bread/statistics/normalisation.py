@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln
 
-from bread.bounds import FloatArray
 from bread.errors import DensityError, InvalidArgumentError
+from bread.statistics.bounds import FloatArray
 
 DEGREES = (1.0, 200.0)  # of freedom
 EM_STEPS = 30

@@ -24,9 +24,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bread.alarms import combined_p_value
-from bread.bounds import FloatArray
 from bread.errors import InvalidArgumentError
+from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds import FloatArray
 from bread.statistics.means import mean_zero_test
 
 FEWEST_DRAWS = 200

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from bread.bounds import FloatArray
-from bread.consistency import rank_p_values_of_all
 from bread.errors import InvalidArgumentError
+from bread.statistics.bounds import FloatArray
+from bread.statistics.consistency import rank_p_values_of_all
 
 MOST_SIMULATIONS = 199
 STOP_AFTER = 10

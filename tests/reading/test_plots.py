@@ -251,7 +251,7 @@ def test_labels_of_ticks_do_not_overlap(width, lowest):
 
 
 def test_one_wild_data_set_does_not_hide_the_others():
-    result = fake_result(temperatures=(8, 16, 32, 64))
+    result = fake_result(gap=0.4, temperatures=(8, 16, 32, 64))
     straight = bread.plot_consistency(report.to_container(result, constrain))
     assert straight.get_yscale() == "linear"
     result.runs[20, "forward", 8].log_weight[:] -= 1e6

@@ -181,7 +181,7 @@ def test_fitted_simulations_never_show_a_bug_but_a_start_that_is_not_forgotten()
 
 
 def test_zero_weights_leave_v_finite_and_b_infinite():
-    verdict = judge(zero_weight(fake_result()))
+    verdict = judge(zero_weight(fake_result(gap=0.002)))
     assert verdict.jeffreys == np.inf
     assert verdict.status == "converged" and verdict.error_limit < 0.1
     assert "B is infinite" in verdict
@@ -198,7 +198,7 @@ def test_an_unreliable_b_decides_nothing():
 
 
 def test_interrupted_is_inconclusive_whatever_the_number():
-    result = fake_result(gap=0.05)
+    result = fake_result(gap=0.01)
     result.is_interrupted = True
     verdict = judge(result)
     assert verdict.status == "inconclusive"
@@ -208,7 +208,7 @@ def test_interrupted_is_inconclusive_whatever_the_number():
 
 
 def test_unconfirmed_bounds_never_converge():
-    result = fake_result(gap=0.05)
+    result = fake_result(gap=0.01)
     for key in list(result.runs):
         if key[2] == 64 and key[0] >= 0 and result.roles[key[0]] == "confirm":
             del result.runs[key]

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from support.finite_annealing import FiniteAnnealing, lazy, metropolis_on_line, sweep_of_pairs
 
-from bread.bounds import simulation_gaps
 from bread.errors import InvalidArgumentError
-from bread.intervals import mean_interval
+from bread.statistics.bounds import simulation_gaps
 from bread.statistics.certificate import (
     compare_forms,
     conditional_gaps,
@@ -22,6 +20,8 @@ from bread.statistics.certificate import (
     error_interval,
     raw_error_by_simulation,
 )
+from bread.statistics.intervals import mean_interval
+from tests.support.finite_annealing import FiniteAnnealing, lazy, metropolis_on_line, sweep_of_pairs
 
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 FINITE = st.floats(-30, 30)

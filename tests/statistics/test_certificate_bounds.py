@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from annealed_pools import anneal_pool, tuned_kernel
-from reference_models import ALL_MODELS, NO_SETTINGS
 from scipy.integrate import trapezoid
 from scipy.special import logsumexp
-from support.exact_ends import INFINITE, models, repeat, simulated_data, with_stay
-from support.finite_annealing import FiniteAnnealing, lazy, metropolis_on_line, sweep_of_pairs
 
-from bread.bounds import simulation_gaps
+from bread.statistics.bounds import simulation_gaps
 from bread.statistics.certificate import (
     compare_forms,
     conditional_gaps,
     error_by_simulation,
     raw_error_by_simulation,
 )
+from tests.support.annealed_pools import anneal_pool, tuned_kernel
+from tests.support.exact_ends import INFINITE, models, repeat, simulated_data, with_stay
+from tests.support.finite_annealing import FiniteAnnealing, lazy, metropolis_on_line, sweep_of_pairs
+from tests.support.reference_models import ALL_MODELS, NO_SETTINGS
 
 pytestmark = pytest.mark.statistical
 N_ERRORS = 4.0

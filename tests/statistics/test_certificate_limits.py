@@ -10,15 +10,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from annealed_pools import anneal_pool
-from reference_models import NO_SETTINGS
 from scipy.stats import binom, norm
-from support.work_laws import deviations, gaussian_work
 
 from bread.backends.reference import AutoregressiveKernel, HierarchicalNormal, NormalMean
 from bread.statistics import certificate
 from bread.statistics.betting import betting_upper_limit
 from bread.statistics.certificate import compare_forms, error_by_simulation, error_interval
+from tests.support.annealed_pools import anneal_pool
+from tests.support.reference_models import NO_SETTINGS
+from tests.support.work_laws import deviations, gaussian_work
 
 pytestmark = pytest.mark.statistical
 N_RUNS = 400

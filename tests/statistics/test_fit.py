@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
-from support.fit_models import MISFITS, MODELS, combined
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.fit import (
@@ -14,6 +13,7 @@ from bread.statistics.fit import (
     rank_fit,
     ranked_fit_p_value,
 )
+from tests.support.fit_models import MISFITS, MODELS, combined
 
 
 def check_level(model, n_runs, m):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy.stats import binom, wilcoxon
-from support.steps import RIGHT, WRONG, on_circle
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.invariance import crossing_p_values, invariance_test
+from tests.support.steps import RIGHT, WRONG, on_circle
 
 N_DRAWS = 1000
 

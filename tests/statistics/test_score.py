@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 from scipy.stats import binom, ttest_1samp
-from support.score_models import (
+
+from bread.errors import InvalidArgumentError
+from bread.statistics.score import (
+    likelihood_score_test,
+    outcome_coordinates,
+    outcome_score_test,
+    prior_score_test,
+)
+from tests.support.score_models import (
     CLEAN,
     cauchy,
     correlations,
@@ -13,14 +21,6 @@ from support.score_models import (
     many,
     rare_events,
     skewed,
-)
-
-from bread.errors import InvalidArgumentError
-from bread.statistics.score import (
-    likelihood_score_test,
-    outcome_coordinates,
-    outcome_score_test,
-    prior_score_test,
 )
 
 N_DRAWS = 1000

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bread.consistency import consistency_test
 from bread.errors import InvalidArgumentError
+from bread.statistics.consistency import consistency_test
 from bread.statistics.sequential import plain_p_value, sequential_p_value, shape_test
 
 LOOKS = (40, 80, 120, 160, 199)

@@ -11,7 +11,6 @@ from functools import cache
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
-from reference_models import NO_SETTINGS, X
 from scipy.stats import multivariate_normal
 
 from bread.backends.base import Failure
@@ -27,6 +26,7 @@ from bread.backends.reference import (
     UniformLocation,
 )
 from bread.paths import PriorPath
+from tests.support.reference_models import NO_SETTINGS, X
 
 PATH = PriorPath()
 N_GRID = 20_001  # spacing of about 1e-3: the draws' law differs from the exact one by far less than any error below

@@ -57,7 +57,7 @@ def versions(toolchain: Toolchain) -> dict[str, str]:
     package = "cmdstanpy" if toolchain.source == "CmdStan" else "httpstan"
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         found[package] = importlib.metadata.version(package)
-    return {**found, "compiler": toolchain.compiler.version}
+    return {**found, "compiler": toolchain.compiler.version} if toolchain.compiler else found
 
 
 def notes_on_program(program: Program, data: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from loky import ProcessPoolExecutor
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+from bread.workers import call_on_workers
 
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000
 WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
@@ -46,8 +46,8 @@ def fit(instance: StanInstance, *, seed: int, cores: int) -> Fit:
         if min(cores, CHAINS) == 1 or _is_quick(instance, seeds[0]):
             chains = [run_chain(instance, one) for one in seeds]
         else:
-            with ProcessPoolExecutor(max_workers=min(cores, CHAINS)) as pool:
-                chains = list(pool.map(run_chain, [instance] * CHAINS, seeds))
+            found = dict(call_on_workers(run_chain, [(instance, one) for one in seeds], cores))
+            chains = [found[index] for index in range(CHAINS)]
         draws = instance.constrain(np.concatenate(chains))
     except BreadError as error:
         raise UnsupportedModelError(f"Stan's NUTS fails on the real data: {error} {_WAY_OUT}") from error

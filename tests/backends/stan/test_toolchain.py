@@ -96,6 +96,10 @@ def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(MissingDependencyError, match=r"tried 'no-such-compiler'.*apt install g\+\+.*set CXX"):
         find_compiler()
+    found = find_toolchain()
+    assert found.compiler is None and str(found).endswith("no compiler")  # what was compiled before still runs
+    with pytest.raises(MissingDependencyError, match="no-such-compiler"):
+        found.require_compiler()
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MissingDependencyError, match=r"'g\+\+' and 'clang\+\+'"):
