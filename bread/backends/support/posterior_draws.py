@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Fit
+from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 
 
