@@ -16,6 +16,7 @@ from bread.backends import model_in_context, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.errors import BreadError
 from bread.paths.kinds import PriorPath
+from bread.report.compat import import_arviz
 from bread.running import interrupts
 from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
@@ -215,6 +216,7 @@ def _open(model: Any, data: Any, arguments: Arguments, display: Display) -> _Ope
     """Read and check the model, and the user's draws."""
     display.phase("compiling")
     began = time.perf_counter()
+    import_arviz()
     opened = open_model(model_in_context(model), arguments.open_options(data))
     require_parameters(arguments.names, opened.info)
     fit = None if arguments.posterior is None else opened.read_posterior(arguments.posterior)
