@@ -84,7 +84,7 @@ def check(
         Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior", "localised"}, default "fitted"
         "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
-        unlike yours. "fitted": hyperparameters are held at their estimate on the real data, so that simulated data
+        unlike yours. "fitted": hyperparameters are held at draws of the fit to the real data, so that simulated data
         look like yours; B is then an estimate (Grosse, Ancha & Roy 2016, section 3.2). "localised": the prior of the
         hyperparameters is replaced by a widened Gaussian fit to their posterior on the real data, and everything is
         simulated from and annealed on *that* model: data look like yours, the hyperparameters' prior may be flat, and

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.support.posterior_draws import centre, read_posterior
+from bread.backends.support.posterior_draws import read_posterior
 from bread.backends.values import (
     Adaptation,
     AnnealRun,
@@ -178,24 +178,6 @@ class Model(Protocol):
         values = self.constrain(np.zeros((1, info.dim)))
         shapes = {name: values[name].shape[1:] for name in info.positions or info.parameters}
         return read_posterior(posterior, shapes, info.parameters, info.coords)
-
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Mean of the named parameters in unconstrained coordinates, mapped back (mode if discrete). Optional.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Draws lie outside the support.
-        """
-        states = self.unconstrain(fit.flat_draws())
-        if not np.isfinite(states).all():
-            raise InvalidArgumentError(
-                f"{fit.source} has draws on or outside the border of the support of "
-                f"{', '.join(np.array(self.info.coordinates)[~np.isfinite(states).all(axis=0)])}. Pass draws of this "
-                "model."
-            )
-        values = self.constrain(centre(states, self.info.discrete)[None])
-        return {name: np.array(values[name][0]) for name in names}
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...), keys as ModelInfo.parameters."""

@@ -76,11 +76,6 @@ def test_a_lean_model_is_a_model_and_gives_the_same_report() -> None:
     assert str(bread.verdict(one)) == str(bread.verdict(two))
 
 
-def test_point_estimate_is_the_mean_where_states_are_unconstrained() -> None:
-    fit = LeanModel().read_posterior(DRAWS)
-    assert LeanModel().point_estimate(fit, ["mean"]) == {"mean": pytest.approx(DRAWS["mean"].mean(), rel=1e-12)}
-
-
 @pytest.mark.parametrize(
     ("draws", "message"),
     [

@@ -53,7 +53,7 @@ SITUATIONS = {
         [
             "are estimated to be within 0.08",
             "blind to what the fit absorbs",
-            "Held at their estimate while simulating: mu, tau.",
+            "Held at draws of the fit while simulating: mu, tau.",
         ],
         [],
     ),
