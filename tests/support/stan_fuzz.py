@@ -190,11 +190,49 @@ def _carriage_returns(text: str, draw: random.Random) -> str:
     return text.replace("\n", draw.choice(["\r\n", "\r", " "]))
 
 
-MUTATIONS: list[Callable[[str, random.Random], str]] = [
-    _delete_tokens, _duplicate_token, _swap_tokens, _swap_lines, _duplicate_line, _delete_line, _random_bytes,
-    _strange_text, _braces, _truncate, _number, _rename_one, _rename_one, _rename_one, _rename_all, _parentheses,
-    _blocks, _long_sum, _statement, _statement, _statement, _statement, _operator, _parentheses, _blocks,
-    _carriage_returns,
+def _small_number(text: str, draw: random.Random) -> str:
+    found = list(_NUMBER.finditer(text))
+    if not found:
+        return text
+    match = draw.choice(found)
+    return text[: match.start()] + draw.choice(["0", "1", "2", "3", "0.5", "(1 + 1)", "-1"]) + text[match.end() :]
+
+
+def _comment(text: str, draw: random.Random) -> str:
+    lines = text.split("\n")
+    place = draw.randrange(len(lines))
+    lines[place] += draw.choice([" // } ~ target", " /* { */", " /* two\nlines */", ' // "', " # hash"])
+    return "\n".join(lines)
+
+
+def _around_statement(text: str, draw: random.Random) -> str:
+    """Put a statement of the density into a block, a loop or a condition; or twice."""
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if line.strip().endswith(";") and ("~" in line or "target" in line)]
+    if not places:
+        return text
+    place = draw.choice(places)
+    form = draw.choice(
+        ["{ S }", "if (1) S", "if (1 > 2) { S } else { S }", "for (bad in 1:1) S", "for (bad in 1:2) { S }", "S S",
+         "{ real bad = 1; S }", "while (0) { S }", "profile(\"p\") { S }", "{ { { S } } }", "for (bad in {1, 2}) S"]
+    )  # fmt: skip
+    lines[place] = form.replace("S", lines[place].strip())
+    return "\n".join(lines)
+
+
+def _swap_statements(text: str, draw: random.Random) -> str:
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if line.strip().endswith(";")]
+    a, b = draw.choice(places), draw.choice(places)
+    lines[a], lines[b] = lines[b], lines[a]
+    return "\n".join(lines)
+
+
+# those that often leave a program that stanc accepts, and those that seldom do
+GENTLE = [_small_number, _comment, _around_statement, _swap_statements, _rename_one, _statement, _delete_line]
+HARSH = [
+    _delete_tokens, _duplicate_token, _swap_tokens, _swap_lines, _duplicate_line, _random_bytes, _strange_text, _braces,
+    _truncate, _number, _rename_all, _parentheses, _blocks, _long_sum, _operator, _carriage_returns,
 ]  # fmt: skip
 
 
@@ -203,8 +241,8 @@ def mutated_program(number: int) -> tuple[Case, str, random.Random]:
     draw = random.Random(number)
     case = draw.choice(CORPUS)
     text = case.path.read_text(encoding="utf-8")
-    for _ in range(draw.choice([1, 1, 1, 2, 4])):
-        text = draw.choice(MUTATIONS)(text, draw) or ";"
+    for _ in range(draw.choice([1, 1, 2, 4])):
+        text = draw.choice(draw.choice([GENTLE, GENTLE, HARSH]))(text, draw) or ";"
     return case, text, draw
 
 
@@ -213,7 +251,8 @@ def mutated_program(number: int) -> tuple[Case, str, random.Random]:
 _VALUES = [
     "NaN", "Infinity", "-Infinity", '"NaN"', '"Inf"', '"-inf"', "null", "true", "1e999", "-0", "[]", "[[]]", "{}",
     '""', '"\\ud800"', "99999999999999999999", "2147483648", "1.5", "[1, [2]]", '{"1": 2}', '{"1": [1, {"2": 3}]}',
-    "[" * 2000 + "]" * 2000, "[" * 2000 + "1" + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "1e-400", "01", "1.",
+    "[" * 2000 + "]" * 2000, "[" * 400 + "1" + "]" * 400, '{"1": ' * 400 + "1" + "}" * 400, "[" * 40 + "]" * 40,
+    "[" * 2000 + "1" + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "1e-400", "01", "1.",
     "[1, 2, 3", "'x'", "[NaN, 1, 2]", "[null, 1, 2]", '[1, "2", 3]', "[true, false, true]", "9" * 5000, "[,]",
 ]  # fmt: skip
 
