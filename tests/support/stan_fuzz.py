@@ -112,7 +112,7 @@ def _strange_text(text: str, draw: random.Random) -> str:
 
 
 def _braces(text: str, draw: random.Random) -> str:
-    places = [match.start() for match in re.finditer(r"[(){}\[\]<>]", text)]
+    places = [match.start() for match in re.finditer(r"[(){}\[\]<>]", text)] or [0]
     place = draw.choice(places)
     return text[:place] + draw.choice(["", *"(){}[]<>"]) + text[place + 1 :]
 
@@ -129,22 +129,28 @@ def _number(text: str, draw: random.Random) -> str:
     return text[: match.start()] + draw.choice(_NUMBERS) + text[match.end() :]
 
 
+def _words(text: str) -> list[re.Match[str]]:
+    """Return the numbers of a text, else its names, else its pieces."""
+    return list(_NUMBER.finditer(text)) or list(_NAME.finditer(text)) or list(_TOKEN.finditer(text))
+
+
 def _rename_one(text: str, draw: random.Random) -> str:
     """Put another of the program's names, or a word of Stan, in the place of a name: often still a valid program."""
-    found = list(_NAME.finditer(text))
+    found = list(_NAME.finditer(text)) or list(_TOKEN.finditer(text))
     match = draw.choice(found)
     word = draw.choice(found).group() if draw.random() < 0.7 else draw.choice(_WORDS)
     return text[: match.start()] + word + text[match.end() :]
 
 
 def _rename_all(text: str, draw: random.Random) -> str:
-    old, new = draw.choice(_NAME.findall(text)), draw.choice([*_NAME.findall(text), *_WORDS])
+    names = _NAME.findall(text) or ["y"]
+    old, new = draw.choice(names), draw.choice([*names, *_WORDS])
     return re.sub(rf"\b{old}\b", new, text)
 
 
 def _parentheses(text: str, draw: random.Random) -> str:
     """Nest a number or name deeply; a valid program if it stands in an expression."""
-    match = draw.choice(list(_NUMBER.finditer(text)) or list(_NAME.finditer(text)))
+    match = draw.choice(_words(text))
     opening, closing = draw.choice([("(", ")"), ("-(", ")"), ("exp(", ")"), ("[", "][1]"), ("{", "}[1]"), ("!", "")])
     depth = draw.choice([1, 5] if opening in "[{" else [1, 20, 300, 3000])  # more takes stanc minutes
     return text[: match.start()] + opening * depth + match.group() + closing * depth + text[match.end() :]
@@ -163,7 +169,7 @@ def _blocks(text: str, draw: random.Random) -> str:
 
 
 def _long_sum(text: str, draw: random.Random) -> str:
-    match = draw.choice(list(_NUMBER.finditer(text)) or list(_NAME.finditer(text)))
+    match = draw.choice(_words(text))
     length = draw.choice([2, 50, 1000])
     operator = draw.choice(["+", "*", "-", "? 1 :", "||", "^", "'*"])
     return text[: match.start()] + f" {operator} ".join([match.group()] * length) + text[match.end() :]
@@ -222,7 +228,7 @@ def _around_statement(text: str, draw: random.Random) -> str:
 
 def _swap_statements(text: str, draw: random.Random) -> str:
     lines = text.split("\n")
-    places = [i for i, line in enumerate(lines) if line.strip().endswith(";")]
+    places = [i for i, line in enumerate(lines) if line.strip().endswith(";")] or [0]
     a, b = draw.choice(places), draw.choice(places)
     lines[a], lines[b] = lines[b], lines[a]
     return "\n".join(lines)
