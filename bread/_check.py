@@ -16,6 +16,7 @@ from bread.backends import model_in_context, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.errors import BreadError
 from bread.paths.kinds import PriorPath
+from bread.report.compat import import_arviz
 from bread.running import interrupts
 from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
@@ -83,7 +84,7 @@ def check(
         Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior", "localised"}, default "fitted"
         "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
-        unlike yours. "fitted": hyperparameters are held at their estimate on the real data, so that simulated data
+        unlike yours. "fitted": hyperparameters are held at draws of the fit to the real data, so that simulated data
         look like yours; B is then an estimate (Grosse, Ancha & Roy 2016, section 3.2). "localised": the prior of the
         hyperparameters is replaced by a widened Gaussian fit to their posterior on the real data, and everything is
         simulated from and annealed on *that* model: data look like yours, the hyperparameters' prior may be flat, and
@@ -215,6 +216,7 @@ def _open(model: Any, data: Any, arguments: Arguments, display: Display) -> _Ope
     """Read and check the model, and the user's draws."""
     display.phase("compiling")
     began = time.perf_counter()
+    import_arviz()
     opened = open_model(model_in_context(model), arguments.open_options(data))
     require_parameters(arguments.names, opened.info)
     fit = None if arguments.posterior is None else opened.read_posterior(arguments.posterior)

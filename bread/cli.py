@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +17,11 @@ from rich.text import Text
 import bread
 from bread.errors import BreadError
 from bread.report.opening import opened_report
+from bread.running import interrupts
 
 EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5, "disagreement": 6}
 ERROR_STATUS = 1
+INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
 
 _STATUSES = (
     "Exit status: 0 the bound is below the target; 1 error; 2 wrong usage; 3 not converged, or inconclusive; "
@@ -204,6 +207,8 @@ def check(
     except BreadError as error:
         _save(error.report, output)
         _fail(str(error))
+    except KeyboardInterrupt as interrupt:
+        _fail(str(interrupt), INTERRUPTED_STATUS)
     _save(report, output)
     _show(report, output)
 
@@ -260,15 +265,22 @@ def _require_writable(output: Path | None) -> None:
 
 
 def _save(report: Any, output: Path | None) -> None:
+    """Write the report, whatever signal comes meanwhile; a file that is there is replaced only by a whole one."""
     if output is None or report is None:
         return
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        report.to_netcdf(output)
+        with interrupts.handled():
+            interrupts.defer()
+            report.to_netcdf(unfinished)
+            os.replace(unfinished, output)
     except OSError as error:
         _fail(f"The report cannot be written to {output}: {error}")
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, status: int = ERROR_STATUS) -> NoReturn:
     typer.secho("error: ", fg=typer.colors.RED, err=True, nl=False)
     typer.echo(message, err=True)
-    raise typer.Exit(ERROR_STATUS)
+    raise typer.Exit(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing.resource_tracker
 import os
 import signal
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
+import loky.backend.resource_tracker
 from loky import get_reusable_executor
 from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
 
@@ -117,6 +119,8 @@ def _starting() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    for tracker in (multiprocessing.resource_tracker, loky.backend.resource_tracker):
+        tracker.ensure_running()  # starting one would lift the mask (before Python 3.14)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

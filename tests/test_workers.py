@@ -94,9 +94,37 @@ if __name__ == "__main__":
 """
 
 
+STARTING = """
+import os, signal, threading, time
+from bread.workers import start_workers
+
+def send():
+    time.sleep(0.3)
+    for _ in range(50):  # all the time that a worker takes to import what it needs
+        os.killpg(0, signal.SIGINT)
+        time.sleep(0.05)
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    thread = threading.Thread(target=send)
+    thread.start()
+    start_workers(pow, (2, 3), 2)
+    thread.join()
+"""
+
+
+def test_workers_that_are_still_starting_leave_the_interrupt_to_the_parent() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", STARTING], env=environment, capture_output=True, text=True, start_new_session=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=environment)
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=environment, stderr=subprocess.DEVNULL)
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
     workers = [int(path.name) for path in tmp_path.iterdir()]
     assert all(map(is_running, workers))

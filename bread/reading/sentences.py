@@ -181,7 +181,8 @@ def _inconclusive(findings: Findings) -> list[str]:
 
 
 def _held(findings: Findings) -> str:
-    return f"Held at their estimate while simulating: {', '.join(findings.held)}." if findings.held else ""
+    names = ", ".join(findings.held)
+    return f"Held at draws of the fit while simulating: {names}." if names else ""
 
 
 def _disagreement(findings: Findings) -> str:

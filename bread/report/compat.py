@@ -12,7 +12,27 @@ from typing import Any
 
 import xarray as xr
 
-from bread.errors import InvalidArgumentError
+from bread.errors import BreadError, InvalidArgumentError
+
+
+def import_arviz() -> Any:
+    """Return ArviZ; called before anything is computed, because a report that cannot be made would be lost.
+
+    Raises
+    ------
+    BreadError
+        It cannot be imported, which happens where a user has no home folder.
+    """
+    try:
+        with warnings.catch_warnings():  # ArviZ 0.23 announces its successor on import
+            warnings.simplefilter("ignore", FutureWarning)
+            import arviz
+    except Exception as error:
+        raise BreadError(
+            f"ArviZ, which reports are made with, cannot be imported ({type(error).__name__}: {error}). Nothing was "
+            "computed. If this user has no home folder, set the environment variable HOME."
+        ) from error
+    return arviz
 
 
 def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
@@ -27,10 +47,7 @@ def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
     -------
     InferenceData or DataTree
     """
-    with warnings.catch_warnings():  # ArviZ 0.23 announces its successor on import
-        warnings.simplefilter("ignore", FutureWarning)
-        import arviz
-
+    arviz = import_arviz()
     if int(arviz.__version__.split(".")[0]) >= 1:
         tree = xr.DataTree.from_dict(dict(groups))
         tree.attrs.update(attributes)

@@ -73,7 +73,8 @@ def as_columns(user: ArrayLike, annealed: ArrayLike) -> tuple[FloatArray, FloatA
 
     Returns
     -------
-    user, annealed : ndarray, shapes (n_user, d) and (n, d)
+    user : ndarray, shape (n_user, d)
+    annealed : ndarray, shape (n, d)
 
     Raises
     ------

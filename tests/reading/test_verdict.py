@@ -53,7 +53,7 @@ SITUATIONS = {
         [
             "are estimated to be within 0.08",
             "blind to what the fit absorbs",
-            "Held at their estimate while simulating: mu, tau.",
+            "Held at draws of the fit while simulating: mu, tau.",
         ],
         [],
     ),
@@ -181,9 +181,9 @@ def test_fitted_simulations_never_show_a_bug_but_a_start_that_is_not_forgotten()
 
 
 def test_zero_weights_leave_v_finite_and_b_infinite():
-    verdict = judge(zero_weight(fake_result(gap=0.002)))
+    verdict = judge(zero_weight(fake_result(gap=0.002, goal=Goal(max_error=0.2))))
     assert verdict.jeffreys == np.inf
-    assert verdict.status == "converged" and verdict.error_limit < 0.1
+    assert verdict.status == "converged" and verdict.error_limit < 0.2
     assert "B is infinite" in verdict
     loose = judge(zero_weight(fake_result(gap=1.0)))
     assert "1 of 80 forward chains met a likelihood of zero" in loose

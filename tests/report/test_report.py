@@ -47,7 +47,8 @@ def test_container_is_that_of_the_installed_arviz():
 def test_schema_names_dimensions_and_types():
     made = container(posterior_shift=0.0)
     expected = {
-        "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "alarm", "annealing_path", "kernel", "cost",
+        "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "alarm",
+        "annealing_path", "kernel", "cost",
         "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
     }  # fmt: skip
     assert set(report.group_names(made)) == expected
@@ -67,12 +68,12 @@ def test_schema_names_dimensions_and_types():
         assert group[f"{name}_ci"].dims == ("n_temperatures", "ci_bound")
     for name in ("jeffreys_reliable", "tail_index"):
         assert group[name].dims == ("n_temperatures",)
-    group = report.read_group(made, "certificate")
+    errors = report.read_group(made, "certificate")
     for name in ("error", "error_raw", "error_limit_exact", "forms_difference", "forms_p_value"):
-        assert group[name].dims == ("n_temperatures",)
-    assert group["error_ci"].dims == ("n_temperatures", "ci_bound")
+        assert errors[name].dims == ("n_temperatures",)
+    assert errors["error_ci"].dims == ("n_temperatures", "ci_bound")
     for name in ("error_by_simulation", "error_raw_by_simulation"):
-        assert group[name].dims == ("n_temperatures", "simulation")
+        assert errors[name].dims == ("n_temperatures", "simulation")
     for name in ("lower", "upper", "lower_many", "upper_many"):
         assert group[f"log_evidence_{name}"].dims == ("n_temperatures", "simulation")
     assert report.read_group(made, "annealing_path")["log_ratio"].dims == ("direction", "simulation", "chain", "knot")

@@ -7,6 +7,7 @@ when it begins, and one line of JSON.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -48,16 +49,17 @@ def arguments(kind: str) -> dict[str, Any]:
     from bread.backends.reference import HMCKernel, NormalMean
 
     model = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=5))
-    sizes = {"reference": 64, "long": [4, 200_000]}[kind]
+    sizes = {"reference": 64, "seconds": 1000, "hours": [4, 10_000_000]}[kind]
     return {"model": model, "simulate_from": "prior", "n_temperatures": sizes, **QUICK}
 
 
 def describe(report: Any) -> dict[str, Any]:
     """Return what is in a report, after it was written, read and put into words; raise if it is not valid."""
+    import numpy as np
     import xarray as xr
 
     import bread
-    from bread.report.container import read_attributes
+    from bread.report.container import read_attributes, read_group
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.nc")
@@ -65,12 +67,20 @@ def describe(report: Any) -> dict[str, Any]:
         with xr.open_datatree(path) as opened:
             status = bread.verdict(opened).status
     bread.summary(report)
-    return {"outcome": "report", "is_interrupted": int(read_attributes(report)["is_interrupted"]), "status": status}
+    digest = hashlib.sha256()
+    for name, dataset in (("forward", read_group(report, "forward")), ("reverse", read_group(report, "reverse"))):
+        if dataset is not None:
+            digest.update(name.encode() + np.ascontiguousarray(dataset["log_weight"].values).tobytes())
+    return {
+        "outcome": "report", "is_interrupted": int(read_attributes(report)["is_interrupted"]), "status": status,
+        "log_weights": digest.hexdigest(),
+    }  # fmt: skip
 
 
 def child(kind: str, cores: int) -> None:
     """Run checks as asked by lines on standard input."""
     import bread
+    import bread.errors
 
     options = arguments(kind)
     for _ in sys.stdin:
@@ -86,17 +96,40 @@ def child(kind: str, cores: int) -> None:
             seconds = time.monotonic() - began
             heard = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
             outcome = {**describe(report), "seconds": seconds}
+        except bread.errors.BreadError as error:
+            outcome = {"outcome": "error", "message": str(error), "report": describe(error.report)}
         except KeyboardInterrupt as interrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             outcome = {"outcome": "KeyboardInterrupt", "message": str(interrupt)}
         print(json.dumps({**outcome, "warnings": heard}), flush=True)
 
 
+def processes_of(session: int) -> list[int]:
+    """Return the processes of a session that live."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            if status[0] != "Z" and int(status[3]) == session:
+                found.append(int(pid))
+    return found
+
+
+def workers_of(session: int) -> list[int]:
+    """Return the loky workers of a session."""
+    found = []
+    for pid in processes_of(session):
+        with contextlib.suppress(OSError):
+            if b"popen_loky_posix" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
 class ChildChecks:
     """The parent's side."""
 
-    def __init__(self, kind: str, cores: int) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    def __init__(self, kind: str, cores: int, **environment: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **environment}
         self.process = subprocess.Popen(
             [sys.executable, __file__, kind, str(cores)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
@@ -122,23 +155,11 @@ class ChildChecks:
 
     def processes(self) -> list[int]:
         """Return the processes of the child's session, itself among them."""
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._is_ours(pid)]
+        return processes_of(self.process.pid)
 
     def workers(self) -> list[int]:
         """Return the child's loky workers."""
-        found = []
-        for pid in self.processes():
-            with contextlib.suppress(OSError):
-                if b"popen_loky_posix" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.append(pid)
-        return found
-
-    def _is_ours(self, pid: int) -> bool:
-        try:
-            status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return False
-        return status[0] != "Z" and int(status[3]) == self.process.pid
+        return workers_of(self.process.pid)
 
     def _line(self) -> str:
         assert self.process.stdout is not None
@@ -152,9 +173,9 @@ class ChildChecks:
 
 
 @contextlib.contextmanager
-def child_checks(kind: str, cores: int) -> Iterator[ChildChecks]:
+def child_checks(kind: str, cores: int, **environment: str) -> Iterator[ChildChecks]:
     """Give a child; kill it and what it started in the end."""
-    child = ChildChecks(kind, cores)
+    child = ChildChecks(kind, cores, **environment)
     try:
         yield child
     finally:

@@ -42,7 +42,6 @@ def run_interrupted(kind: str, cores: int, n_moments: int, seed: int) -> list[di
             outcome = interrupt(child, rng.uniform(0, seconds), number, is_group)
             print(kind, cores, moment, number.name, is_group, outcome, flush=True)
             if outcome["outcome"] == "report":
-                assert outcome["status"] in ("inconclusive", "converged")
                 assert outcome["is_interrupted"] in (0, 1)
                 if outcome["is_interrupted"]:
                     assert outcome["status"] == "inconclusive"

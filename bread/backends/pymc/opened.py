@@ -94,26 +94,6 @@ class PyMCModel:
         posterior = fitting.draws_of(posterior)
         return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
 
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the posterior mean in unconstrained coordinates, mapped back; the mode of a discrete coordinate.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For an unknown name, or draws outside the support.
-        """
-        reading.check_fixed_names(self.simulator.parents, names, "hyperparameters")
-        flat = {name: draws.reshape(-1, *draws.shape[2:]) for name, draws in fit.draws.items()}
-        states = self.simulator.unconstrain(flat)
-        outside = ~np.all(np.isfinite(states), axis=0)
-        if np.any(outside):
-            raise InvalidArgumentError(
-                f"{fit.source} has draws on or outside the border of the support of "
-                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this model."
-            )
-        values = self.constrain(fitting.centre(states, self.info.discrete)[None])
-        return {name: np.array(values[name][0]) for name in names}
-
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""
         return self.simulator.constrain(np.asarray(states, dtype=np.float64))

@@ -22,7 +22,7 @@ FIT_CHAINS = 4
 FIT_DRAWS = 500
 
 
-class ReferenceModel(Formulae):
+class ReferenceModel(Formulae, Model):
     """A conjugate model: exact simulation, exact posterior draws, exact log evidence, gradients by hand.
 
     A subclass is a frozen dataclass whose fields are the real data, the constants of the prior and the kernel; it
@@ -139,41 +139,6 @@ class ReferenceModel(Formulae):
             for name, value in self.constrain(draws).items()
         }
         return Fit(draws=named, source="exact posterior draws", seconds=time.perf_counter() - began)
-
-    def read_posterior(self, posterior: Any) -> Fit:
-        """Read draws: a mapping name -> (chain, draw, ...), or an object with a ``posterior`` group of such.
-
-        Raises
-        ------
-        InvalidArgumentError
-            A parameter is missing or has the wrong number of axes.
-        """
-        group = getattr(posterior, "posterior", posterior)
-        draws = {}
-        for name in self.parameters:
-            if name not in group:
-                raise InvalidArgumentError(
-                    f"posterior= has no variable {name!r}; it must have every parameter of {type(self).__name__}: "
-                    f"{list(self.parameters)}."
-                )
-            values = np.asarray(group[name])
-            if values.ndim != 2 + len(self.parameters[name]):
-                raise InvalidArgumentError(
-                    f"posterior= has {name!r} of shape {values.shape}; expected (chain, draw) and then the dimensions "
-                    f"{self.parameters[name]}."
-                )
-            draws[name] = values
-        return Fit(draws=draws, source="posterior=")
-
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Posterior mean of the named parameters in unconstrained coordinates, mapped back (mode of a label)."""
-        flat = {name: value.reshape((-1, *value.shape[2:])) for name, value in fit.draws.items()}
-        states = self.unconstrain(flat)
-        centre = states.mean(axis=0)
-        if self.label_index is not None:
-            centre[self.label_index] = float(centre[self.label_index] > 0.5)
-        values = self.constrain(centre[None, :])
-        return {name: values[name][0] for name in names}
 
     def condition(self, data: Data) -> ReferencePosterior:
         """Return the posterior given one data set.

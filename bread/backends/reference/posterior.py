@@ -115,7 +115,6 @@ class ReferencePosterior:
         direction: Direction,
         start: FloatArray,
         seeds: Sequence[SeedSequence],
-        knots: IntArray | None = None,
     ) -> AnnealRun:
         """Run one chain per row of ``start``, with the seed of the same place.
 
@@ -154,7 +153,7 @@ class ReferencePosterior:
         log_weight[failure >= Failure.ZERO_START] = np.nan
         return AnnealRun(
             log_weight=log_weight,
-            log_ratio=log_ratio if knots is None else log_ratio[:, knots],
+            log_ratio=log_ratio,
             state_at_start=states[0].copy(),
             state_at_end=states[last].copy(),
             log_start_density=log_start,

@@ -75,7 +75,8 @@ def localise(
     program : Program
     data : mapping of str to Any
         Its data block.
-    instance, draws
+    instance : StanInstance
+    draws : StateDraws
         The program as it was opened.
     positions_of : mapping of str to ndarray of int
         Coordinates of each parameter.

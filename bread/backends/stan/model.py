@@ -18,7 +18,6 @@ from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
-from bread.backends.support.arguments import require_parameters
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.mixture import Reference
 
@@ -93,32 +92,6 @@ class StanModel:
         """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
         shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
         return fitting.read_draws(posterior, shapes, self.info.parameters)
-
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the posterior mean in unconstrained coordinates, mapped back.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For an unknown name, or draws outside the support.
-        """
-        parameters = self.instance.names("parameters")
-        require_parameters(names, parameters)
-        flat = {name: draws.reshape((-1, *draws.shape[2:])) for name, draws in fit.draws.items() if name in parameters}
-        try:
-            states = self.instance.unconstrain(flat)
-        except DensityError as error:
-            raise InvalidArgumentError(
-                f"{fit.source} has draws outside the support of the program: {error}. Pass draws of this program."
-            ) from error
-        outside = ~np.isfinite(states).all(axis=0)
-        if outside.any():
-            raise InvalidArgumentError(
-                f"{fit.source} has draws on the border of the support of "
-                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this program, in full precision."
-            )
-        values = self.instance.constrain(states.mean(axis=0)[None, :])
-        return {name: np.array(values[name][0]) for name in names}
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to parameters and transformed parameters, each (n, ...).

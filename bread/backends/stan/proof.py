@@ -169,8 +169,8 @@ def prove_simulator(
         They disagree; the message names the coordinate.
     """
     n_draws = n_gradient_draws(draws)
-    scores = _scores(draws, condition, original, SeedSequence(_ROOT), n_draws, is_split)
-    _check_excess(scores, condition)
+    scores = draw_scores(draws, condition, original, SeedSequence(_ROOT), n_draws, is_split)
+    check_excess(scores, condition)
     doubts = derivatives_note(scores.with_derivatives, scores.log_likelihood, LIKELIHOOD_TOLERANCE) if is_split else ()
     before = (*([scores.redrawn] if scores.redrawn else []), *doubts)
     if not np.isfinite(scores.gradients).all():
@@ -184,17 +184,17 @@ def prove_simulator(
     is_tested: NDArray[np.bool_] = np.logical_not(draws.edged.ravel() if is_split else np.any(draws.edged, axis=0))
     if scores.redrawn:  # the law of the draws that are kept may end abruptly anywhere
         is_tested[:dim] = False
-    p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
+    p_values = np.where(is_tested, gradient_p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
-        again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * n_draws, is_split)
+        again = draw_scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * n_draws, is_split)
         is_tested[:dim] &= not again.redrawn
-        suspect = is_tested & (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
+        suspect = is_tested & (p_values < LEVEL) & (gradient_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
             index = int(np.flatnonzero(suspect)[0])
             said = " ".join((_disagreement(index, again.gradients, draws.instance, is_split), *doubts))
             raise UnsupportedModelError(said)
-        scores, p_values = again, np.where(is_tested, _p_values(again.gradients), 1.0)
+        scores, p_values = again, np.where(is_tested, gradient_p_values(again.gradients), 1.0)
     what = "gradients of log prior and log likelihood are" if is_split else "gradient of the log joint density is"
     return (
         *before,
@@ -216,7 +216,7 @@ def n_gradient_draws(draws: StateDraws) -> int:
     return int(np.clip(MOST_CHARACTERS // draws.instance.data_size, FEWEST_GRADIENT_DRAWS, GRADIENT_DRAWS))
 
 
-def _scores(
+def draw_scores(
     draws: StateDraws, condition: Condition, original: Condition | None, seed: SeedSequence, n: int, is_split: bool
 ) -> Scores:
     """Return gradients at ``n`` joint draws."""
@@ -251,7 +251,7 @@ def _scores(
     )
 
 
-def _check_excess(scores: Scores, condition: Condition) -> None:
+def check_excess(scores: Scores, condition: Condition) -> None:
     """Refuse a simulator whose own log likelihood differs from the program's by more than a constant and rounding."""
     known = np.isfinite(scores.excess)
     if not known.any():
@@ -295,7 +295,7 @@ def _own_words(original: Condition | None, data: Mapping[str, NDArray[Any]], sta
         return str(error)
 
 
-def _p_values(gradients: FloatArray) -> FloatArray:
+def gradient_p_values(gradients: FloatArray) -> FloatArray:
     """Return Bonferroni p-values of mean zero for each column; 1 for a column of zeros."""
     n, n_tests = gradients.shape
     with np.errstate(all="ignore"):  # scores may be as large as the numbers of vague priors

@@ -377,6 +377,12 @@ def test_without_a_compiler_what_was_compiled_is_used(recorder: Toolchain, tmp_p
     cache, without = cache_in(tmp_path), replace(recorder, compiler=None)
     path = build_library(CONJUGATE, recorder, cache=cache, original=CONJUGATE)
     assert build_library(CONJUGATE, without, cache=cache, original=CONJUGATE) == path
+    mark = path.with_name(MARK)
+    earlier = json.loads(mark.read_text())
+    del earlier["content"]
+    mark.write_text(json.dumps(earlier))  # as an earlier version wrote it: the next use with a compiler tells
+    assert build_library(CONJUGATE, recorder, cache=cache, original=CONJUGATE) == path
+    assert build_library(CONJUGATE, without, cache=cache, original=CONJUGATE) == path
     # Negative control: nothing else is taken for it, and damage is seen.
     monkey = pytest.MonkeyPatch()
     monkey.setenv("CXX", "no-such-compiler")

@@ -25,7 +25,7 @@ ORIGINAL = "bread_original"
 # What stanc calls the two programs, until places in C++ are those of the user's files. stanc never sees the user's
 # file names, which may hold any character.
 ORIGINAL_PLACE, TEMPERED_PLACE = "bread original", "bread tempered"
-_SOURCES = Path(__file__).with_name("cpp")
+SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = (
     "state.hpp",
     "mixture.hpp",
@@ -124,7 +124,7 @@ def build_library(
         with ThreadPoolExecutor(1) as pool:
             try:
                 driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
-                prefix = ["-include", str(_SOURCES / "tempering.hpp")]
+                prefix = ["-include", str(SOURCES / "tempering.hpp")]
                 _compile(toolchain, source, folder / "model.o", prefix, stopped)
                 linked = [folder / "model.o", driver.result(), *_ordered(toolchain)]
             except BaseException:
@@ -159,7 +159,7 @@ stan::math::profile_map& get_stan_profile_data() {{ return {PROGRAM_NAME}_namesp
 
 def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: threading.Event) -> Path:
     def build(folder: Path) -> None:
-        _compile(toolchain, _SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
+        _compile(toolchain, SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
 
     return cache.get(key, "driver.o", build, is_stopped=stopped.is_set)
 
@@ -190,7 +190,7 @@ def _content(toolchain: Toolchain, code: str) -> str:
 
 def _digest(texts: Sequence[str], files: Sequence[str]) -> str:
     digest = hashlib.sha256()
-    for text in (*texts, *((_SOURCES / name).read_text(encoding="utf-8") for name in files)):
+    for text in (*texts, *((SOURCES / name).read_text(encoding="utf-8") for name in files)):
         encoded = text.encode()
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
     return digest.hexdigest()

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -82,11 +83,11 @@ class BuildCache:
         BreadError
             The entry is not there, and the folder cannot be written.
         """
-        found = self._finished(key, name)
+        found = self._finished(key, name, content)
         if found is not None:
             return found
         with self._waiting(key, is_stopped):
-            found = self._finished(key, name)
+            found = self._finished(key, name, content)
             if found is not None:
                 return found
             work = self._begin(key)
@@ -116,14 +117,17 @@ class BuildCache:
                 used[name] = (self.folder / name / MARK).stat().st_mtime
         return sorted(used, key=used.__getitem__)
 
-    def _finished(self, key: str, name: str) -> Path | None:
+    def _finished(self, key: str, name: str, content: str = "") -> Path | None:
         path, mark = self.folder / key / name, self.folder / key / MARK
+        read = _read(mark)
         try:
-            if _read(mark).get(name) != _checksum(path):
+            if read.get(name) != _checksum(path):
                 return None
         except OSError:
             return None
         with contextlib.suppress(OSError):  # a folder that is only read keeps no account of its use
+            if content and CONTENT not in read:  # of an earlier version
+                _write(mark, {**read, CONTENT: content})
             os.utime(mark)
         return path
 
@@ -151,9 +155,7 @@ class BuildCache:
         with self._writing():
             shutil.rmtree(entry, ignore_errors=True)
             os.replace(work, entry)
-            unfinished = entry / f"{MARK}.new"
-            unfinished.write_text(json.dumps({name: _checksum(entry / name), CONTENT: content}))
-            os.replace(unfinished, entry / MARK)
+            _write(entry / MARK, {name: _checksum(entry / name), CONTENT: content})
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -238,6 +240,12 @@ def _read(mark: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}
+
+
+def _write(mark: Path, content: dict[str, Any]) -> None:
+    unfinished = mark.with_name(f"{MARK}.{os.getpid()}-{threading.get_ident()}")
+    unfinished.write_text(json.dumps(content), encoding="utf-8")
+    os.replace(unfinished, mark)
 
 
 def _checksum(path: Path) -> str:

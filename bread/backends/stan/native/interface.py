@@ -58,15 +58,23 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 class Library:
-    """A loaded library. One call at a time: Stan's automatic differentiation has one tape a library."""
+    """A loaded library. One call at a time: Stan's automatic differentiation has one tape a library.
+
+    Attributes
+    ----------
+    lock : threading.Lock
+        Held during a call.
+    garbage : deque of int
+        Instances that were given up during a call, to be freed after it.
+    """
 
     def __init__(self, path: Path) -> None:
         try:
             self._functions = ctypes.CDLL(str(path))
         except OSError as error:
             raise BreadError(f"The compiled Stan program cannot be loaded: {error}. Build it again.") from error
-        self._lock = threading.Lock()
-        self._garbage: deque[int] = deque()
+        self.lock = threading.Lock()
+        self.garbage: deque[int] = deque()
         for name, arguments in _ARGUMENTS.items():
             getattr(self._functions, name).argtypes = (_POINTER, *arguments, _TEXT, _INT64)
         self._functions.bread_new.argtypes = (_TEXT, _UINT32, _POINTER, _TEXT, _INT64)
@@ -80,7 +88,7 @@ class Library:
         """Return the handle of a new instance of the program with these data."""
         self._free()
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(MESSAGE_BYTES)
-        with self._lock:
+        with self.lock:
             status = self._functions.bread_new(json.encode(), seed, ctypes.byref(handle), message, MESSAGE_BYTES)
         if status != Status.OK or handle.value is None:
             raise StanDataError(run_time_reason(message.value.decode(errors="replace")))
@@ -92,16 +100,16 @@ class Library:
         Python may collect an instance at any moment, also in a thread that is inside a call of this library: waiting
         for the call would be waiting for ever.
         """
-        self._garbage.append(handle)
+        self.garbage.append(handle)
         self._free()
 
     def _free(self) -> None:
-        if self._lock.acquire(blocking=False):
+        if self.lock.acquire(blocking=False):
             try:
-                while self._garbage:
-                    self._functions.bread_delete(self._garbage.popleft())
+                while self.garbage:
+                    self._functions.bread_delete(self.garbage.popleft())
             finally:
-                self._lock.release()
+                self.lock.release()
 
     def describe(self, handle: int) -> str:
         """Return names and shapes as JSON."""
@@ -116,7 +124,7 @@ class Library:
             The function ended with an exception; the message is Stan's.
         """
         message = ctypes.create_string_buffer(MESSAGE_BYTES)
-        with self._lock:
+        with self.lock:
             status = getattr(self._functions, name)(handle, *arguments, message, MESSAGE_BYTES)
         text = run_time_reason(message.value.decode(errors="replace"))
         if status != Status.OK:
