@@ -112,7 +112,7 @@ def _strange_text(text: str, draw: random.Random) -> str:
 
 
 def _braces(text: str, draw: random.Random) -> str:
-    places = [match.start() for match in re.finditer(r"[(){}\[\]<>]", text)]
+    places = [match.start() for match in re.finditer(r"[(){}\[\]<>]", text)] or [0]
     place = draw.choice(places)
     return text[:place] + draw.choice(["", *"(){}[]<>"]) + text[place + 1 :]
 
@@ -129,22 +129,28 @@ def _number(text: str, draw: random.Random) -> str:
     return text[: match.start()] + draw.choice(_NUMBERS) + text[match.end() :]
 
 
+def _words(text: str) -> list[re.Match[str]]:
+    """Return the numbers of a text, else its names, else its pieces."""
+    return list(_NUMBER.finditer(text)) or list(_NAME.finditer(text)) or list(_TOKEN.finditer(text))
+
+
 def _rename_one(text: str, draw: random.Random) -> str:
     """Put another of the program's names, or a word of Stan, in the place of a name: often still a valid program."""
-    found = list(_NAME.finditer(text))
+    found = list(_NAME.finditer(text)) or list(_TOKEN.finditer(text))
     match = draw.choice(found)
     word = draw.choice(found).group() if draw.random() < 0.7 else draw.choice(_WORDS)
     return text[: match.start()] + word + text[match.end() :]
 
 
 def _rename_all(text: str, draw: random.Random) -> str:
-    old, new = draw.choice(_NAME.findall(text)), draw.choice([*_NAME.findall(text), *_WORDS])
+    names = _NAME.findall(text) or ["y"]
+    old, new = draw.choice(names), draw.choice([*names, *_WORDS])
     return re.sub(rf"\b{old}\b", new, text)
 
 
 def _parentheses(text: str, draw: random.Random) -> str:
     """Nest a number or name deeply; a valid program if it stands in an expression."""
-    match = draw.choice(list(_NUMBER.finditer(text)) or list(_NAME.finditer(text)))
+    match = draw.choice(_words(text))
     opening, closing = draw.choice([("(", ")"), ("-(", ")"), ("exp(", ")"), ("[", "][1]"), ("{", "}[1]"), ("!", "")])
     depth = draw.choice([1, 5] if opening in "[{" else [1, 20, 300, 3000])  # more takes stanc minutes
     return text[: match.start()] + opening * depth + match.group() + closing * depth + text[match.end() :]
@@ -163,7 +169,7 @@ def _blocks(text: str, draw: random.Random) -> str:
 
 
 def _long_sum(text: str, draw: random.Random) -> str:
-    match = draw.choice(list(_NUMBER.finditer(text)) or list(_NAME.finditer(text)))
+    match = draw.choice(_words(text))
     length = draw.choice([2, 50, 1000])
     operator = draw.choice(["+", "*", "-", "? 1 :", "||", "^", "'*"])
     return text[: match.start()] + f" {operator} ".join([match.group()] * length) + text[match.end() :]
@@ -190,11 +196,49 @@ def _carriage_returns(text: str, draw: random.Random) -> str:
     return text.replace("\n", draw.choice(["\r\n", "\r", " "]))
 
 
-MUTATIONS: list[Callable[[str, random.Random], str]] = [
-    _delete_tokens, _duplicate_token, _swap_tokens, _swap_lines, _duplicate_line, _delete_line, _random_bytes,
-    _strange_text, _braces, _truncate, _number, _rename_one, _rename_one, _rename_one, _rename_all, _parentheses,
-    _blocks, _long_sum, _statement, _statement, _statement, _statement, _operator, _parentheses, _blocks,
-    _carriage_returns,
+def _small_number(text: str, draw: random.Random) -> str:
+    found = list(_NUMBER.finditer(text))
+    if not found:
+        return text
+    match = draw.choice(found)
+    return text[: match.start()] + draw.choice(["0", "1", "2", "3", "0.5", "(1 + 1)", "-1"]) + text[match.end() :]
+
+
+def _comment(text: str, draw: random.Random) -> str:
+    lines = text.split("\n")
+    place = draw.randrange(len(lines))
+    lines[place] += draw.choice([" // } ~ target", " /* { */", " /* two\nlines */", ' // "', " # hash"])
+    return "\n".join(lines)
+
+
+def _around_statement(text: str, draw: random.Random) -> str:
+    """Put a statement of the density into a block, a loop or a condition; or twice."""
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if line.strip().endswith(";") and ("~" in line or "target" in line)]
+    if not places:
+        return text
+    place = draw.choice(places)
+    form = draw.choice(
+        ["{ S }", "if (1) S", "if (1 > 2) { S } else { S }", "for (bad in 1:1) S", "for (bad in 1:2) { S }", "S S",
+         "{ real bad = 1; S }", "while (0) { S }", "profile(\"p\") { S }", "{ { { S } } }", "for (bad in {1, 2}) S"]
+    )  # fmt: skip
+    lines[place] = form.replace("S", lines[place].strip())
+    return "\n".join(lines)
+
+
+def _swap_statements(text: str, draw: random.Random) -> str:
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if line.strip().endswith(";")] or [0]
+    a, b = draw.choice(places), draw.choice(places)
+    lines[a], lines[b] = lines[b], lines[a]
+    return "\n".join(lines)
+
+
+# those that often leave a program that stanc accepts, and those that seldom do
+GENTLE = [_small_number, _comment, _around_statement, _swap_statements, _rename_one, _statement, _delete_line]
+HARSH = [
+    _delete_tokens, _duplicate_token, _swap_tokens, _swap_lines, _duplicate_line, _random_bytes, _strange_text, _braces,
+    _truncate, _number, _rename_all, _parentheses, _blocks, _long_sum, _operator, _carriage_returns,
 ]  # fmt: skip
 
 
@@ -203,8 +247,8 @@ def mutated_program(number: int) -> tuple[Case, str, random.Random]:
     draw = random.Random(number)
     case = draw.choice(CORPUS)
     text = case.path.read_text(encoding="utf-8")
-    for _ in range(draw.choice([1, 1, 1, 2, 4])):
-        text = draw.choice(MUTATIONS)(text, draw) or ";"
+    for _ in range(draw.choice([1, 1, 2, 4])):
+        text = draw.choice(draw.choice([GENTLE, GENTLE, HARSH]))(text, draw) or ";"
     return case, text, draw
 
 
@@ -213,7 +257,8 @@ def mutated_program(number: int) -> tuple[Case, str, random.Random]:
 _VALUES = [
     "NaN", "Infinity", "-Infinity", '"NaN"', '"Inf"', '"-inf"', "null", "true", "1e999", "-0", "[]", "[[]]", "{}",
     '""', '"\\ud800"', "99999999999999999999", "2147483648", "1.5", "[1, [2]]", '{"1": 2}', '{"1": [1, {"2": 3}]}',
-    "[" * 2000 + "]" * 2000, "[" * 2000 + "1" + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "1e-400", "01", "1.",
+    "[" * 2000 + "]" * 2000, "[" * 400 + "1" + "]" * 400, '{"1": ' * 400 + "1" + "}" * 400, "[" * 40 + "]" * 40,
+    "[" * 2000 + "1" + "]" * 2000, '{"a":' * 2000 + "1" + "}" * 2000, "1e-400", "01", "1.",
     "[1, 2, 3", "'x'", "[NaN, 1, 2]", "[null, 1, 2]", '[1, "2", 3]', "[true, false, true]", "9" * 5000, "[,]",
 ]  # fmt: skip
 

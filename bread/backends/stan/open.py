@@ -83,7 +83,8 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     kernel = read_kernel(options.kernel)
     toolchain = find_toolchain()
     source, name = opening.read_program(model)
-    data = opening.read_data(options.data)
+    # Names that the program lacks do not count, as in Stan; those of bread's own switches would.
+    data = {name: value for name, value in opening.read_data(options.data).items() if not name.startswith("bread_")}
     program = analyse(
         source,
         observed=opening.read_names(options.observed),

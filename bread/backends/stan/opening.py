@@ -110,9 +110,14 @@ def read_data(data: Any) -> dict[str, Any]:
             f"data must be a dict, or the path of a JSON file in CmdStan's format; received {type(data).__name__}."
         )
     try:
-        content = json.loads(Path(data).read_text(encoding="utf-8"))
+        text = Path(data).read_text(encoding="utf-8-sig")
+        content = json.loads(text, object_pairs_hook=lambda pairs: _without_repetition(pairs, data))
     except FileNotFoundError:
         raise InvalidArgumentError(f"There is no data file at {os.fspath(data)!r}.") from None
+    except RecursionError:
+        raise _too_deep(data) from None
+    except InvalidArgumentError:
+        raise
     except (OSError, ValueError) as error:
         raise InvalidArgumentError(f"The data file {os.fspath(data)!r} cannot be read as JSON: {error}.") from None
     if not isinstance(content, dict):
@@ -120,7 +125,28 @@ def read_data(data: Any) -> dict[str, Any]:
             f"The data file {os.fspath(data)!r} must hold one JSON object, {{name: value, ...}}, but holds "
             f"{type(content).__name__}."
         )
-    return {name: _numbers(value, name) for name, value in content.items()}
+    try:
+        return {name: _numbers(value, name) for name, value in content.items()}
+    except RecursionError:
+        raise _too_deep(data) from None
+
+
+def _too_deep(data: str | os.PathLike[str]) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"The data file {os.fspath(data)!r} is nested too deeply to be read. Stan's arrays have a few dimensions."
+    )
+
+
+def _without_repetition(pairs: list[tuple[str, Any]], data: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return a JSON object as a dict; refuse one that names a value twice, of which one would be ignored."""
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise InvalidArgumentError(
+                f"The data file {os.fspath(data)!r} holds {name!r} twice. Keep one: the other would be ignored."
+            )
+        content[name] = value
+    return content
 
 
 def _numbers(value: Any, name: str) -> Any:

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.support.stan_conjugate import toolchain
+from tests.support.stan_bad_input_table import DATA, PROGRAM
+from tests.support.stan_conjugate import opened, toolchain
 from tests.support.stan_fuzz import outcomes
 
 pytestmark = pytest.mark.stan
@@ -25,12 +26,12 @@ def require_clean(found: dict[int, str]) -> Counter[str]:
 def test_programs(numbers: range) -> None:
     toolchain()
     counted = require_clean(dict(outcomes(numbers, "analyse_mutated")))
-    assert min(counted[outcome] for outcome in BOTH) >= 0.1 * len(numbers)  # mutations are neither harmless nor noise
+    assert min(counted[outcome] for outcome in BOTH) >= 0.05 * len(numbers)  # mutations are neither harmless nor noise
 
 
 @pytest.mark.parametrize("numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=len)
 def test_data_files(numbers: range) -> None:
-    toolchain()
+    opened(PROGRAM, DATA, observed="y")  # compiles it: no mutated file may change what is compiled
     counted = require_clean(dict(outcomes(numbers, "open_mutated_data")))
     assert min(counted[outcome] for outcome in BOTH) >= 0.05 * len(numbers)
 

@@ -265,8 +265,15 @@ class _Analysis:
 def _integers(scopes: Scopes, outcomes: Sequence[Variable], data: Mapping[str, Any]) -> dict[str, int]:
     """Return the values of scalar integers of the data that stay what they are, whatever is simulated."""
     held = (v for v in scopes.of_kind("data") if v not in outcomes and v.name != PRIOR_ONLY)
-    values = {v.name: np.asarray(data[v.name]) for v in held if v.type == "int" and not v.rank and v.name in data}
-    return {name: int(value) for name, value in values.items() if not value.ndim and value.dtype.kind in "biu"}
+    values = {v.name: data[v.name] for v in held if v.type == "int" and not v.rank and v.name in data}
+    return {name: int(value) for name, value in values.items() if _is_whole(value)}
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether a value is one whole number; what else it may be, such as nested lists, is for Stan to refuse."""
+    if isinstance(value, np.ndarray):
+        return not value.ndim and value.dtype.kind in "biu"
+    return isinstance(value, (bool, int, np.bool_, np.integer))
 
 
 def _switches(simulator: Simulator | None) -> dict[str, int]:
