@@ -48,7 +48,8 @@ def test_schema_names_dimensions_and_types():
     made = container(posterior_shift=0.0)
     expected = {
         "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "alarm", "annealing_path",
-        "kernel", "cost", "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
+        "kernel", "cost", "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data",
+        "constant_data",
     }  # fmt: skip
     assert set(report.group_names(made)) == expected
     per_chain = ("n_temperatures", "simulation", "chain")
