@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 
 import numpy as np
 import pytest
@@ -176,8 +176,18 @@ import bread
 from bread.backends.reference import HMCKernel, NormalMean
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    from bread.running.executors import PoolExecutor
+    from bread.running.tasks import AnnealTask
+
+    usual = PoolExecutor.run
+
+    def run(self, tasks):
+        yield from usual(self, tasks)
+        if isinstance(tasks[0], AnnealTask):
+            print("T = 4 is done", flush=True)
+
+    PoolExecutor.run = run
     model = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=5))
-    print("ready", flush=True)
     report = bread.check(model, simulate_from="prior", random_seed=1, cores=2, progressbar=False, tune=20,
                          n_temperatures=[4, 200000], simulations=6, tune_on="shared")
     from bread.report.container import read_attributes, read_group
@@ -194,11 +204,10 @@ def test_ctrl_c_with_a_pool_of_workers_returns_a_report() -> None:
         start_new_session=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline().strip() == "ready"
-    timer = threading.Timer(12.0, lambda: os.killpg(process.pid, signal.SIGINT))  # as a terminal does: every process
-    timer.start()
+    assert process.stdout.readline().strip() == "T = 4 is done"
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process
     output, _ = process.communicate(timeout=100)
-    timer.cancel()
     assert process.returncode == 0
     interrupted, finished = output.split()
     assert interrupted == "1"
