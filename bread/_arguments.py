@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,11 @@ from bread.running.choice import AUTO, CANDIDATES
 
 def model_in_context(model: Any) -> Any:
     """Return the model, or the one whose ``with`` block surrounds the call."""
+    if isinstance(model, type):
+        raise InvalidArgumentError(
+            f"model is the class {model.__name__}, and must be an object: a pymc.Model that was built (or call "
+            "bread.check() inside `with model:`), or a Stan program."
+        )
     if model is not None:
         return model
     pymc = sys.modules.get("pymc")
@@ -24,6 +29,27 @@ def model_in_context(model: Any) -> Any:
     if found is None:
         raise InvalidArgumentError(
             "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
+        )
+    return found
+
+
+def read_names(argument: str, names: Any) -> tuple[str, ...] | None:
+    """Return names of variables; None where they are not given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        They are neither a name nor a sequence of names.
+    """
+    if names is None:
+        return None
+    if isinstance(names, str):
+        return (names,)
+    is_sequence = isinstance(names, Iterable) and not isinstance(names, (Mapping, bytes))
+    found = tuple(names) if is_sequence else ()
+    if not is_sequence or not all(isinstance(name, str) for name in found):
+        raise InvalidArgumentError(
+            f"{argument} must be a name or a sequence of names, got {names!r}. Name variables of the model."
         )
     return found
 

@@ -16,6 +16,7 @@ import bread.report.container as report
 from bread._arguments import (
     model_in_context,
     plain_settings,
+    read_names,
     read_temperatures,
     require_choice,
     require_count,
@@ -198,7 +199,7 @@ def check(
     require_count("draws", draws, 0)
     if not (isinstance(target, (int, float)) and math.isfinite(target) and target > 0):
         raise InvalidArgumentError(f"target must be a positive number of nats, got {target!r}.")
-    names = (hyperparameters,) if isinstance(hyperparameters, str) else hyperparameters
+    names = read_names("hyperparameters", hyperparameters)
     with Display(is_visible=progressbar, target=target, workers=n_cores) as display:
         display.phase("compiling")
         began = time.perf_counter()
@@ -210,14 +211,14 @@ def check(
             "simulate_from": simulate_from,
             "path": path if isinstance(path, str) else ReferencePath.name,
         }
-        options = OpenOptions(kernel, engine, None if names is None else tuple(names), extra)
+        options = OpenOptions(kernel, engine, names, extra)
         opened = open_model(model_in_context(model), options)
         require_parameters(names, opened.info)
         fit = None if posterior is None else opened.read_posterior(posterior)
         display.done()
         plan = Plan(
             simulate_from=simulate_from,
-            hyperparameters=opened.info.hyperparameters if names is None else tuple(names),
+            hyperparameters=opened.info.hyperparameters if names is None else names,
             init_steps=init_steps,
             simulations=simulations,
             chains=chains,

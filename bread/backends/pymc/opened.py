@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -92,7 +94,24 @@ class PyMCModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
         posterior = fitting.draws_of(posterior)
-        return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        fit = fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        states = self.simulator.unconstrain(fitting.flat(fit.draws))
+        fitting.require_support(fit, states, self.info.positions, self._log_prior if self._has_prior() else None)
+        return fit
+
+    def _has_prior(self) -> bool:
+        return PriorPath.name in self.info.paths
+
+    def _log_prior(self, states: FloatArray) -> FloatArray:
+        """Return the log density of the prior at states (n, dim), in nats; NaN where it raises."""
+        self.engine.set_path(PriorPath())
+        self.engine.controls.set_data(self.info.observed_data)
+        result = np.full(len(states), np.nan)
+        with np.errstate(all="ignore"):
+            for index, state in enumerate(states):
+                with suppress(Exception):
+                    result[index] = self.engine.terms(state)[0]
+        return result
 
     def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the posterior mean in unconstrained coordinates, mapped back; the mode of a discrete coordinate.
@@ -103,8 +122,7 @@ class PyMCModel:
             For an unknown name, or draws outside the support.
         """
         reading.check_fixed_names(self.simulator.parents, names, "hyperparameters")
-        flat = {name: draws.reshape(-1, *draws.shape[2:]) for name, draws in fit.draws.items()}
-        states = self.simulator.unconstrain(flat)
+        states = self.simulator.unconstrain(fitting.flat(fit.draws))
         outside = ~np.all(np.isfinite(states), axis=0)
         if np.any(outside):
             raise InvalidArgumentError(

@@ -18,7 +18,9 @@ from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
+from bread.backends.support.posterior_draws import flat, require_support
 from bread.errors import DensityError, InvalidArgumentError
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -91,7 +93,21 @@ class StanModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
         shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
-        return fitting.read_draws(posterior, shapes, self.info.parameters)
+        fit = fitting.read_draws(posterior, shapes, self.info.parameters)
+        has_prior = PriorPath.name in self.info.paths
+        log_prior = (lambda states: self.instance.terms(states)[0]) if has_prior else None
+        require_support(fit, self._states_of(fit), self.info.positions, log_prior)
+        return fit
+
+    def _states_of(self, fit: Fit) -> FloatArray:
+        """Return the states of draws, one chain after another."""
+        parameters = self.instance.names("parameters")
+        try:
+            return self.instance.unconstrain(flat({name: fit.draws[name] for name in parameters}))
+        except DensityError as error:
+            raise InvalidArgumentError(
+                f"{fit.source} has draws outside the support of the program: {error}. Pass draws of this program."
+            ) from error
 
     def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the posterior mean in unconstrained coordinates, mapped back.
@@ -108,13 +124,7 @@ class StanModel:
                 f"hyperparameters names {unknown[0]!r}, which is no parameter of the program; it has "
                 f"{', '.join(parameters)}."
             )
-        flat = {name: draws.reshape((-1, *draws.shape[2:])) for name, draws in fit.draws.items() if name in parameters}
-        try:
-            states = self.instance.unconstrain(flat)
-        except DensityError as error:
-            raise InvalidArgumentError(
-                f"{fit.source} has draws outside the support of the program: {error}. Pass draws of this program."
-            ) from error
+        states = self._states_of(fit)
         outside = ~np.isfinite(states).all(axis=0)
         if outside.any():
             raise InvalidArgumentError(

@@ -151,7 +151,7 @@ class _Opening:
             transformed,
             user_model=self._sampler(),
         )
-        self._prove(model, original)
+        self._check(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self, options: OpenOptions) -> None:
@@ -244,6 +244,16 @@ class _Opening:
         shapes = {name: instance.shape(name) for name in parameters}
         outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
         return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
+
+    def _check(self, model: StanModel, original: StanInstance) -> None:
+        """Prove the model; where that fails and data are NaN or infinite, name them."""
+        try:
+            self._prove(model, original)
+        except UnsupportedModelError as error:
+            where = opening.where_not_finite(self._data, self._inputs)
+            if not where:
+                raise
+            raise InvalidArgumentError(f"The program cannot use its data. {where} {error}") from error
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():
