@@ -19,7 +19,7 @@ from path_models import PathModel, path_models
 import bread
 from bread.report.compat import read_attributes, read_group
 
-PATHS = ("prior", "bounded", "reference", "auto")
+PATHS = ("prior", "reference", "auto")
 COUNTED = ("tune", "race", "search", "confirm")
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-PATHS = ("prior", "bounded", "reference", "auto")
-COLOURS = {"prior": "C0", "bounded": "C1", "reference": "C2", "auto": "0.2"}
+PATHS = ("prior", "reference", "auto")
+COLOURS = {"prior": "C0", "reference": "C2", "auto": "0.2"}
 Rows = dict[str, dict[str, dict[int, dict[str, Any]]]]
 
 
@@ -52,7 +52,7 @@ def ratio(paths: dict[str, dict[int, dict[str, Any]]]) -> str:
     """Return median and largest ratio of "auto" to the best other path, and what it took."""
     ratios = []
     for seed, auto in paths["auto"].items():
-        others = [paths[path][seed] for path in PATHS[:3] if seed in paths[path] and reached(paths[path][seed])]
+        others = [paths[path][seed] for path in PATHS[:2] if seed in paths[path] and reached(paths[path][seed])]
         if others and reached(auto):
             ratios.append(auto["gradients"] / min(row["gradients"] for row in others))
     took = ", ".join(sorted({row["taken"] for row in paths["auto"].values()}))
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("figure", type=Path, nargs="?")
     options = parser.parse_args()
     rows = read(options.file)
-    print("| model | prior | bounded | reference | auto | ratio |\n|---|---|---|---|---|---|")
+    print("| model | prior | reference | auto | ratio |\n|---|---|---|---|---|")
     for name, paths in rows.items():
         print(f"| {name} | " + " | ".join(cell(paths[path]) for path in PATHS) + f" | {ratio(paths)} |")
     if options.figure is not None:

@@ -25,7 +25,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--chains", type=int, default=4, help="chains per data set and direction")
     parser.add_argument("--kernel", choices=["nuts", "hmc"], default="nuts", help="Stan's sampler")
     parser.add_argument("--schedule", choices=["adaptive", "linear", "sigmoid", "geometric"], default="adaptive")
-    parser.add_argument("--path", choices=["prior", "bounded", "reference", "auto"], default="prior")
+    parser.add_argument("--path", choices=["prior", "reference", "auto"], default="prior")
     parser.add_argument("--init-steps", type=int, default=100, help="S: steps before reverse chains, under 'fitted'")
     parser.add_argument("--tune", type=int, default=200, help="adaptation steps at every knot")
     parser.add_argument("--cores", type=int, default=None, help="processes (default: all)")

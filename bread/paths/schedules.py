@@ -16,14 +16,12 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import Path, PriorPath
 
 FloatArray = NDArray[np.float64]
 
 NAMES = ("adaptive", "linear", "sigmoid", "geometric")
 
 _GRID_PER_INTERVAL = 40
-_PRIOR_PATH = PriorPath()
 
 
 def linear(n_temperatures: int) -> FloatArray:
@@ -137,12 +135,12 @@ def adaptive(n_temperatures: int, path_length: PathLength) -> FloatArray:
     return _with_exact_ends(np.interp(np.linspace(0.0, 1.0, count), position, path_length.betas))
 
 
-def thermodynamic_length(knots: FloatArray, log_ratio: Sequence[FloatArray], path: Path = _PRIOR_PATH) -> PathLength:
+def thermodynamic_length(knots: FloatArray, log_ratio: Sequence[FloatArray]) -> PathLength:
     """Estimate the thermodynamic length from a pilot's log ratios at knots.
 
     Between knots above 0 the standard deviation is interpolated in the log of both axes. Near 0, where the variance of
     the log likelihood under a vague prior is huge or infinite, the draws at 0 are reweighted by
-    ``exp(path.temper(beta, log_ratio))``: for every beta > 0 that variance is finite and few draws cannot dominate it.
+    ``exp(beta * log_ratio)``: for every beta > 0 that variance is finite and few draws cannot dominate it.
 
     Parameters
     ----------
@@ -150,22 +148,18 @@ def thermodynamic_length(knots: FloatArray, log_ratio: Sequence[FloatArray], pat
         Increasing inverse temperatures from 0 to 1.
     log_ratio : sequence of n_knots arrays
         log_ratio (nats) at the pilot's draws at each knot; -inf is allowed at 0.
-    path : Path
-        How the log ratio is tempered.
 
     Returns
     -------
     PathLength
     """
-    deviations = np.array(
-        [_spread(path.rate(float(beta), values)) for beta, values in zip(knots[1:], log_ratio[1:], strict=True)]
-    )
+    deviations = np.array([spread(values) for values in log_ratio[1:]])
     tiny = np.finfo(np.float64).tiny
     betas = [np.zeros(1)]
     densities: list[FloatArray] = []
     start = log_ratio[0][np.isfinite(log_ratio[0])]
     first = _grid_near_zero(start, knots[1])
-    densities.append(_reweighted_spread(start, first, path))
+    densities.append(reweighted_spread(start, first))
     if len(knots) > 1 and len(first) > 1:  # meet the next knot's own draws at its end
         weight = first / knots[1]
         densities[0] = (1 - weight) * densities[0] + weight * deviations[0]
@@ -188,7 +182,7 @@ def mean_length(lengths: Sequence[PathLength]) -> PathLength:
     return PathLength(betas, np.mean([np.interp(betas, item.betas, item.length) for item in lengths], axis=0))
 
 
-def next_knot(beta: float, log_ratio: FloatArray, overlap: float, path: Path = _PRIOR_PATH) -> float:
+def next_knot(beta: float, log_ratio: FloatArray, overlap: float) -> float:
     """Return the inverse temperature up to which the draws at ``beta`` still cover the tempered density.
 
     Solves (mean w)^2 / mean(w^2) = overlap for w = f_next / f_beta, the conditional effective sample size of adaptive
@@ -202,8 +196,6 @@ def next_knot(beta: float, log_ratio: FloatArray, overlap: float, path: Path = _
         log_ratio (nats) at draws at ``beta``.
     overlap : float
         Between 0 and 1.
-    path : Path
-        How the log ratio is tempered.
 
     Returns
     -------
@@ -214,10 +206,9 @@ def next_knot(beta: float, log_ratio: FloatArray, overlap: float, path: Path = _
     room = 1.0 - beta
     if len(values) < 2 or np.ptp(values) == 0.0:
         return 1.0
-    here = path.temper(beta, values)
 
     def excess(log_step: float) -> float:
-        weights = path.temper(min(1.0, beta + np.exp(log_step)), values) - here
+        weights = min(1.0, beta + np.exp(log_step)) * values - beta * values
         return float(2 * logsumexp(weights) - logsumexp(2 * weights) - np.log(len(values)) - np.log(overlap))
 
     if excess(np.log(room)) >= 0:
@@ -262,7 +253,8 @@ def _with_exact_ends(betas: FloatArray) -> FloatArray:
     return betas
 
 
-def _spread(values: FloatArray) -> float:
+def spread(values: FloatArray) -> float:
+    """Return the standard deviation of the finite values, also where their squares would overflow; 0 for one value."""
     finite, exponent = _without_scale(values[np.isfinite(values)])
     return float(np.ldexp(np.std(finite), exponent)) if len(finite) > 1 else 0.0
 
@@ -281,15 +273,15 @@ def _grid_near_zero(log_ratio: FloatArray, end: float) -> FloatArray:
     return np.geomspace(0.1 / span, end, _GRID_PER_INTERVAL * 2)
 
 
-def _reweighted_spread(log_ratio: FloatArray, betas: FloatArray, path: Path) -> FloatArray:
+def reweighted_spread(log_ratio: FloatArray, betas: FloatArray) -> FloatArray:
+    """Return the standard deviation of the log ratio at each of ``betas``, from draws at the start of the path."""
     if len(log_ratio) < 2:
         return np.zeros(len(betas))
     largest = log_ratio.max()
     deviations = np.empty(len(betas))
     for index, beta in enumerate(betas):
-        weights = np.exp(path.temper(beta, log_ratio) - path.temper(beta, largest))
+        weights = np.exp(beta * log_ratio - beta * largest)
         weights /= weights.sum()
-        rate = path.rate(float(beta), log_ratio) - path.rate(float(beta), largest)
-        rate, exponent = _without_scale(np.where(weights > 0, rate, 0.0))  # without weight it may be infinite
-        deviations[index] = np.ldexp(np.sqrt(max(float(weights @ rate**2 - (weights @ rate) ** 2), 0.0)), exponent)
+        values, exponent = _without_scale(np.where(weights > 0, log_ratio - largest, 0.0))  # huge where without weight
+        deviations[index] = np.ldexp(np.sqrt(max(float(weights @ values**2 - (weights @ values) ** 2), 0.0)), exponent)
     return deviations

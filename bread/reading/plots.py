@@ -33,8 +33,8 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
         Means (lines) and quartile bands over all chains, in nats. Each simulation is shifted by its own log evidence
-        estimate at the largest T it has: 0 is the log evidence. The distance between the two lines is B. The real
-        data have a forward curve only, shifted by its own estimate at the largest T.
+        estimate at the largest T it has: 0 is the log evidence. The distance between the two lines is the raw gap,
+        whose mean is B. The real data have a forward curve only, shifted by its own estimate at the largest T.
 
     References
     ----------

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bread.backends.base import Direction, FloatArray, IntArray
-from bread.paths.kinds import BoundedPath, Path
+from bread.backends.base import Direction, IntArray
 from bread.paths.mixture import MixtureReference, Reference
 from bread.paths.nested import NestedReference
 from bread.report.labels import storable
@@ -30,8 +29,7 @@ def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray
     Returns
     -------
     Dataset or None
-        `log_ratio` (direction, simulation, chain, knot) in nats, `inverse_temperature` (knot). On a path of linear
-        tempering the log ratio of its ends; on the bounded path the increment of the log weight per step of beta.
+        `log_ratio` (direction, simulation, chain, knot) in nats, `inverse_temperature` (knot).
     """
     betas = result.schedules.get(n_temperatures)
     if betas is None or not len(simulations):
@@ -42,8 +40,7 @@ def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray
         for column, simulation in enumerate(simulations):
             values = result.runs[int(simulation), direction, n_temperatures].log_ratio
             if values.shape[1] == len(betas):
-                rates = _mean_rates(result.path_of(int(simulation)), betas, values)
-                log_ratio[row, column, : len(values)] = rates
+                log_ratio[row, column, : len(values)] = values
     return xr.Dataset(
         {
             "log_ratio": (
@@ -59,14 +56,6 @@ def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray
             "chain": np.arange(result.n_chains),
         },
     )
-
-
-def _mean_rates(path: Path, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
-    """Return what each step of beta adds to the log weight, per unit of beta; the last knot repeats the last step."""
-    if not isinstance(path, BoundedPath):
-        return log_ratio
-    steps = path.increments(betas, log_ratio) / np.diff(betas)
-    return np.concatenate([steps, steps[..., -1:]], axis=-1)
 
 
 def reference_dataset(result: CheckResult) -> xr.Dataset | None:

@@ -14,17 +14,16 @@ import numpy as np
 from bread.backends.base import ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.pilot import N_CHAINS, FitRequest
-from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
+from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
-from bread.running.plan import FIRST_TEMPERATURES, Plan
+from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
 from bread.running.results import SHARED
 from bread.running.tasks import LookTask, PilotTask
-from bread.running.tuning import PathRequest, Pilot
+from bread.running.tuning import Pilot
 
-AUTO = "auto"
-CANDIDATES = (PriorPath.name, ReferencePath.name)  # under "auto"; the bounded path where the prior's B is infinite
+CANDIDATES = (PriorPath.name, ReferencePath.name)
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
@@ -53,8 +52,8 @@ class PathChooser:
         """Return what a pilot is asked to fit for this kind of path."""
         if kind != ReferencePath.name:
             return PathRequest(kind)
-        if self._plan.reference is not None:
-            return PathRequest(kind, self._plan.reference)
+        if self._plan.path.reference is not None:
+            return self._plan.path
         info = self._info
         transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
         return PathRequest(
@@ -80,8 +79,9 @@ class PathChooser:
             No pilot could run along any path.
         """
         plan, tune = self._plan, self._plan.tune
-        if plan.path != AUTO or len(self._info.paths) == 1:
-            return self._required(self._info.paths[0] if plan.path == AUTO else plan.path, extra)
+        asked = plan.path.kind
+        if asked != AUTO or len(self._info.paths) == 1:
+            return self._required(self._info.paths[0] if asked == AUTO else asked, extra)
         self._extra = extra
         has_reference = ReferencePath.name in self._info.paths
         short = max(10, tune // SCREENING)
@@ -90,16 +90,13 @@ class PathChooser:
             self.costs = {first.cost.kind: first.cost.total}
             return first.pilots
         usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
-        start = PriorPath.name
-        if usual is not None and not path_choice.is_reliable(usual) and BoundedPath.name in self._info.paths:
-            start, usual = BoundedPath.name, self._pilots(BoundedPath.name, extra, short)
-        screened = None if usual is None else self._predict(start, usual, short)
+        screened = None if usual is None else self._predict(PriorPath.name, usual, short)
         if screened is not None and first is None and (not has_reference or self._is_cheap(screened)):
             self._skipped_reference = has_reference
-            return self._required(start, extra)
+            return self._required(PriorPath.name, extra)
         reference = first or (self._fitted_reference() if has_reference else None)
         if reference is None:
-            return self._required(start, extra)
+            return self._required(PriorPath.name, extra)
         entrants = [reference]
         if screened is not None:
             entrants.append(self._entrant(screened))

@@ -51,7 +51,7 @@ class PathCost:
 
 def is_reliable(pilots: list[Pilot]) -> bool:
     """Return whether the bound has a finite mean, from the log ratios at both ends of the pilots' paths."""
-    start = [pilot.path.tail(pilot.start_log_ratio) for pilot in pilots]
+    start = [pilot.start_log_ratio for pilot in pilots]
     end = [pilot.end_log_ratio for pilot in pilots] if pilots[0].fit is not None else []
     calm = np.zeros((1, 1))
     return bounds.jeffreys_is_reliable(start, calm, end)
@@ -59,9 +59,7 @@ def is_reliable(pilots: list[Pilot]) -> bool:
 
 def path_length(pilots: list[Pilot]) -> schedules.PathLength:
     """Return the mean thermodynamic length of the pilots' paths."""
-    lengths = [
-        schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio, pilot.path) for pilot in pilots
-    ]
+    lengths = [schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio) for pilot in pilots]
     return schedules.mean_length(lengths)
 
 
@@ -86,12 +84,9 @@ def relaxation_time(values: FloatArray) -> float:
 
 def gap_times_temperatures(pilot: Pilot) -> float:
     """Return the product of gap (nats) and T that the pilot predicts: length times length, weighted by relaxation."""
-    kernel, path = pilot.kernel, pilot.path
-    length = schedules.thermodynamic_length(kernel.betas, kernel.log_ratio, path)
-    times = [
-        relaxation_time(path.rate(float(beta), values))
-        for beta, values in zip(kernel.betas[1:], kernel.log_ratio[1:], strict=True)
-    ]
+    kernel = pilot.kernel
+    length = schedules.thermodynamic_length(kernel.betas, kernel.log_ratio)
+    times = [relaxation_time(values) for values in kernel.log_ratio[1:]]
     at_knots = np.interp(kernel.betas, length.betas, length.length)
     return float(length.total * (np.diff(at_knots) @ np.array(times)))
 

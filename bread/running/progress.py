@@ -78,12 +78,12 @@ class Phase:
         left = (self.last - self.began) / self.done * (self.total - self.done) - (now - self.last)
         return left if left > 0.0 else None
 
-    def line(self, now: float, target: str = "") -> str:
-        """Return name, count, time and bound as columns; ``target`` is put behind a bound where there is room."""
+    def line(self, now: float, limit: str = "") -> str:
+        """Return name, count, time and bound as columns; ``limit`` is put behind a bound where there is room."""
         spent = duration(now - self.began)
         columns = f"{self.name:<{NAME_COLUMNS}} {self.count:>{COUNT_COLUMNS}} {spent:>{TIME_COLUMNS}}"
         whole = f"{columns}  {self.bound}" if self.bound else columns
-        return f"{whole}{target}" if self.bound and len(whole) + len(target) <= LINE_COLUMNS else whole
+        return f"{whole}{limit}" if self.bound and len(whole) + len(limit) <= LINE_COLUMNS else whole
 
 
 class Display:
@@ -92,16 +92,14 @@ class Display:
     Parameters
     ----------
     is_visible : bool
-    target : float
-        Of the bound, in nats.
     workers : int
         Processes that run tasks.
     clock : callable
         Seconds, for tests.
     """
 
-    def __init__(self, *, is_visible: bool, target: float, workers: int = 1, clock: Clock = time.perf_counter) -> None:
-        self._target = f", target {target:g} nats"
+    def __init__(self, *, is_visible: bool, workers: int = 1, clock: Clock = time.perf_counter) -> None:
+        self._limit = ""
         self._workers, self._clock = workers, clock
         self._phase: Phase | None = None
         self._view: View | None = open_view(clock) if is_visible else None
@@ -133,10 +131,11 @@ class Display:
             self._phase.last = self._clock()
             self._show()
 
-    def bound(self, name: str, estimate: float, lower: float, upper: float) -> None:
-        """Show the bound so far with its interval, in nats; nothing where it is not known (NaN)."""
+    def bound(self, name: str, estimate: float, upper: float, limit: float) -> None:
+        """Show the bound so far with its upper end, and what that must not exceed; nothing where it is not known."""
         if self._phase is not None and not math.isnan(estimate):
-            self._phase.bound = f"{name} {_number(estimate)} ({_number(lower)} to {_number(upper)})"
+            self._phase.bound = f"{name} {_number(estimate)} (below {_number(upper)})"
+            self._limit = f", limit {limit:.2g}"
 
     def done(self) -> None:
         """Mark the phase as finished."""
@@ -145,7 +144,7 @@ class Display:
     def _close(self, remark: str = "") -> None:
         phase, now = self._phase, self._clock()
         if self._view is not None and phase is not None and (phase.count or now - phase.began >= SHORTEST_SECONDS):
-            self._view.keep(f"{phase.line(now, self._target)}{remark}")
+            self._view.keep(f"{phase.line(now, self._limit)}{remark}")
             if phase.n_failed:
                 self._view.keep(f"  {phase.failed}")
         self._phase = None
@@ -201,6 +200,6 @@ def duration(seconds: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number of nats: two significant digits, whole from 10 up; no bound is below 0."""
+    """Return a bound: two significant digits, whole from 10 up; no bound is below 0."""
     value = max(value, 0.0)
     return f"{value:.0f}" if 10.0 <= value < 1e5 else f"{value:.2g}"

@@ -18,10 +18,10 @@ from bread.backends.base import Simulations
 from bread.paths import schedules
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost, Round
-from bread.running.plan import FIRST_TEMPERATURES, Plan
+from bread.running.plan import FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.results import RACE
 from bread.running.tasks import RaceResult, RaceTask, Task
-from bread.running.tuning import PathRequest, Pilot
+from bread.running.tuning import Pilot
 
 SIMULATIONS = 4
 FIRST_ROUND = 64  # most temperatures of the first round

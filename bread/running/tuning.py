@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
-from bread.fitting.pilot import FitRequest, ReferenceFit, fit_reference, move_reference
-from bread.paths.kinds import Path, PriorPath, ReferencePath, bounded_path_from
-from bread.paths.mixture import Reference
+from bread.fitting.pilot import ReferenceFit, fit_reference, move_reference
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.schedules import next_knot
+from bread.running.plan import PathRequest
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.statistics.tails import centred_tail_index, is_start_in_doubt
 
@@ -22,24 +22,6 @@ MAX_KNOTS = 40
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
 TAIL_DRAWS, MOST_TAIL_DRAWS = 2000, 32000  # in a pilot that also shows the tail of log_ratio there
 TAIL_GROWTH = 4  # of the draws, while they leave it open whether their mean is finite
-
-
-@dataclass(frozen=True)
-class PathRequest:
-    """Which kind of path, before it is fitted to a data set.
-
-    Attributes
-    ----------
-    kind : {"prior", "bounded", "reference"}
-    reference : Reference or None
-        The user's own, which is then fitted to nothing.
-    fit : FitRequest or None
-        How a reference is fitted; None for the other kinds and for the user's own.
-    """
-
-    kind: str
-    reference: Reference | None = None
-    fit: FitRequest | None = None
 
 
 class Pilot(NamedTuple):
@@ -82,10 +64,10 @@ def run_pilot(
     from the start that they tell whether their log ratio has a mean.
     """
 
-    def along(path: Path, steps: int, number: int = 0) -> Pilot:
+    def along(path: Path, steps: int) -> Pilot:
         return tune(
             posterior, path, root=root, simulation=simulation, n_steps=steps,
-            n_start_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source, number=number,
+            n_start_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source,
         )  # fmt: skip
 
     fit: ReferenceFit | None = None
@@ -98,21 +80,17 @@ def run_pilot(
             fit = fit_reference(posterior, request.fit, root=root, simulation=simulation)
             path, steps = ReferencePath(fit.reference), request.fit.n_steps
         pilot = along(path, steps)
-    elif request.kind == "bounded":
-        usual = along(PriorPath(), max(n_steps // 2, 10), 1).kernel
-        pilot = along(bounded_path_from(usual.log_ratio[-1]), n_steps)
-        pilot = pilot._replace(kernel=replace(pilot.kernel, n_gradients=pilot.kernel.n_gradients + usual.n_gradients))
     else:
         pilot = along(PriorPath(), n_steps)
     if shows_tail:
-        pilot = _with_decided_tail(pilot, posterior, root, simulation)
+        pilot = with_decided_tail(pilot, posterior, root, simulation)
     return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
 
 
-def _with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
+def with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
     """Return the pilot with more draws from the start where those it has leave it open whether B is finite."""
     values, n_evaluations = pilot.start_log_ratio, 0
-    while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([pilot.path.tail(values)])):
+    while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([values])):
         numbers = range(len(values), min(TAIL_GROWTH * len(values), MOST_TAIL_DRAWS))
         draws = posterior.draw_start(pilot.path, chain_seeds(root, Purpose.TAIL, simulation, 0, numbers))
         values = np.concatenate([values, posterior.log_ratio(pilot.path, draws)])
@@ -137,7 +115,6 @@ def tune(
     n_steps: int,
     n_start_draws: int,
     source: str,
-    number: int = 0,
 ) -> Pilot:
     """Adapt the kernel along the path and freeze it.
 
@@ -160,14 +137,12 @@ def tune(
         Draws from the path's start that place the first knot (and show the tail of log_ratio).
     source : str
         Kept in the kernel, for the report.
-    number : int
-        0 for the walk that is measured with; another walk on the same data set has random numbers of its own.
 
     Returns
     -------
     Pilot
     """
-    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, number, range(n_start_draws)))
+    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_start_draws)))
     start_log_ratio = posterior.log_ratio(path, start)
     usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
     if not np.isfinite(usable).any():
@@ -176,20 +151,20 @@ def tune(
             "infinite on this path at every number of temperatures. A path needs a start that can produce the data: "
             "widen the prior, give the likelihood a tail, or use path='reference'."
         )
-    generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, number))
+    generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, 0))
     betas = [0.0]
     # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
     state = start[int(np.argmax(np.isfinite(usable)))]
     first = posterior.adapt(
-        path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, number, 0), n_steps, previous=None
+        path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, 0, 0), n_steps, previous=None
     )
     adaptations: list[Adaptation] = [first]
     draws = [usable]
     while betas[-1] < 1.0:
-        beta = _guarded_knot(betas, draws[-1], path)
+        beta = _guarded_knot(betas, draws[-1])
         if len(betas) == 1:
-            state = start[_resample(path.temper(beta, usable), generator)]
-        seed = seed_sequence(root, Purpose.TUNE, simulation, number, len(betas))
+            state = start[_resample(beta * usable, generator)]
+        seed = seed_sequence(root, Purpose.TUNE, simulation, 0, len(betas))
         adaptation = posterior.adapt(path, beta, state, seed, n_steps, previous=adaptations[-1].settings)
         state = adaptation.state
         betas.append(beta)
@@ -206,9 +181,9 @@ def tune(
     return Pilot(kernel, path, start_log_ratio, kernel.log_ratio[-1])
 
 
-def _guarded_knot(betas: list[float], log_ratio: FloatArray, path: Path) -> float:
+def _guarded_knot(betas: list[float], log_ratio: FloatArray) -> float:
     """Return the next knot, at least so far that geometric steps of this size reach 1 within `MAX_KNOTS`."""
-    beta = next_knot(betas[-1], log_ratio, KNOT_OVERLAP, path)
+    beta = next_knot(betas[-1], log_ratio, KNOT_OVERLAP)
     left = MAX_KNOTS - len(betas)
     slowest = betas[-1] ** (1.0 - 1.0 / left) if left > 1 else 1.0
     return min(1.0, max(beta, slowest)) if betas[-1] > 0.0 else beta

@@ -152,5 +152,5 @@ def test_rounds_cost_a_share_of_the_check():
     assert largest(1) == 4096 < 30000.0 / 4.0 and largest(20) == 4096, "the largest T that is allowed"
     hopeless = {"prior": lambda n: 1e9, "reference": lambda n: 1e9}
     assert max(n for _, n, _ in race(hopeless, {"prior": 3e2, "reference": 3e2}, simulations=1)[1]) == 4096
-    few = race(equal, {"prior": 30.0, "reference": 30.0}, [PathCost("bounded", True, 100.0, 10.0, 0.0, 8)])[1]
+    few = race(equal, {"prior": 30.0, "reference": 30.0}, [PathCost("another", True, 100.0, 10.0, 0.0, 8)])[1]
     assert [n for _, n, _ in few] == [30, 30], "stopped by a cheap rival"

@@ -1,4 +1,4 @@
-"""Pools of chains along reference and bounded paths, one path a data set, on models of the reference backend."""
+"""Pools of chains along reference paths, one path a data set, on models of the reference backend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from bread.backends.base import Failure, Kernel
 from bread.backends.reference import BetaBinomial, HMCKernel, NormalScale
-from bread.paths.kinds import BoundedPath, PriorPath, ReferencePath
+from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference
 from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
 from bread.statistics.bounds import log_evidence_lower_many, log_evidence_upper_many
@@ -74,26 +74,16 @@ class Shifted:
         return self.base.gradient(states - self.centre)
 
 
-class RowBounded(BoundedPath):
-    """A bounded path for every row: ``offset`` has shape (row,)."""
+def path_of(model, kind, data, *, centre=None, path=ReferencePath):
+    """Return the path of every row of data.
 
-    def __post_init__(self):
-        assert np.isfinite(self.offset).all()
-
-    def increments(self, betas, log_ratio):
-        return BoundedPath.increments(replace(self, offset=np.asarray(self.offset)[:, None]), betas, log_ratio)
-
-
-def path_of(model, kind, data, *, centre=None, bounded=RowBounded):
-    """Return the path of every row of data; ``centre`` replaces what the data say (for negative controls)."""
+    For negative controls ``centre`` replaces what the data say, and ``path`` is another class of paths.
+    """
     if isinstance(model, Funnel):
-        return ReferencePath(RowReferences(model.references(data, NESTED_WIDTHS[kind], centre)))
+        return path(RowReferences(model.references(data, NESTED_WIDTHS[kind], centre)))
     own, scale = centre_and_scale(model, data)
     centre = own if centre is None else centre
-    if kind == "bounded":
-        with np.errstate(all="ignore"):
-            return bounded(offset=model.log_likelihood(centre, model.summarise(data)) + 0.5, power=2.0)
-    return ReferencePath(Shifted(centred_reference(kind, scale), centre))
+    return path(Shifted(centred_reference(kind, scale), centre))
 
 
 def tuned_path_kernel(model, kind: str, *, seed: int = 300, n_steps: int = 100) -> Kernel:
@@ -111,11 +101,22 @@ def tuned_path_kernel(model, kind: str, *, seed: int = 300, n_steps: int = 100) 
 
 
 def path_pool(
-    model, kind, kernel, betas, *, n_simulations, n_chains, seed, n_between=5, is_given_truth=False, bounded=RowBounded
+    model,
+    kind,
+    kernel,
+    betas,
+    *,
+    n_simulations,
+    n_chains,
+    seed,
+    n_between=5,
+    is_given_truth=False,
+    weighs=ReferencePath,
 ) -> Pool:
     """Simulate, and anneal ``n_chains`` chains each way along each data set's own path.
 
-    ``is_given_truth`` puts the exact draw in the place of what the data say (a defect, for negative controls).
+    ``is_given_truth`` puts the exact draw in the place of what the data say, and ``weighs`` is a class
+    of paths with other weights (defects, for negative controls).
     """
     simulate, start, forward, evolve, reverse = SeedSequence(seed).spawn(5)
     simulations = model.simulate(n_simulations, fixed=None, seed=simulate)
@@ -124,16 +125,13 @@ def path_pool(
     many = {name: np.repeat(values, n_chains, axis=0) for name, values in few.items()}
     truth = simulations.states if is_given_truth else None
     many_truth = None if truth is None else np.repeat(truth, n_chains, axis=0)
-    path = path_of(model, kind, few, centre=truth, bounded=bounded)
+    path = path_of(model, kind, few, centre=truth, path=weighs)
     starts = model.condition_rows(few).evolve_rows(
         path, kernel, 1.0, simulations.states, keep, evolve.spawn(n_simulations)
     )
-    path = path_of(model, kind, many, centre=many_truth, bounded=bounded)
+    path = path_of(model, kind, many, centre=many_truth, path=weighs)
     posterior = model.condition_rows(many)
-    if kind == "bounded":
-        first = posterior.draw_start(PriorPath(), start.spawn(total))
-    else:
-        first = path.reference.sample_rows(start.spawn(total))
+    first = path.reference.sample_rows(start.spawn(total))
     runs = {}
     for direction, begin, own in (("forward", first, forward), ("reverse", starts.reshape(total, -1), reverse)):
         run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=own.spawn(total))

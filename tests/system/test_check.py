@@ -12,27 +12,17 @@ import threading
 
 import numpy as np
 import pytest
-import xarray as xr
 
 import bread
 from bread.backends.reference import AutoregressiveKernel, FaultyNormalMean, HMCKernel, NormalMean, UniformLocation
 from bread.errors import DensityError, InvalidArgumentError
 from bread.report.container import group_names, read_attributes, read_group
-from bread.running import runner as runner_module
+from bread.running.ledger import Ledger
+from tests.support.reports import assert_same_report
 
 Y = np.array([0.4, 1.9, 1.1])
 AR = NormalMean(Y, prior_mean=0.5, prior_sd=1.5, kernel=AutoregressiveKernel(rho=0.3))
 QUICK = {"simulate_from": "prior", "random_seed": 5, "cores": 1, "progressbar": False, "tune_on": "shared", "tune": 20}
-
-
-def assert_same_report(one, two) -> None:
-    assert set(group_names(one)) == set(group_names(two))
-    for name in group_names(one):
-        left, right = read_group(one, name), read_group(two, name)
-        assert set(left.data_vars) == set(right.data_vars)
-        for variable in left.data_vars:
-            if variable != "seconds":
-                xr.testing.assert_identical(left[variable].drop_attrs(), right[variable].drop_attrs())
 
 
 def test_grows_until_the_target_and_confirms_on_fresh_simulations() -> None:
@@ -139,14 +129,14 @@ def test_failing_density_is_an_error_that_keeps_what_was_finished(fault: str) ->
 
 @pytest.mark.parametrize("stage", ["simulate", "confirm", "consistency"])
 def test_interrupt_returns_what_is_finished(monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    original = runner_module.Runner.phase
+    original = Ledger.phase
 
     def interrupt(self, name, phase, n_chains=None):
         if phase == stage:
             raise KeyboardInterrupt
         return original(self, name, phase, n_chains)
 
-    monkeypatch.setattr(runner_module.Runner, "phase", interrupt)
+    monkeypatch.setattr(Ledger, "phase", interrupt)
     with pytest.warns(UserWarning, match="Interrupted"):
         report = bread.check(AR, **QUICK, target=0.5)
     attributes = read_attributes(report)

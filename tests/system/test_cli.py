@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.reading.test_verdict import shift_reverse_starts
-from tests.support.fake_results import constrain, fake_result
+from tests.support.fake_results import constrain, fake_result, shift_reverse_starts
 from tests.support.stan_conjugate import EIGHT_SCHOOLS, SCHOOLS, toolchain
 
 pytest.importorskip("typer")

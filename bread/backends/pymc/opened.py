@@ -26,6 +26,7 @@ from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
+from bread.backends.support.posterior_draws import require_support
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
@@ -95,8 +96,8 @@ class PyMCModel:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
         posterior = fitting.draws_of(posterior)
         fit = fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
-        states = self.simulator.unconstrain(fitting.flat(fit.draws))
-        fitting.require_support(fit, states, self.info.positions, self._log_prior if self._has_prior() else None)
+        states = self.simulator.unconstrain(fit.flat_draws())
+        require_support(fit, states, self.info.positions, self._log_prior if self._has_prior() else None)
         return fit
 
     def _has_prior(self) -> bool:
@@ -112,25 +113,6 @@ class PyMCModel:
                 with suppress(Exception):
                     result[index] = self.engine.terms(state)[0]
         return result
-
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the posterior mean in unconstrained coordinates, mapped back; the mode of a discrete coordinate.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For an unknown name, or draws outside the support.
-        """
-        reading.check_fixed_names(self.simulator.parents, names, "hyperparameters")
-        states = self.simulator.unconstrain(fitting.flat(fit.draws))
-        outside = ~np.all(np.isfinite(states), axis=0)
-        if np.any(outside):
-            raise InvalidArgumentError(
-                f"{fit.source} has draws on or outside the border of the support of "
-                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this model."
-            )
-        values = self.constrain(fitting.centre(states, self.info.discrete)[None])
-        return {name: np.array(values[name][0]) for name in names}
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""
@@ -199,13 +181,17 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     """
     if options.engine not in (None, "pymc"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
+    options.refuse(
+        ("data", "observed", "likelihood"),
+        "is for Stan programs; a PyMC model has its own data and observed variables",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PyMC has to say of the model it said when the model was built
         return _open(model, options)
 
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
-    function, simulate_from = options.extra.get("simulator"), options.extra.get("simulate_from")
+    function, simulate_from = options.simulator, options.simulate_from
     is_localised = simulate_from == "localised"
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)
@@ -274,7 +260,7 @@ def _periodic(model: Any, layout: StateLayout, localised: Sequence[str]) -> NDAr
 
 def _with_engine(info: ModelInfo, engine: Engine) -> ModelInfo:
     refusals = engine.path_refusals
-    paths = tuple(name for name in ("prior", "bounded", "reference") if name not in refusals)
+    paths = tuple(name for name in ("prior", "reference") if name not in refusals)
     if not paths:
         raise UnsupportedKernelError(
             f"No path is left for model and kernel. {refusals['prior']} {refusals['reference']}"

@@ -52,7 +52,7 @@ def read_program(model: Any, name: str = "program.stan") -> tuple[Source, str]:
     ----------
     model : CmdStanModel, path or str
         An object with ``stan_file`` (its include paths count), the path of a ``.stan`` file, or the program itself: a
-        text with a brace.
+        text with a brace that is not the name of a file.
     name : str
         Of a program by its text, in messages.
 
@@ -65,7 +65,7 @@ def read_program(model: Any, name: str = "program.stan") -> tuple[Source, str]:
     """
     if isinstance(model, (str, os.PathLike)):
         text = os.fspath(model)
-        if "{" in text:
+        if isinstance(model, str) and "{" in text and not os.path.isfile(text):
             return Source.from_text(text, name), "program"
         return Source.from_file(Path(text)), Path(text).stem
     if model.stan_file is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Fit
+from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 
 MINIMUM_DRAWS = 10
@@ -150,17 +150,3 @@ def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mappin
                 )
         return np.asarray(variable)
     return np.asarray(variable.transpose("chain", "draw", ...))
-
-
-def flat(draws: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return draws (chain, draw, ...) with chains one after another, (chain * draw, ...)."""
-    return {name: values.reshape(-1, *values.shape[2:]) for name, values in draws.items()}
-
-
-def centre(states: NDArray[np.float64], discrete: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the mean of each coordinate of states (n, dim), the most frequent value of a discrete one."""
-    result: NDArray[np.float64] = states.mean(axis=0)
-    for index in np.flatnonzero(discrete):
-        values, counts = np.unique(states[:, index], return_counts=True)
-        result[index] = values[np.argmax(counts)]
-    return result

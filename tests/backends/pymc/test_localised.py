@@ -14,9 +14,8 @@ from scipy import stats
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
-from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
-from tests.backends.pymc.test_evidence import SHORT
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -26,13 +25,13 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import SHORT
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
 Y = np.array([1.5, -0.2, 0.6])
 ERROR = np.array([1.0, 1.5, 0.8])
 LAW = gaussian(np.array([0.4, -0.2]), np.array([[0.3, 0.1], [0.1, 0.2]]))
-LOCALISED = {"simulate_from": "localised"}
 
 
 def groups(mu: Any = None, tau: Any = None) -> pm.Model:
@@ -46,7 +45,7 @@ def groups(mu: Any = None, tau: Any = None) -> pm.Model:
 
 
 def open_localised(model: pm.Model, **options: Any) -> Any:
-    return open_model(model, OpenOptions(extra=LOCALISED, **options))
+    return open_model(model, OpenOptions(simulate_from="localised", **options))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +110,7 @@ def test_simulation_is_exact(flat: Any) -> None:
 
 
 def test_contract(flat: Any) -> None:
-    for path in (PriorPath(), BoundedPath(-5.0), ReferencePath(diagonal(np.full(5, 0.3), np.full(5, 0.8)))):
+    for path in (PriorPath(), ReferencePath(diagonal(np.full(5, 0.3), np.full(5, 0.8)))):
         kernel = tuned_kernel(flat, n_steps=40, path=path)
         check_contract_shapes(flat, kernel, path=path)
         check_bit_equal_batching(flat, kernel, path=path)
@@ -154,7 +153,7 @@ def test_flat_priors_are_refused_otherwise() -> None:
     with pytest.raises(UnsupportedModelError, match="'width' has or depends on an improper prior"):
         open_localised(model)  # the only hyperparameter by default is mu
     both = open_localised(model, hyperparameters=("mu", "width"))
-    assert both.info.paths == ("prior", "bounded", "reference")
+    assert both.info.paths == ("prior", "reference")
     fitted = {"mu": np.array([0.2, 1.0]), "theta": np.array([0.5, 0.1]), "width": np.array([0.5, 2.0])}
     expected = np.column_stack([fitted["mu"], fitted["theta"], np.log(fitted["width"])])
     states = both.unconstrain(fitted)  # before the law exists: it is fitted to these
@@ -181,7 +180,7 @@ def test_what_cannot_be_localised() -> None:
     with pytest.raises(UnsupportedModelError, match="'label' by a density, but it is discrete"):
         open_localised(discrete)
     with pytest.raises(UnsupportedModelError, match=r"simulator= replaces"):
-        open_model(groups(), OpenOptions(extra={**LOCALISED, "simulator": lambda rng, data: ({}, {})}))
+        open_model(groups(), OpenOptions(simulate_from="localised", simulator=lambda rng, data: ({}, {})))
 
 
 def test_other_kernels_and_restricting_transforms() -> None:

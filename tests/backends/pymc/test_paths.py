@@ -16,13 +16,11 @@ import bread
 from bread.backends import open_model
 from bread.backends.base import AnnealRun, Kernel, OpenOptions
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal, gaussian
 from bread.paths.nested import NestedReference
 from bread.paths.user import as_reference
 from bread.report.compat import read_attributes
-from tests.backends.pymc.test_evidence import MODELS as CONJUGATE
-from tests.backends.pymc.test_evidence import SHORT, label_mixture
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -33,6 +31,8 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import MODELS as CONJUGATE
+from tests.support.pymc_conjugate import SHORT, label_mixture
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -50,7 +50,6 @@ NESTED = NestedReference(
 )
 PATHS: dict[str, Path] = {
     "prior": PriorPath(),
-    "bounded": BoundedPath(-6.0, 3.0),
     "reference": ReferencePath(REFERENCE),
     "nested": ReferencePath(NESTED),
 }
@@ -104,35 +103,32 @@ STATES = np.array([[0.2, -0.3], [1.4, 0.8], [-2.0, -2.5], [5.0, 1.0]])
 
 @pytest.mark.parametrize("path", **by_name)
 def test_density_and_gradient_are_those_of_the_formulae(path: Path, opened: Any) -> None:
-    """Values to 1e-9, gradients by central differences; states on both sides of the offset of the bounded path."""
+    """Values to 1e-9, gradients by central differences."""
     engine, step = opened.engine, 1e-5
-    opened.condition({"y": Y})._load(path)
-    if isinstance(path, BoundedPath):
-        assert 0 < (log_likelihood(STATES) < path.offset).sum() < len(STATES)
+    opened.condition({"y": Y}).load(path)
     for beta in (0.0, 0.23, 0.8, 1.0):
-        engine._set_beta(beta)
+        engine.set_beta(beta)
 
         def expected(x: np.ndarray, beta: float = beta) -> Any:
-            return log_start(path, x) + path.temper(beta, log_ratio(path, x))
+            return log_start(path, x) + beta * log_ratio(path, x)
 
         for state in STATES:
-            value, gradient = engine._gradient(state)
+            value, gradient = engine.gradient(state)
             assert value == pytest.approx(float(expected(state)), rel=1e-8)
-            assert engine._gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
+            assert engine.gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
             numeric = [(expected(state + e) - expected(state - e)) / (2 * step) for e in step * np.eye(2)]
             np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 
-def test_values_of_other_steps_follow_the_bounded_path(sliced: Any) -> None:
-    path = BoundedPath(-6.0, 3.0)
-    sliced.condition({"y": Y})._load(path)
+def test_values_of_other_steps_are_those_of_the_formula(sliced: Any) -> None:
+    sliced.condition({"y": Y}).load(PriorPath())
     density = sliced.engine.steps[0].step.logp  # of mu alone; the other coordinate is a shared variable
     (shared,) = sliced.engine.steps[0].step.shared.values()
     for beta in (0.0, 0.23, 0.8, 1.0):
-        sliced.engine._set_beta(beta)
+        sliced.engine.set_beta(beta)
         for state in STATES:
             shared.set_value(np.array(state[1]))
-            expected = log_prior(state) + path.temper(beta, log_likelihood(state))
+            expected = log_prior(state) + beta * log_likelihood(state)
             assert density(state[:1]) == pytest.approx(float(expected), rel=1e-8)
 
 
@@ -169,22 +165,18 @@ def test_contract(path: Path, opened: Any) -> None:
     check_frozen(opened, kernel, path=path)
 
 
-@pytest.mark.parametrize("kernel", ["nuts", pm.Slice], ids=["nuts", "slice"])
-def test_results_do_not_depend_on_the_paths_before(kernel: Any, opened: Any, sliced: Any) -> None:
-    model = opened if kernel == "nuts" else sliced
-    paths = {name: path for name, path in PATHS.items() if path.name in model.info.paths}
-    posterior, betas, seeds = model.condition({"y": Y}), np.linspace(0, 1, 5), SeedSequence(4).spawn(2)
-    frozen = tuned_kernel(model, n_steps=30)
+def test_results_do_not_depend_on_the_paths_before(opened: Any) -> None:
+    posterior, betas, seeds = opened.condition({"y": Y}), np.linspace(0, 1, 5), SeedSequence(4).spawn(2)
+    frozen = tuned_kernel(opened, n_steps=30)
 
     def run(path: Path) -> AnnealRun:
         start = posterior.draw_start(path, seeds)
         return posterior.anneal(path, betas, frozen, direction="forward", start=start, seeds=seeds)
 
-    first = {name: run(path) for name, path in paths.items()}
-    assert not same(first["prior"], first["bounded"])
-    assert "nested" not in first or not same(first["reference"], first["nested"])
-    for name in reversed(paths):
-        assert same(run(paths[name]), first[name])
+    first = {name: run(path) for name, path in PATHS.items()}
+    assert not same(first["prior"], first["reference"]) and not same(first["reference"], first["nested"])
+    for name in reversed(PATHS):
+        assert same(run(PATHS[name]), first[name])
 
 
 WIDE_NESTED = replace(
@@ -194,7 +186,6 @@ WIDE_NESTED = replace(
     slopes=np.array([[[-0.2], [-0.1]], [[0.1], [0.0]], [[-0.1], [0.1]]]),
 )
 UNBIASED = {
-    "bounded": ("normal_mean", BoundedPath(-5.0)),
     "reference": ("normal_mean", ReferencePath(diagonal(np.array([0.8]), np.array([0.9])))),
     "nested": ("regression", ReferencePath(WIDE_NESTED)),
 }
@@ -229,14 +220,13 @@ def test_unbiased_in_both_directions(name: str, path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["beta_binomial", "hierarchical"])
-@pytest.mark.parametrize("kind", ["bounded", "reference"])
-def test_evidence_and_ranks(name: str, kind: str) -> None:
+def test_evidence_and_ranks(name: str) -> None:
     """Exact evidence inside the sandwich (3 standard errors) and uniform weighted ranks, with Jacobians and several
     dimensions."""
     build, exact = CONJUGATE[name]
     model = open_model(build(), OpenOptions())
     dim = model.info.dim
-    path = BoundedPath(-4.0) if kind == "bounded" else ReferencePath(diagonal(np.full(dim, 0.2), np.full(dim, 1.1)))
+    path = ReferencePath(diagonal(np.full(dim, 0.2), np.full(dim, 1.1)))
     kernel = tuned_kernel(model, path=path)
     check_evidence(
         model, kernel, log_evidence=lambda data: exact(data["y"]), n_temperatures=128, n_simulations=10, path=path
@@ -287,7 +277,7 @@ def test_a_reference_fitted_to_what_pm_fit_returns() -> None:
 
 def test_paths_are_refused_with_the_reason(sliced: Any) -> None:
     for model in (sliced, open_model(label_mixture(), OpenOptions())):
-        assert model.info.paths == ("prior", "bounded")
+        assert model.info.paths == ("prior",)
         reason = model.info.path_refusals["reference"]
         posterior = model.condition(model.info.observed_data)
         path = ReferencePath(diagonal(np.zeros(2), np.ones(2)))
@@ -304,7 +294,7 @@ def test_angles_have_no_reference_path() -> None:
         angle = pm.VonMises("angle", 0, 1)
         pm.Normal("y", pm.math.cos(angle), 1, observed=0.3)
     info = open_model(model, OpenOptions()).info
-    assert info.paths == ("prior", "bounded")
+    assert info.paths == ("prior",)
     assert "angle_circular__ is an angle" in info.path_refusals["reference"]
 
 

@@ -18,7 +18,7 @@ from bread.backends.stan.native import build
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanLibrary
 from bread.backends.stan.posterior import StanPosterior
-from bread.paths.kinds import BoundedPath, Path, PriorPath, ReferencePath
+from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from tests.support.stan_engine_programs import BETAS, HMC, NUTS, compiled, toolchain
 
@@ -49,7 +49,6 @@ model {
 Y = default_rng(1).normal(size=DIM - 1)
 PATHS: dict[str, Path] = {
     "prior": PriorPath(),
-    "bounded": BoundedPath(offset=-40.0),
     "reference": ReferencePath(diagonal(np.full(DIM, 0.1), np.full(DIM, 0.8))),
 }
 
@@ -59,13 +58,13 @@ def with_stans_classes(program: str = PROGRAM) -> StanLibrary:
     """Compile a program with a driver whose samplers are Stan's own classes."""
     with tempfile.TemporaryDirectory() as folder:
         sources = File(folder) / "cpp"
-        shutil.copytree(build._SOURCES, sources)
+        shutil.copytree(build.SOURCES, sources)
         text = (sources / "driver.cpp").read_text()
         for own, stans in (("DiagonalNuts", "diag_e_nuts"), ("DiagonalStaticHmc", "diag_e_static_hmc")):
             assert f"Kernel<{own}>" in text
             text = text.replace(f"Kernel<{own}>", f"Kernel<stan::mcmc::{stans}>")
         (sources / "driver.cpp").write_text(text)
-        with patch.object(build, "_SOURCES", sources):
+        with patch.object(build, "SOURCES", sources):
             return StanLibrary(build.build_library(program, toolchain(), filename="test.stan"))
 
 

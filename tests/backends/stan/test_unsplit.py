@@ -73,7 +73,7 @@ def test_without_a_simulator_the_refusal_names_the_way_out() -> None:
 def test_a_program_that_cannot_be_split_opens_on_the_reference_path(text: str, options: Any, construct: str) -> None:
     model = opened(text, DATA, observed="y", **options)
     assert isinstance(model, Model) and model.info.paths == ("reference",)
-    assert set(model.info.path_refusals) == {"prior", "bounded"}
+    assert set(model.info.path_refusals) == {"prior"}
     reason = model.info.path_refusals["prior"]
     assert construct in reason and "line 11" in reason and "path='reference'" in reason
     notes = "\n".join(model.info.notes)
@@ -87,7 +87,7 @@ def test_a_program_that_cannot_be_split_opens_on_the_reference_path(text: str, o
 
 def test_a_program_that_can_be_split_allows_every_path() -> None:
     info = conjugate("normal mean").info
-    assert info.paths == ("prior", "bounded", "reference") and not info.path_refusals
+    assert info.paths == ("prior", "reference") and not info.path_refusals
 
 
 @pytest.mark.parametrize("wrong", [wrong_prior, wrong_outcome])

@@ -82,33 +82,25 @@ class InterpretedFunction:
             self._function = cloudpickle.loads(state)
 
 
-@dataclass(frozen=True)
-class DelayedFunction:
-    """A function of one vector that is compiled when it is needed, in whichever process that is.
+def compile_density(vector: Any, outputs: Sequence[Any], check_bounds: bool) -> Callable[..., Any]:
+    """Compile ``outputs`` as a function of ``vector``, whose argument must be of the right type: it is not checked.
 
-    Attributes
+    Parameters
     ----------
     vector : Variable
-    outputs : list of Variable
+    outputs : sequence of Variable
     check_bounds : bool
         ``pymc.Model.check_bounds`` of the model that the graphs come from.
     """
+    from pymc import Model
+    from pymc.pytensorf import compile as compile_graph
 
-    vector: Any
-    outputs: list[Any]
-    check_bounds: bool
-
-    def compile(self) -> Callable[..., Any]:
-        """Compile the function; its argument must be of the right type, which is not checked."""
-        from pymc import Model
-        from pymc.pytensorf import compile as compile_graph
-
-        with Model(check_bounds=self.check_bounds):
-            function: Callable[..., Any] = compile_graph(
-                [self.vector], self.outputs, mode=compile_mode(), on_unused_input="ignore"
-            )
-        function.trust_input = True  # type: ignore[attr-defined]
-        return function
+    with Model(check_bounds=check_bounds):
+        function: Callable[..., Any] = compile_graph(
+            [vector], list(outputs), mode=compile_mode(), on_unused_input="ignore"
+        )
+    function.trust_input = True  # type: ignore[attr-defined]
+    return function
 
 
 def interpret_function(inputs: Sequence[Any], outputs: Sequence[Any]) -> InterpretedFunction:

@@ -1,10 +1,9 @@
-"""The tempered log density of a PyMC model: compiled once; inverse temperature, path and data settable.
+"""The tempered log density of a PyMC model: compiled once; inverse temperature and data settable.
 
-``log f_beta = log prior + path.temper(beta, log likelihood)``, ``beta * log likelihood`` on the prior path (Grosse,
-Ancha & Roy (2016), section 2.2), in unconstrained coordinates: the Jacobian belongs to the prior. On a reference path
-the compiled density is that of beta = 1, and `gradients.TemperedGradient` combines it with the reference. All values
-are in nats. The user's model is only read; every shared variable that its densities use (data, covariates) is replaced
-by a private copy.
+``log f_beta = log prior + beta * log likelihood`` (Grosse, Ancha & Roy (2016), section 2.2), in unconstrained
+coordinates: the Jacobian belongs to the prior. On a reference path the compiled density is that of beta = 1, and
+`gradients.TemperedGradient` combines it with the reference. All values are in nats. The user's model is only read;
+every shared variable that its densities use (data, covariates) is replaced by a private copy.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import graph_replace
 
-from bread.backends.pymc.density.compiling import DelayedFunction, detach
+from bread.backends.pymc.density.compiling import compile_density, detach
 from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
 from bread.backends.pymc.density.reference_graph import LocalLaw
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import BoundedPath, Path
 
 
 def split_density(model: pm.Model, law: LocalLaw | None = None) -> tuple[Variable, Variable, dict[str, SharedVariable]]:
@@ -116,7 +114,7 @@ class TemperedDensity:
     Attributes
     ----------
     graph : Variable
-        ``log prior + path.temper(beta, log likelihood)`` of the model's value variables. At beta = 0 it is the log
+        ``log prior + beta * log likelihood`` of the model's value variables. At beta = 0 it is the log
         prior even where the log likelihood is -inf (0 * -inf would be NaN).
     """
 
@@ -125,45 +123,28 @@ class TemperedDensity:
         # Stabilised before anything is differentiated, as PyMC does.
         self._log_prior, self._log_ratio = rewrite_pregrad([log_prior, log_ratio])
         self._beta = _shared_number(1.0, "inverse_temperature")
-        self._offset = _shared_number(-np.inf, "offset")
-        self._bend = _shared_number(1.0, "bend")
-        self.graph = log_prior + self._bent(log_ratio)
+        self.graph = log_prior + self._tempered(log_ratio)
         self._model = model
         self._layout = layout
         by_name = {variable.name: variable for variable in model.value_vars}
         self._values = [by_name[name] for name in layout.names]
 
-    def _switched(self, term: Variable, tempered: Variable) -> Variable:
-        """Return ``tempered``, and zero at beta = 0."""
-        return pt.switch(pt.eq(self._beta, 0), pt.zeros_like(term), tempered)
-
-    def _linear(self, term: Variable) -> Variable:
-        return self._switched(term, self._beta * term)
-
-    def _bent(self, log_ratio: Variable) -> Variable:
-        """Return ``path.temper(beta, log_ratio)``: linear above the offset, bent below it."""
-        beta, offset, bend = self._beta, self._offset, self._bend
-        bent = beta * (offset - bend * pt.log1p((offset - log_ratio) / bend))
-        return self._switched(log_ratio, pt.switch(pt.lt(log_ratio, offset), bent, beta * log_ratio))
-
-    def _bent_gradient(self, log_ratio: Variable, gradient: Variable) -> Variable:
-        """Return ``path.slope(beta, log_ratio)`` times the gradient of the log ratio."""
-        beta, offset, bend = self._beta, self._offset, self._bend
-        slope = pt.switch(pt.lt(log_ratio, offset), beta / (1 + (offset - log_ratio) / bend), beta)
-        return self._switched(gradient, slope * gradient)
+    def _tempered(self, term: Variable) -> Variable:
+        """Return ``beta * term``, and zero at beta = 0 whatever the term."""
+        return pt.switch(pt.eq(self._beta, 0), pt.zeros_like(term), self._beta * term)
 
     @property
     def controls(self) -> DensityControls:
-        """The settable inverse temperature, path and data, without the graphs."""
-        return DensityControls(self._beta, self._offset, self._bend, dict(self._data))
+        """The settable inverse temperature and data, without the graphs."""
+        return DensityControls(self._beta, dict(self._data))
 
     def _shape(self, variable: Variable) -> tuple[int, ...]:
         return self._layout.shapes[self._layout.names.index(variable.name)]
 
-    def _delay(
+    def _compile(
         self, variables: Sequence[Variable], outputs: Sequence[Variable], extra: Mapping[Variable, SharedVariable]
-    ) -> DelayedFunction:
-        """Return ``outputs`` as a function of one vector that holds ``variables`` end to end, not yet compiled."""
+    ) -> CompiledFunction:
+        """Compile ``outputs`` as a function of one vector that holds ``variables`` end to end."""
         sizes = [int(np.prod(self._shape(variable), dtype=int)) for variable in variables]
         vector = pt.tensor("state", dtype=pytensor.config.floatX, shape=(sum(sizes),))
         replacements: dict[Variable, Variable] = dict(extra)
@@ -174,7 +155,7 @@ class TemperedDensity:
             replacements[variable] = variable.type.filter_variable(part.astype(variable.type.dtype))
             offset += size
         outputs = graph_replace(list(outputs), replacements, strict=False)
-        return DelayedFunction(vector, list(outputs), self._model.check_bounds)
+        return compile_density(vector, list(outputs), self._model.check_bounds)
 
     def compile_gradient(self, variables: Sequence[Variable], point: Mapping[str, Any]) -> TemperedGradient:
         """Compile the tempered log density, its gradient and the log likelihood of some variables.
@@ -189,9 +170,7 @@ class TemperedDensity:
         Notes
         -----
         Prior and likelihood are differentiated separately: 0 times an infinite gradient of the likelihood does not
-        spoil the prior's at beta = 0. It costs no more than one gradient of their sum. The prior path has a function
-        without the bend of the bounded path, which costs small models some 0.4 microseconds a gradient; the bounded
-        path's is compiled where it is first followed.
+        spoil the prior's at beta = 0. It costs no more than one gradient of their sum.
         """
         extra = {
             value: pytensor.shared(np.asarray(point[value.name]), name=f"{value.name}_shared", shape=value.type.shape)
@@ -200,18 +179,16 @@ class TemperedDensity:
         }
         prior_gradient = self._gradient(self._log_prior, variables)
         ratio_gradient = self._gradient(self._log_ratio, variables)
-        log_prior, log_ratio = self._log_prior, self._log_ratio
-        linear = [log_prior + self._linear(log_ratio), prior_gradient + self._linear(ratio_gradient), log_ratio]
-        bent = [
-            log_prior + self._bent(log_ratio),
-            prior_gradient + self._bent_gradient(log_ratio, ratio_gradient),
-            log_ratio,
+        outputs = [
+            self._log_prior + self._tempered(self._log_ratio),
+            prior_gradient + self._tempered(ratio_gradient),
+            self._log_ratio,
         ]
-        function, bounded = self._delay(variables, linear, extra).compile(), self._delay(variables, bent, extra)
+        function = self._compile(variables, outputs, extra)
         names = tuple(variable.name for variable in variables)
         size = sum(int(np.prod(self._shape(variable), dtype=int)) for variable in variables)
         settable = {value.name: shared for value, shared in extra.items()}
-        return TemperedGradient(function, settable, names, size, bounded)
+        return TemperedGradient(function, settable, names, size)
 
     def _gradient(self, term: Variable, variables: Sequence[Variable]) -> Variable:
         parts = pytensor.grad(term, list(variables), disconnected_inputs="ignore")
@@ -219,7 +196,7 @@ class TemperedDensity:
 
     def compile_terms(self) -> CompiledFunction:
         """Compile ``state -> (log prior, log likelihood)``, the state in the order of the layout."""
-        return self._delay(self._values, [self._log_prior, self._log_ratio], {}).compile()
+        return self._compile(self._values, [self._log_prior, self._log_ratio], {})
 
 
 def _shared_number(value: float, name: str) -> SharedVariable:
@@ -227,38 +204,20 @@ def _shared_number(value: float, name: str) -> SharedVariable:
 
 
 class DensityControls:
-    """Set path, inverse temperature and data of every function compiled from one `TemperedDensity`; no recompiling."""
+    """Set inverse temperature and data of every function compiled from one `TemperedDensity`; no recompiling."""
 
-    def __init__(
-        self, beta: SharedVariable, offset: SharedVariable, bend: SharedVariable, data: dict[str, SharedVariable]
-    ) -> None:
+    def __init__(self, beta: SharedVariable, data: dict[str, SharedVariable]) -> None:
         self._beta = beta
-        self._offset = offset
-        self._bend = bend
         self._data = data
-        self._dtype = beta.type.dtype
-        self._bounded: BoundedPath | None = None
 
     @property
     def beta_variable(self) -> SharedVariable:
         """The shared inverse temperature, by which a function that uses it is recognised."""
         return self._beta
 
-    def _set(self, variable: SharedVariable, value: float) -> None:
-        variable.set_value(np.array(value, dtype=self._dtype), borrow=True)
-
-    def set_path(self, path: Path) -> None:
-        """Set how the log likelihood is tempered; the inverse temperature is undefined until it is set."""
-        self._bounded = path if isinstance(path, BoundedPath) else None
-        self._set(self._offset, -np.inf)  # nothing lies below it: linear
-
     def set_beta(self, beta: float) -> None:
         """Set the inverse temperature."""
-        self._set(self._beta, beta)
-        if self._bounded is not None:
-            is_bent = beta < 1.0
-            self._set(self._offset, self._bounded.offset if is_bent else -np.inf)
-            self._set(self._bend, self._bounded.power / (1.0 - beta) if is_bent else 1.0)
+        self._beta.set_value(np.array(beta, dtype=self._beta.type.dtype), borrow=True)
 
     def set_data(self, data: Mapping[str, NDArray[Any]]) -> None:
         """Set the data of all observed variables, cast to the dtypes of the model's own.

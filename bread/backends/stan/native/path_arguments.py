@@ -9,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray
+from bread.backends.stan.native.structures import CALLBACK, ComponentStruct, DensityStruct, NestedStruct, PathStruct
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import BoundedPath, Path
+from bread.paths.kinds import Path
 from bread.paths.mixture import Component, MixtureReference, Reference
 from bread.paths.nested import NestedReference
-
-_POINTER, _INT32, _INT64, _DOUBLE = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_double
-_DOUBLES = ctypes.POINTER(_DOUBLE)
-_CALLBACK = ctypes.CFUNCTYPE(_INT32, _DOUBLES, _DOUBLES, _DOUBLES)
-_KINDS = {"prior": 0, "bounded": 1, "reference": 2}
 
 
 class Law(NamedTuple):
@@ -36,43 +32,6 @@ class Law(NamedTuple):
     positions: IntArray
     reference: Reference
     jacobians: IntArray
-
-
-class ComponentStruct(ctypes.Structure):
-    """`bread_component` of mixture.hpp."""
-
-    _fields_ = (
-        ("mean", _POINTER), ("scale", _POINTER), ("matrix", _POINTER), ("directions", _POINTER), ("stretch", _POINTER),
-        ("degrees", _POINTER), ("rank", _INT64), ("log_factor", _DOUBLE),
-    )  # fmt: skip
-
-
-class NestedStruct(ctypes.Structure):
-    """`bread_nested` of nested.hpp."""
-
-    _fields_ = (
-        ("driver", _INT64), ("n_components", _INT64), ("components", _POINTER), ("centre", _POINTER),
-        ("matrix", _POINTER), ("n_knots", _INT64), ("knots", _POINTER), ("origins", _POINTER), ("widths", _POINTER),
-        ("coefficients", _POINTER), ("log_factor", _DOUBLE),
-    )  # fmt: skip
-
-
-class DensityStruct(ctypes.Structure):
-    """`bread_density` of reference.hpp."""
-
-    _fields_ = (
-        ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
-        ("jacobians", _POINTER), ("nested", _POINTER), ("callback", _CALLBACK),
-    )  # fmt: skip
-
-
-class PathStruct(ctypes.Structure):
-    """`bread_path` of paths.hpp."""
-
-    _fields_ = (
-        ("kind", _INT32), ("unused", _INT32), ("offset", _DOUBLE), ("power", _DOUBLE), ("reference", _POINTER),
-        ("law", _POINTER),
-    )  # fmt: skip
 
 
 class PathArguments:
@@ -96,10 +55,9 @@ class PathArguments:
     def __init__(self, path: Path, dim: int, law: Law | None = None) -> None:
         self._kept: list[Any] = []
         self.error = ""
-        offset, power = (path.offset, path.power) if isinstance(path, BoundedPath) else (0.0, 0.0)
         reference = None if path.reference is None else self._density(path.reference, np.arange(dim))
         own = None if law is None else self._density(law.reference, law.positions, law.jacobians)
-        self.struct = PathStruct(_KINDS[path.name], 0, offset, power, reference, own)
+        self.struct = PathStruct(reference, own)
 
     @property
     def address(self) -> int:
@@ -108,7 +66,7 @@ class PathArguments:
 
     def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
         components: tuple[int, int | None] = (0, None)
-        nested, callback = None, _CALLBACK()
+        nested, callback = None, CALLBACK()
         if isinstance(reference, MixtureReference | NestedReference):
             if reference.dim != len(coordinates):
                 raise InvalidArgumentError(
@@ -197,7 +155,7 @@ class PathArguments:
                 return 1
             return 0
 
-        return _CALLBACK(call)
+        return CALLBACK(call)
 
 
 def _require_shape(values: NDArray[Any], shape: tuple[int, ...], name: str, owner: str) -> None:

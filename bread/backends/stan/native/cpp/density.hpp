@@ -19,7 +19,7 @@
 namespace bread {
 
 extern "C" {
-// Shared with Python while a call runs; mirrored in interface.py.
+// Shared with Python while a call runs; mirrored in structures.py.
 struct bread_control {
   volatile std::int32_t stop;  // set by Python: the call ends at the next evaluation
   std::int32_t unused;
@@ -57,12 +57,11 @@ class TemperedModel {
 
   std::size_t num_params_r() const { return model_.num_params_r(); }
 
-  // The likelihood inside the program: multiplied by beta; gathered where the bounded path bends; whole where the
-  // program is one end of a path from a reference.
+  // The likelihood inside the program is multiplied by beta; it is whole where the program is one end of a path from a
+  // reference.
   void set_beta(double beta) const {
     beta_ = beta;
     tempering.beta = path_.reference ? 1.0 : beta;
-    tempering.is_gathering = path_.is_bounded && beta > 0.0 && beta < 1.0;
   }
 
   // At beta = 0 of a path from a reference, kernels see the reference alone.
@@ -132,10 +131,10 @@ class TemperedModel {
   template <bool jacobian, typename T>
   T density(Vector<T>& q, std::ostream* messages) const {
     if (path_.reference) return from_reference<jacobian>(q, messages);
-    T result = program<jacobian>(q, messages);
+    const T result = program<jacobian>(q, messages);
     log_ratio_ = tempering.log_likelihood;
-    if (tempering.is_gathering) result = add_bounded(result);
-    if (is_watching_) start_ = {stan::math::value_of(result) - path_.temper(beta_, log_ratio_), log_ratio_};
+    const double tempered = beta_ == 0.0 ? 0.0 : beta_ * log_ratio_;  // not NaN where the likelihood is zero
+    if (is_watching_) start_ = {stan::math::value_of(result) - tempered, log_ratio_};
     return result;
   }
 
@@ -169,24 +168,11 @@ class TemperedModel {
   T program(Vector<T>& q, std::ostream* messages) const {
     ++(std::is_same<T, double>::value ? n_evaluations : n_gradients);
     tempering.log_likelihood = 0.0;
-    tempering.gathered.clear();
     const T density = model_.template log_prob<false, jacobian>(q, messages);
     if (!path_.law) return density;
     law_pull_.setZero();
     const double log_law = (*path_.law)(stan::math::value_of(q), 1.0, &law_pull_);
     return combine(density, 1.0, log_law, q, law_pull_);
-  }
-
-  double add_bounded(double density) const { return density + path_.temper(beta_, log_ratio_); }
-
-  stan::math::var add_bounded(const stan::math::var& density) const {
-    const stan::math::var sum = stan::math::sum(tempering.gathered);
-    const double slope = path_.slope(beta_, log_ratio_);
-    return stan::math::make_callback_var(
-        density.val() + path_.temper(beta_, log_ratio_), [density, sum, slope](auto& result) {
-          density.vi_->adj_ += result.adj();
-          sum.vi_->adj_ += slope * result.adj();
-        });
   }
 
   static double combine(double density, double weight, double more, const Vector<double>&, const Eigen::VectorXd&) {

@@ -1,9 +1,8 @@
 // The inverse temperature inside a Stan program.
 //
 // Included before the C++ that stanc generates. The program wraps each contribution of the likelihood in
-// bread_temper(), which multiplies it by the inverse temperature, or sets it aside for a path that tempers their sum.
-// The call also adds the contribution to a running total, so that the log likelihood falls out of every evaluation of
-// the density.
+// bread_temper(), which multiplies it by the inverse temperature. The call also adds the contribution to a running
+// total, so that the log likelihood falls out of every evaluation of the density.
 #ifndef BREAD_TEMPERING_HPP
 #define BREAD_TEMPERING_HPP
 
@@ -16,15 +15,11 @@
 
 namespace bread_m__namespace {  // where `stanc --name=bread_m_` puts the program
 
-inline void bread_gather(double) {}
-inline void bread_gather(const stan::math::var& x) { bread::tempering.gathered.push_back(x); }
-
 // The guard at 0 keeps a likelihood of zero (0 * -inf) and its gradient out of the prior.
 template <typename T, stan::require_stan_scalar_t<T>* = nullptr>
 inline T bread_temper(const T& x, std::ostream*) {
   bread::tempering.log_likelihood += stan::math::value_of(x);
-  if (bread::tempering.is_gathering) bread_gather(x);
-  if (bread::tempering.is_gathering || bread::tempering.beta == 0.0) return T(0.0);
+  if (bread::tempering.beta == 0.0) return T(0.0);
   return T(bread::tempering.beta * x);
 }
 
