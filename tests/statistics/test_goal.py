@@ -53,14 +53,14 @@ def test_the_predicted_gap_leaves_v_below_its_limit(chains, max_error):
 def test_more_simulations_are_foreseen_where_they_can_help():
     rng = np.random.default_rng(2)
     values = rng.beta(2, 30, 400)  # mean 0.0625
-    limit = 1.1 * values[:20].mean()
+    limit = 1.2 * values[:20].mean()
     first = Decision("V", values[:20], error_interval(values[:20], one_sided(0.95)), limit)
     assert not first.is_reached
     wanted = simulations_needed(first, 0.975, 400)
     assert wanted is not None and 20 < wanted < 400
     assert error_interval(values[:wanted], one_sided(0.975)).upper < first.interval.upper
     assert simulations_needed(first, 0.975, 21) is None  # too few are allowed
-    easier = first._replace(limit=1.2 * values[:20].mean())
+    easier = first._replace(limit=1.3 * values[:20].mean())
     assert simulations_needed(easier, 0.975, 400) < wanted < simulations_needed(first, 0.9999, 400)
     above = Decision("V", values[:20] + 0.1, error_interval(values[:20] + 0.1, 0.975), 0.1)
     assert simulations_needed(above, 0.975, 10**4) is None  # no number of them helps
