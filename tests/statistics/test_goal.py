@@ -30,10 +30,10 @@ def test_v_decides_unless_nats_are_asked_for(is_reliable):
 
 
 def test_a_bound_without_an_interval_is_never_reached():
-    nothing = Decision("V", np.zeros(1), Interval(0.0, np.nan, np.nan), 0.1)
+    nothing = Decision("V", np.zeros(1), Interval(0.0, np.nan, np.nan), 0.1, 0.95)
     assert not nothing.is_reached
-    assert Decision("V", np.zeros(2), Interval(0.05, 0.02, 0.1), 0.1).is_reached
-    assert not Decision("V", np.zeros(2), Interval(0.05, 0.02, 0.1001), 0.1).is_reached
+    assert Decision("V", np.zeros(2), Interval(0.05, 0.02, 0.1), 0.1, 0.95).is_reached
+    assert not Decision("V", np.zeros(2), Interval(0.05, 0.02, 0.1001), 0.1, 0.95).is_reached
 
 
 @pytest.mark.statistical
@@ -54,7 +54,7 @@ def test_more_simulations_are_foreseen_where_they_can_help():
     rng = np.random.default_rng(2)
     values = rng.beta(2, 30, 400)  # mean 0.0625
     limit = 1.2 * values[:20].mean()
-    first = Decision("V", values[:20], error_interval(values[:20], one_sided(0.95)), limit)
+    first = Decision("V", values[:20], error_interval(values[:20], one_sided(0.95)), limit, 0.95)
     assert not first.is_reached
     wanted = simulations_needed(first, 0.975, 400)
     assert wanted is not None and 20 < wanted < 400
@@ -62,5 +62,5 @@ def test_more_simulations_are_foreseen_where_they_can_help():
     assert simulations_needed(first, 0.975, 21) is None  # too few are allowed
     easier = first._replace(limit=1.3 * values[:20].mean())
     assert simulations_needed(easier, 0.975, 400) < wanted < simulations_needed(first, 0.9999, 400)
-    above = Decision("V", values[:20] + 0.1, error_interval(values[:20] + 0.1, 0.975), 0.1)
+    above = Decision("V", values[:20] + 0.1, error_interval(values[:20] + 0.1, 0.975), 0.1, 0.95)
     assert simulations_needed(above, 0.975, 10**4) is None  # no number of them helps
