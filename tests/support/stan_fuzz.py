@@ -316,9 +316,10 @@ def analyse_mutated(number: int) -> None:
 def open_mutated_data(number: int) -> None:
     """Open one program, which is compiled once, with a data file."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "data.json"
+        path, program = Path(folder) / "data.json", Path(folder) / "user.stan"
         path.write_bytes(mutated_data(number, DATA))
-        opened(PROGRAM, path, observed="y")
+        program.write_text(PROGRAM)
+        opened(program, path, observed="y")
 
 
 def fail_in_every_way(number: int) -> None:

@@ -18,7 +18,7 @@ DATA = {"N": 3, "y": [0.5, -1.0, 0.2]}
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    path = tmp_path / "mean.stan"
+    path = tmp_path / "program.stan"  # the name of a program by its text: it is compiled once for both
     path.write_text(NORMAL_MEAN)
     return path
 

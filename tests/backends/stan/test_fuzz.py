@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -30,8 +31,9 @@ def test_programs(numbers: range) -> None:
 
 
 @pytest.mark.parametrize("numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=len)
-def test_data_files(numbers: range) -> None:
-    opened(PROGRAM, DATA, observed="y")  # compiles it: no mutated file may change what is compiled
+def test_data_files(numbers: range, tmp_path: Path) -> None:
+    (tmp_path / "user.stan").write_text(PROGRAM)
+    opened(tmp_path / "user.stan", DATA, observed="y")  # compiles it: no mutated file may change what is compiled
     counted = require_clean(dict(outcomes(numbers, "open_mutated_data")))
     assert min(counted[outcome] for outcome in BOTH) >= 0.05 * len(numbers)
 

@@ -196,13 +196,13 @@ def test_fit_that_cannot_start_is_refused() -> None:
 
 
 def test_check_of_eight_schools(tmp_path: Path) -> None:
-    program, data = tmp_path / "eight_schools.stan", tmp_path / "data.json"
+    program, data = tmp_path / "program.stan", tmp_path / "data.json"  # the name of a program by its text: one build
     program.write_text(EIGHT_SCHOOLS)
     data.write_text(json.dumps(SCHOOLS))
     report = bread.check(program, data=data, observed="y", random_seed=1, cores=1, progressbar=False)
     verdict = bread.verdict(report)
     assert verdict.status == "converged", str(verdict)
-    assert report.attrs["inference_library"] == "stan" and report.attrs["model"] == "eight_schools"
+    assert report.attrs["inference_library"] == "stan" and report.attrs["model"] == "program"
     assert set(report["posterior"].data_vars) == {"mu", "tau", "eta", "theta"}
     mu, tau, eta, theta = (report["posterior"][name].values for name in ("mu", "tau", "eta", "theta"))
     np.testing.assert_allclose(theta, mu[..., None] + tau[..., None] * eta)
