@@ -43,7 +43,10 @@ def use_none(root: Path) -> None:
     import bread
 
     report = quick_report(Path("none.nc"))
-    for extra, use in (("stan", lambda: bread.check("model.stan")), ("plots", lambda: bread.plot_bounds(report))):
+    missing = {"stan": lambda: bread.check("model.stan", progressbar=False)}
+    if find_spec("matplotlib") is None:  # ArviZ 0.x brings it
+        missing["plots"] = lambda: bread.plot_bounds(report)
+    for extra, use in missing.items():
         try:
             use()
         except ImportError as error:
@@ -95,8 +98,6 @@ def main(extra: str, root: Path) -> None:
     assert "site-packages" in installed.parts, installed
     assert bread.__version__ == metadata("bread-mcmc")["Version"]
     assert (installed / "py.typed").is_file()
-    if find_spec("pymc") is None and extra == "pymc":
-        raise AssertionError("the extra did not bring PyMC")
     {"none": use_none, "pymc": use_pymc, "stan": use_stan, "plots": use_plots}[extra](root)
 
 

@@ -84,7 +84,7 @@ def check(
         Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior", "localised"}, default "fitted"
         "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
-        unlike yours. "fitted": hyperparameters are held at their estimate on the real data, so that simulated data
+        unlike yours. "fitted": hyperparameters are held at draws of the fit to the real data, so that simulated data
         look like yours; B is then an estimate (Grosse, Ancha & Roy 2016, section 3.2). "localised": the prior of the
         hyperparameters is replaced by a widened Gaussian fit to their posterior on the real data, and everything is
         simulated from and annealed on *that* model: data look like yours, the hyperparameters' prior may be flat, and
@@ -143,7 +143,8 @@ def check(
     random_seed : int, optional
         Seed of everything random; None for fresh entropy.
     progressbar : bool, default True
-        Show phases, chains done, the bound so far and the time left.
+        Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
+        otherwise a line for each phase and one now and then.
 
     Returns
     -------
@@ -180,7 +181,7 @@ def check(
         simulator=simulator, likelihood=likelihood,
     )  # fmt: skip
     n_cores = available_cores(cores)
-    with interrupts.handled(), Display(is_visible=progressbar) as display:
+    with interrupts.handled(), Display(is_visible=progressbar, workers=n_cores) as display:
         opened = _open(model, data, arguments, display)
         plan = make_plan(arguments, opened.model)
         result = opened.new_result(plan, arguments)

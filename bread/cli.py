@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import xarray as xr
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +16,7 @@ from rich.text import Text
 
 import bread
 from bread.errors import BreadError
+from bread.report.opening import opened_report
 from bread.running import interrupts
 
 EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5, "disagreement": 6}
@@ -183,7 +182,7 @@ def check(
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of everything random.", show_default=False)
     ] = None,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    progress: Annotated[bool, typer.Option(help="Show progress, on stderr.")] = True,
 ) -> None:
     """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
 
@@ -198,7 +197,7 @@ def check(
         "n_temperatures": temperatures or None, "max_temperatures": max_temperatures,
         "max_error": max_error, "target": target,
         "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws,
-        "cores": cores, "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
+        "cores": cores, "random_seed": seed, "progressbar": progress,
     }  # fmt: skip
     _require_writable(output)
     try:
@@ -216,15 +215,14 @@ def check(
 
 @app.command(epilog=_STATUSES)
 def show(
-    report: Annotated[Path, typer.Argument(help="Report, a netCDF file that `bread check` wrote.", exists=True)],
+    report: Annotated[Path, typer.Argument(help="Report that `bread check` wrote (netCDF or zarr).", exists=True)],
 ) -> None:
     """Print the table and the verdict of a report again, with the same exit status."""
     try:
-        opened = xr.open_datatree(report)
-    except (OSError, ValueError) as error:
-        _fail(f"{report} cannot be read as a report: {error}")
-    with opened:
-        _show(opened)
+        with opened_report(report) as found:
+            _show(found)
+    except BreadError as error:
+        _fail(str(error))
 
 
 def _show(report: Any, output: Path | None = None) -> None:

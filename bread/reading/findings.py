@@ -43,7 +43,7 @@ class Findings:
     n_zero, n_failed, n_forward : int
         Forward chains that met a ratio of zero; chains in either direction that failed; forward chains in all.
     held : tuple of str
-        Parameters held at their estimate while simulating.
+        Parameters held at draws of the fit while simulating.
     effect : float
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float

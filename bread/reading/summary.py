@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Failure
 from bread.report.compat import read_group, require_group
+from bread.report.opening import takes_report
 
 _SIGNIFICANT_DIGITS = 3
 
 
+@takes_report
 def summary(report: Any) -> pd.DataFrame:
     """Return a table of a report, one row per number of temperatures T.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
-        From `bread.check`, or reopened from a file.
+    report : InferenceData, DataTree or path
+        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------

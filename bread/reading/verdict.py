@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
+from bread.report.opening import takes_report
 
 Status = Literal["bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"]
 
@@ -82,13 +83,14 @@ def _restore(text: str, numbers: dict[str, Any]) -> Verdict:
     return Verdict(text, **numbers)
 
 
+@takes_report
 def verdict(report: Any) -> Verdict:
     """Say in plain words what a report found.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
-        From `bread.check`, or reopened from a file.
+    report : InferenceData, DataTree or path
+        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
@@ -104,6 +106,11 @@ def verdict(report: Any) -> Verdict:
         * "inconclusive": in between, interrupted, or fewer than 10 simulations.
 
         ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no report of bread.
     """
     findings = read_findings(report)
     status = _status(findings)

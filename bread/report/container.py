@@ -139,7 +139,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "path_start": result.path.start_name,
         "log_ratio_name": result.path.ratio_name,
         "max_error": float(result.goal.max_error),
-        "target": float("nan") if result.goal.target is None else float(result.goal.target),
+        **({} if result.goal.target is None else {"target": float(result.goal.target)}),
         "error_limit": float(result.goal.error_limit),
         "level": float(result.level),
         "n_temperatures": int(final),

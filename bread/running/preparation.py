@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bread.paths import schedules
 from bread.running import costs
 from bread.running.choice import PathChooser
 from bread.running.costs import PathCost
+from bread.running.held import HeldDraws
 from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
@@ -36,6 +38,7 @@ class Preparation:
     def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
         self.path_length: schedules.PathLength | None = None
         self.reverse_starts: dict[int, FloatArray] = {}
+        self.held: HeldDraws | None = None  # under "fitted"
         self._model = model
         self._plan = plan
         self._result = result
@@ -62,10 +65,19 @@ class Preparation:
 
     def draw_simulations(self, n: int, simulation: int) -> Simulations:
         """Draw ``n`` parameters and data sets as the plan asks; ``simulation`` names their random numbers."""
-        fixed = self._result.point_estimate or None
-        seed = seed_sequence(self._plan.root, Purpose.SIMULATE, simulation)
+        root = self._plan.root
         with interruptible():
-            return self._model.simulate(n, fixed=fixed, seed=seed)
+            if self.held is None:
+                return self._model.simulate(n, fixed=None, seed=seed_sequence(root, Purpose.SIMULATE, simulation))
+            draws = (
+                self._model.simulate(
+                    1,
+                    fixed=self.held.of(simulation, index),
+                    seed=seed_sequence(root, Purpose.SIMULATE, simulation, 0, index),
+                )
+                for index in range(n)
+            )
+            return reduce(Simulations.joined, draws)
 
     def data(self, simulation: int) -> dict[str, NDArray[Any]]:
         """Return a data set: simulated, or the real one."""

@@ -66,8 +66,6 @@ class CheckResult:
         End points of annealed chains on the real data at the largest T.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
-    point_estimate : dict of str to ndarray
-        Values at which the hyperparameters were held (empty when simulated from the prior).
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws".
     n_temperatures : int
@@ -100,7 +98,6 @@ class CheckResult:
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     observed_draws: FloatArray | None = None
     fit: Fit | None = None
-    point_estimate: dict[str, NDArray[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

@@ -13,6 +13,7 @@ from bread.backends.base import Model
 from bread.running import costs
 from bread.running.annealing import BOTH, Annealing
 from bread.running.executors import Executor
+from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
 from bread.running.plan import FIRST_TEMPERATURES, Plan
 from bread.running.preparation import Preparation, fit_real_data
@@ -46,7 +47,7 @@ class Runner:
             if self.result.fit is None:
                 with self._ledger.phase("fitting", "fit"):
                     self.result.fit = fit_real_data(self._model, plan.root, cores)
-            self.result.point_estimate = self._model.point_estimate(self.result.fit, plan.hyperparameters)
+            self._preparation.held = HeldDraws(self.result.fit, plan.hyperparameters, plan.root)
         self._preparation.choose_path()
         if plan.n_temperatures is None:
             temperatures = self._search_and_confirm()

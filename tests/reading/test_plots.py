@@ -60,7 +60,7 @@ def test_plot_bounds_draws_means_and_bands(made):
 
 def test_distance_of_the_lines_is_the_bound(made):
     data = plot_data.bounds_data(made)
-    jeffreys = report.read_group(made, "bounds")["jeffreys"].values
+    jeffreys = report.read_group(made, "bounds")["jeffreys_raw"].values
     np.testing.assert_allclose(data.reverse.mean - data.forward.mean, jeffreys, atol=1e-9)
     assert (data.forward.lower <= data.forward.upper).all()
 
@@ -251,7 +251,7 @@ def test_labels_of_ticks_do_not_overlap(width, lowest):
 
 
 def test_one_wild_data_set_does_not_hide_the_others():
-    result = fake_result(temperatures=(8, 16, 32, 64))
+    result = fake_result(gap=0.4, temperatures=(8, 16, 32, 64))
     straight = bread.plot_consistency(report.to_container(result, constrain))
     assert straight.get_yscale() == "linear"
     result.runs[20, "forward", 8].log_weight[:] -= 1e6

@@ -85,6 +85,7 @@ def fake_result(
     seed: int = 1,
     *,
     gap: float = 0.02,
+    rate: float = 1.0,
     temperatures: tuple[int, ...] = (16, 32, 64),
     n_search: int = 6,
     n_confirm: int = 20,
@@ -97,7 +98,7 @@ def fake_result(
     posterior_shift: float | None = None,
     info: ModelInfo | None = None,
 ) -> CheckResult:
-    """A finished check. ``gap`` is B at the largest T; it falls as 1 / T.
+    """A finished check. ``gap`` is B at the largest T; it falls as T^-rate.
 
     ``observed_extra`` makes the real data harder by so many nats per halving of T; ``posterior_shift`` adds the
     user's own draws, whose mu is shifted by so many standard deviations.
@@ -130,7 +131,7 @@ def fake_result(
     for n_temperatures in temperatures:
         betas = np.linspace(0.0, 1.0, n_temperatures)
         result.schedules[n_temperatures] = betas
-        here = gap * temperatures[-1] / n_temperatures
+        here = gap * (temperatures[-1] / n_temperatures) ** rate
         for index, role in enumerate(roles):
             directions = ["forward"]
             if role == "search" or (role == "confirm" and n_temperatures == temperatures[-1]):

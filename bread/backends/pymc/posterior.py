@@ -23,7 +23,6 @@ from bread.backends.base import (
     Direction,
     Evolution,
     FloatArray,
-    IntArray,
     Kernel,
     Settings,
 )
@@ -165,7 +164,6 @@ class PyMCPosterior:
         direction: Direction,
         start: FloatArray,
         seeds: Sequence[SeedSequence],
-        knots: IntArray | None = None,
     ) -> AnnealRun:
         """Run one chain per row of ``start``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
 
@@ -190,11 +188,10 @@ class PyMCPosterior:
                 chain = Chain(engine, path, betas, prepared, direction, state)
                 chain.run()
                 chains.append(chain)
-        chosen = np.arange(len(betas)) if knots is None else np.asarray(knots)
         shape = (len(chains), engine.layout.dim)
         return AnnealRun(
             log_weight=np.array([chain.log_weight for chain in chains]),
-            log_ratio=np.array([chain.log_ratio[chosen] for chain in chains]).reshape(len(chains), len(chosen)),
+            log_ratio=np.array([chain.log_ratio for chain in chains]).reshape(len(chains), len(betas)),
             state_at_start=np.array([chain.state_at_start for chain in chains]).reshape(shape),
             state_at_end=np.array([chain.state_at_end for chain in chains]).reshape(shape),
             log_start_density=np.array([chain.log_start_density for chain in chains]).reshape(len(chains), 2),

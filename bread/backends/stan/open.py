@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
-from bread.backends.stan.analysis.program import Program, analyse
+from bread.backends.stan.analysis.analyse import analyse
+from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.describing import (
     RESERVED_NAMES,
     bracketed,
@@ -21,10 +22,10 @@ from bread.backends.stan.describing import (
     name_of_coordinate,
     notes_on_program,
     path_refusals,
+    transformed_parameters,
     versions,
 )
-from bread.backends.stan.language.dataflow import analyse_dataflow
-from bread.backends.stan.language.messages import StanProgramError, without_place
+from bread.backends.stan.language.places import without_place
 from bread.backends.stan.language.refusals import RefusedError
 from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.syntax import parse
@@ -36,17 +37,14 @@ from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.toolchain import Toolchain, find_toolchain
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.simulation import (
-    USE_FIXED,
-    CallableSimulator,
     DerivedDrawError,
     DerivedSimulator,
     JointSimulator,
-    ProgramSimulator,
     require_fixable,
 )
-from bread.backends.stan.split.split import Splitter
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
-from bread.backends.support.user_function import UserFunction
+from bread.backends.stan.user_simulator import read_simulator
+from bread.backends.support.arguments import require_parameters
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
 
@@ -85,7 +83,8 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     kernel = read_kernel(options.kernel)
     toolchain = find_toolchain()
     source, name = opening.read_program(model)
-    data = opening.read_data(options.data)
+    # Names that the program lacks do not count, as in Stan; those of bread's own switches would.
+    data = {name: value for name, value in opening.read_data(options.data).items() if not name.startswith("bread_")}
     program = analyse(
         source,
         observed=opening.read_names(options.observed),
@@ -128,8 +127,7 @@ class _Opening:
                 program.tempered,
                 self._toolchain,
                 original=source.text,
-                filename=source.name,
-                places=lambda code: in_users_files(code, program),
+                places=in_users_files(source, program.edits),
             )
         )
         data = {**self._data, **program.switches}
@@ -150,7 +148,7 @@ class _Opening:
             transformed,
             user_model=self._sampler(),
         )
-        self._prove(model, original)
+        self._check(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self, options: OpenOptions) -> None:
@@ -195,12 +193,7 @@ class _Opening:
     def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
         if options.hyperparameters is None:
             return self._program.hyperparameters
-        names = [one.name for one in self._program.parameters]
-        for name in options.hyperparameters:
-            if name not in names:
-                raise InvalidArgumentError(
-                    f"hyperparameters names {name!r}, which is no parameter of the program; it has {', '.join(names)}."
-                )
+        require_parameters(options.hyperparameters, [one.name for one in self._program.parameters])
         return options.hyperparameters
 
     # -- compile ----------------------------------------------------------------------------------------------
@@ -219,30 +212,21 @@ class _Opening:
     # -- simulate ---------------------------------------------------------------------------------------------
 
     def _simulator(self, library: StanLibrary, data: dict[str, Any], instance: StanInstance) -> JointSimulator:
-        wanted = self._options.simulator
-        parameters = instance.names("parameters")
-        observed = {name: self._array(name).dtype for name in self._program.observed}
-        if wanted is None:
-            return DerivedSimulator(library, data, parameters, observed, self._program.fixable)
-        if opening.is_stan_model(wanted):
-            source, _ = opening.read_program(wanted, "simulator.stan")
-            try:
-                built = build_library(source.text, self._toolchain, filename=source.name)
-            except StanProgramError as error:
-                raise StanProgramError(f"stanc rejects the program in simulator=: {error}") from error
-            inputs, _ = opening.declared_variables(source, self._toolchain.run_stanc)
-            middle = instance.constrain(np.zeros((1, instance.dim)))
-            holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]
-            unused = {name: middle[name][0] for name in holds}
-            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed, unused)
-        if not callable(wanted):
-            raise InvalidArgumentError(
-                "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "
-                f"text); received {type(wanted).__name__}."
-            )
-        shapes = {name: instance.shape(name) for name in parameters}
-        outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
-        return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
+        wanted, observed = self._options.simulator, {name: self._array(name) for name in self._program.observed}
+        if wanted is not None:
+            return read_simulator(wanted, self._data, observed, instance, self._toolchain)
+        dtypes = {name: values.dtype for name, values in observed.items()}
+        return DerivedSimulator(library, data, instance.names("parameters"), dtypes, self._program.fixable)
+
+    def _check(self, model: StanModel, original: StanInstance) -> None:
+        """Prove the model; where that fails and data are NaN or infinite, name them."""
+        try:
+            self._prove(model, original)
+        except UnsupportedModelError as error:
+            where = opening.where_not_finite(self._data, self._inputs)
+            if not where:
+                raise
+            raise InvalidArgumentError(f"The program cannot use its data. {where} {error}") from error
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():
@@ -301,27 +285,12 @@ class _Opening:
         return opening.as_array(self._data[name], self._inputs[name])
 
     def _transformed(self, instance: StanInstance) -> tuple[str, ...]:
-        """Return the transformed parameters whose value no outcome enters."""
-        program = self._program
-        blocks = parse(program.source)
-        scopes = resolve(blocks)
-        outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
-        splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
-        kept, left_out = [], []
-        for variable in scopes.of_kind("transformed parameter"):
-            try:
-                is_free = not splitter.is_observed([variable])
-            except RefusedError:
-                is_free = False
-            if is_free and variable.name in instance.names("transformed") and variable.name not in RESERVED_NAMES:
-                kept.append(variable.name)
-            elif not is_free:
-                left_out.append(variable.name)
+        kept, left_out = transformed_parameters(self._program, instance.names("transformed"))
         if left_out:
             self._notes.append(
                 f"Transformed parameters left out of the report, because outcomes enter them: {', '.join(left_out)}."
             )
-        return tuple(kept)
+        return kept
 
     def _info(
         self, instance: StanInstance, hyperparameters: tuple[str, ...], transformed: tuple[str, ...], kernel: str

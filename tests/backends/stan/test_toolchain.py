@@ -13,10 +13,10 @@ import pytest
 from bread.backends.stan.language.messages import (
     StanProgramError,
     compiler_reason,
-    place_of,
     run_time_reason,
     stanc_reason,
 )
+from bread.backends.stan.language.places import place_of
 from bread.backends.stan.native import toolchain as module
 from bread.backends.stan.native.toolchain import find_compiler, find_toolchain
 from bread.errors import MissingDependencyError
@@ -136,6 +136,14 @@ def test_stanc_runs_with_any_options_and_never_raises() -> None:
     refused = toolchain().run_stanc("parameters { vector[3 beta; }")
     assert refused.returncode == 1
     assert "line 1" in refused.stderr
+
+
+def test_a_program_that_stanc_does_not_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of stanc grows with the cube of the depth of these brackets: minutes here."""
+    monkeypatch.setattr(module, "STANC_SECONDS", 0.5)
+    deep = "[" * 1000 + "1" + "][1]" * 1000
+    with pytest.raises(StanProgramError, match="stanc has not finished after 0.5 s"):
+        toolchain().run_stanc(f"parameters {{ real<lower={deep}> x; }}")
 
 
 def test_translation_keeps_the_name_of_the_program() -> None:

@@ -16,6 +16,7 @@ from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep
 from bread.backends.pymc.model.layout import StateLayout
+from bread.errors import UnsupportedKernelError
 
 
 class CompoundEngine(Engine):
@@ -64,6 +65,10 @@ class CompoundEngine(Engine):
         self._extra_evaluations += 1
         log_prior, log_ratio = self.compiled_terms(state)
         return float(log_prior), float(log_ratio)
+
+    def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Refuse: gradients of the whole density belong to reference paths."""
+        raise UnsupportedKernelError(self.path_refusals["reference"])
 
     def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
         """Set the kernel; in reverse the step methods run in the opposite order, each reversed."""

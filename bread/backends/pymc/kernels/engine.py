@@ -5,6 +5,7 @@ An engine is made once; path, inverse temperature, data, settings, direction and
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from bread.paths.kinds import Path, ReferencePath
 from bread.paths.mixture import Reference
 
 
-class Engine:
+class Engine(ABC):
     """Compiled functions and step methods of one model; mutable, shared by all data sets, one chain at a time.
 
     A position is the state of a chain as the step methods want it; `start` and `state_of` convert.
@@ -68,29 +69,29 @@ class Engine:
         if path.name in self.path_refusals:
             raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
 
+    @abstractmethod
     def start(self, state: FloatArray) -> Any:
         """Return the position of a state of shape (dim,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def state_of(self, position: Any) -> FloatArray:
         """Return the state of shape (dim,) of a position."""
-        raise NotImplementedError
 
+    @abstractmethod
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log f_0 and log ratio (nats) of a state. Leaves the inverse temperature undefined."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient on a reference path."""
-        raise NotImplementedError
 
+    @abstractmethod
     def move(self, position: Any) -> tuple[Any, float, bool]:
         """Run the kernel once; return the new position, its log ratio, whether a transition diverged."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, position: Any) -> Any:
         """Run the kernel once; return the new position alone."""
-        raise NotImplementedError
 
     def set_beta(self, beta: float) -> None:
         """Set the inverse temperature of what the next step sees."""

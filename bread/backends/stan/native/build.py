@@ -22,9 +22,10 @@ from bread.backends.stan.native.toolchain import Toolchain
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
 STANC_OPTIONS = ("--O1", "--allow-undefined")
 ORIGINAL = "bread_original"
-# Before the name of the program in the places that messages name, until they are those of the user's files.
-ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
-_SOURCES = Path(__file__).with_name("cpp")
+# What stanc calls the two programs, until places in C++ are those of the user's files. stanc never sees the user's
+# file names, which may hold any character.
+ORIGINAL_PLACE, TEMPERED_PLACE = "bread original", "bread tempered"
+SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = (
     "state.hpp",
     "mixture.hpp",
@@ -35,6 +36,7 @@ _DRIVER_FILES = (
     "samplers.hpp",
     "kernels.hpp",
     "chains.hpp",
+    "layout.hpp",
     "driver.cpp",
 )
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
@@ -74,10 +76,10 @@ def build_library(
     cache : BuildCache, optional
         Default: the user's.
     filename : str
-        Name of the program in messages.
+        Name of the program in messages, without ``places``.
     places : callable, optional
-        Puts the user's files into the places that the C++ holds for its messages; they name the program with
-        `TEMPERED_PLACE` or `ORIGINAL_PLACE` before its name.
+        Puts the user's files into the places that the C++ holds for its messages; there the two programs are called
+        `TEMPERED_PLACE` and `ORIGINAL_PLACE`. See `bread.backends.stan.places.in_users_files`.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def build_library(
     # The C++ stands for the program in the key: it names the version and the options of stanc.
     tempered_name, original_name = filename, filename
     if places is not None:
-        tempered_name, original_name = TEMPERED_PLACE + filename, ORIGINAL_PLACE + filename
+        tempered_name, original_name = TEMPERED_PLACE, ORIGINAL_PLACE
     code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
     if original is not None:
         other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
@@ -122,7 +124,7 @@ def build_library(
         with ThreadPoolExecutor(1) as pool:
             try:
                 driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
-                prefix = ["-include", str(_SOURCES / "tempering.hpp")]
+                prefix = ["-include", str(SOURCES / "tempering.hpp")]
                 _compile(toolchain, source, folder / "model.o", prefix, stopped)
                 linked = [folder / "model.o", driver.result(), *_ordered(toolchain)]
             except BaseException:
@@ -157,7 +159,7 @@ stan::math::profile_map& get_stan_profile_data() {{ return {PROGRAM_NAME}_namesp
 
 def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: threading.Event) -> Path:
     def build(folder: Path) -> None:
-        _compile(toolchain, _SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
+        _compile(toolchain, SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
 
     return cache.get(key, "driver.o", build, is_stopped=stopped.is_set)
 
@@ -188,7 +190,7 @@ def _content(toolchain: Toolchain, code: str) -> str:
 
 def _digest(texts: Sequence[str], files: Sequence[str]) -> str:
     digest = hashlib.sha256()
-    for text in (*texts, *((_SOURCES / name).read_text(encoding="utf-8") for name in files)):
+    for text in (*texts, *((SOURCES / name).read_text(encoding="utf-8") for name in files)):
         encoded = text.encode()
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
     return digest.hexdigest()

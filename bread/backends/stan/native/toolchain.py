@@ -19,6 +19,7 @@ from bread.errors import InvalidArgumentError, MissingDependencyError
 from bread.scratch import scratch_folder
 
 OLDEST_STAN = (2, 33)
+STANC_SECONDS = 60.0  # stanc takes a tenth of a second; what takes this long never ends
 Source = Literal["CmdStan", "httpstan"]
 
 
@@ -101,12 +102,23 @@ class Toolchain:
         -------
         StancOutput
             Its return code, and what it wrote; a refused program raises nothing.
+
+        Raises
+        ------
+        StanProgramError
+            stanc does not finish.
         """
         with scratch_folder() as folder:
             path = folder / "program.stan"
             path.write_text(text, encoding="utf-8")
             command = [str(self.stanc), f"--o={folder / 'program.hpp'}", *options, str(path)]
-            done = subprocess.run(command, capture_output=True, check=False)
+            try:
+                done = subprocess.run(command, capture_output=True, check=False, timeout=STANC_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise StanProgramError(
+                    f"stanc has not finished after {STANC_SECONDS:g} s, where it usually takes less than one: brackets "
+                    "nested very deeply can take it for ever. Simplify the program."
+                ) from None
             stderr = done.stderr.decode(errors="replace").replace(str(path), path.name)
             return StancOutput(done.returncode, done.stdout.decode(errors="replace"), stderr)
 
