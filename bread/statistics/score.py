@@ -126,7 +126,7 @@ def likelihood_score_test(
         Independent draws of theta, in any coordinates, n >= 200.
     gradient : array_like, shape (n, d)
         Of log p(y | theta) at each draw's own y, by these coordinates.
-    is_continuous, groups
+    is_continuous, groups : array_like, optional
         As in `prior_score_test`.
 
     Returns
@@ -162,7 +162,7 @@ def outcome_score_test(
         Of log p(y | theta) by these outcomes.
     context : array_like, shape (n, c)
         theta, on which f may depend too. c = 0 is allowed.
-    is_continuous, groups
+    is_continuous, groups : array_like, optional
         As in `prior_score_test`; discrete outcomes are not tested.
 
     Returns
@@ -193,7 +193,8 @@ def outcome_coordinates(
 
     Returns
     -------
-    coordinates, gradient : ndarray, shape (n, d)
+    coordinates : ndarray, shape (n, d)
+    gradient : ndarray, shape (n, d)
         Infinite or NaN where an outcome lies at its bound or beyond; `outcome_score_test` counts those.
     """
     y, s = np.asarray(outcomes, dtype=np.float64), np.asarray(gradient, dtype=np.float64)
