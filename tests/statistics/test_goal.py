@@ -61,6 +61,6 @@ def test_more_simulations_are_foreseen_where_they_can_help():
     assert error_interval(values[:wanted], one_sided(0.975)).upper < first.interval.upper
     assert simulations_needed(first, 0.975, 21) is None  # too few are allowed
     easier = first._replace(limit=1.3 * values[:20].mean())
-    assert simulations_needed(easier, 0.975, 400) < wanted < simulations_needed(first, 0.9999, 400)
+    assert simulations_needed(easier, 0.975, 400) < wanted < simulations_needed(first, 0.999, 4000)
     above = Decision("V", values[:20] + 0.1, error_interval(values[:20] + 0.1, 0.975), 0.1, 0.95)
     assert simulations_needed(above, 0.975, 10**4) is None  # no number of them helps
