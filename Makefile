@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 OUTPUT ?= output
 CMDSTAN ?=
+MINUTES ?= inf
 BIN = $(VENV)/bin
 
-.PHONY: example test test-slow test-stan-slow test-cmdstan lint check-wheel benchmark clean
+.PHONY: example test test-slow test-study test-stan-slow test-cmdstan lint check-wheel benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -14,8 +15,11 @@ test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(VENV)/.test  ## the long statistical runs
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal \
+	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \
 	  --ignore=tests/backends/stan/test_corpus_proof.py --ignore=tests/backends/stan/test_cmdstan.py
+
+test-study: $(VENV)/.test  ## measurements of levels and power, and long runs of faults: an hour or two
+	$(BIN)/python -m pytest -m study -n auto --dist worksteal
 
 test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan corpus: half an hour of compiling
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/backends/stan/test_corpus_proof.py

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import time
 import warnings
+
+import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -13,3 +16,26 @@ with warnings.catch_warnings():  # ArviZ 0.23 announces its successor once a day
 # A job that a shell starts in the background ignores the keyboard interrupt, as do its children; some tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_BEGAN = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        help="Begin no test after so many minutes: those left are skipped, with this reason.",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("study"):
+            item.add_marker("slow")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    minutes = item.config.getoption("--minutes")
+    if time.monotonic() - _BEGAN > 60.0 * minutes:
+        pytest.skip(f"not begun: {minutes:g} minutes are over")

@@ -122,7 +122,7 @@ def test_p_values_are_those_of_the_beta_binomial():
 
 
 @pytest.mark.statistical
-@pytest.mark.slow
+@pytest.mark.study
 def test_tails_of_p_values_where_the_effective_size_is_an_estimate():
     # 4000 comparisons at the level of one of 30: without the discount the estimate's own error shows.
     rng = np.random.default_rng(6)

@@ -46,7 +46,7 @@ def test_correct_draws_agree(n_effective):
         assert uncorrected > binom.ppf(0.999, n_runs, LEVEL)  # control: without the correction
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize("n_effective", [100, 200, 400, 2000])
 @pytest.mark.parametrize("law", ["normal", "cauchy", "poisson", "bernoulli", "zero-inflated"])
@@ -62,7 +62,7 @@ def test_level_over_many_runs(law, n_effective):
     assert alarms <= binom.ppf(0.99, n_runs, LEVEL)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize(("weight", "stay"), [(0.5, 5), (0.2, 10)])
 def test_level_of_chains_that_hop_between_modes(weight, stay):
@@ -160,7 +160,7 @@ POWER = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize(("name", "n_effective", "least", "least_beyond"), POWER)
 def test_power(name, n_effective, least, least_beyond):

@@ -29,7 +29,7 @@ def test_clean_data_pass(name):
     check_level(MODELS[name], 30, 500)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", MODELS)
 def test_level_over_400_runs(name):

@@ -24,7 +24,7 @@ def test_right_kernels_pass(name):
     check_level(RIGHT[name], 30)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", RIGHT)
 def test_level_over_400_runs(name):

@@ -86,7 +86,7 @@ def test_the_error_is_honest(name):
     check_calibration(name, 30)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", DENSITIES)
 def test_the_error_is_honest_over_400_runs(name):

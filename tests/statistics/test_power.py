@@ -50,7 +50,7 @@ def test_what_is_detectable_is_detected(setting):
     assert half < 0.6  # control: half of it is not what 0.9 stands for
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("level", [0.3, 0.6])

@@ -47,7 +47,7 @@ def test_clean_models_pass(name):
     check_level(CLEAN[name], 10)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", CLEAN)
 def test_level_over_400_runs(name):

@@ -46,7 +46,7 @@ def test_level_of_the_shape_test_that_grows():
     check_level_of_growth(60)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 def test_level_of_the_shape_test_that_grows_over_1000_runs():
     check_level_of_growth(1000)

@@ -25,7 +25,7 @@ from bread.backends.reference import (
     ReferenceModel,
     UniformLocation,
 )
-from bread.paths import PriorPath
+from bread.paths.kinds import PriorPath
 from tests.support.reference_models import NO_SETTINGS, X
 
 PATH = PriorPath()

@@ -62,7 +62,7 @@ def test_interrupted_at_three_random_moments(kind: str, cores: int) -> None:
     run_interrupted(kind, cores, 3, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize(
     "kind", [pytest.param("stan", marks=pytest.mark.stan), pytest.param("pymc", marks=pytest.mark.pymc)]

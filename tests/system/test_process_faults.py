@@ -239,7 +239,7 @@ FOLDERS = (
 
 
 def parameters(cases: tuple[Case, ...], *marks: pytest.MarkDecorator) -> Any:
-    slow = (pytest.mark.slow,)
+    slow = (pytest.mark.study,)
     return [pytest.param(one, id=one.what, marks=marks + slow * one.is_slow) for one in cases]
 
 

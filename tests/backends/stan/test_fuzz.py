@@ -23,14 +23,14 @@ def require_clean(found: dict[int, str]) -> Counter[str]:
     return Counter(found.values())
 
 
-@pytest.mark.parametrize("numbers", [range(60), pytest.param(range(60, 1000), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize("numbers", [range(60), pytest.param(range(60, 1000), marks=pytest.mark.study)], ids=len)
 def test_programs(numbers: range) -> None:
     toolchain()
     counted = require_clean(dict(outcomes(numbers, "analyse_mutated")))
     assert min(counted[outcome] for outcome in BOTH) >= 0.05 * len(numbers)  # mutations are neither harmless nor noise
 
 
-@pytest.mark.parametrize("numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize("numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.study)], ids=len)
 def test_data_files(numbers: range, tmp_path: Path) -> None:
     (tmp_path / "user.stan").write_text(PROGRAM)
     opened(tmp_path / "user.stan", DATA, observed="y")  # compiles it: no mutated file may change what is compiled
