@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
@@ -62,6 +62,7 @@ class Arguments:
 
     def __post_init__(self) -> None:
         read_temperatures(self.n_temperatures, self.schedule, self.max_temperatures)
+        read_names("hyperparameters", self.hyperparameters)
         require_choice("simulate_from", self.simulate_from, PROTOCOLS)
         if isinstance(self.path, str):
             require_choice("path", self.path, (*KINDS, AUTO))
@@ -78,9 +79,7 @@ class Arguments:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The hyperparameters that were asked for."""
-        if self.hyperparameters is None:
-            return None
-        return (self.hyperparameters,) if isinstance(self.hyperparameters, str) else tuple(self.hyperparameters)
+        return read_names("hyperparameters", self.hyperparameters)
 
     @property
     def path_kind(self) -> str:
@@ -158,6 +157,27 @@ def _reference(path: Any, model: Model) -> Reference:
     transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
+
+
+def read_names(argument: str, names: Any) -> tuple[str, ...] | None:
+    """Return names of variables; None where they are not given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        They are neither a name nor a sequence of names.
+    """
+    if names is None:
+        return None
+    if isinstance(names, str):
+        return (names,)
+    is_sequence = isinstance(names, Iterable) and not isinstance(names, (Mapping, bytes))
+    found = tuple(names) if is_sequence else ()
+    if not is_sequence or not all(isinstance(name, str) for name in found):
+        raise InvalidArgumentError(
+            f"{argument} must be a name or a sequence of names, got {names!r}. Name variables of the model."
+        )
+    return found
 
 
 def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int) -> tuple[int, ...] | None:

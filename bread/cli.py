@@ -16,6 +16,8 @@ from rich.text import Text
 
 import bread
 from bread.errors import BreadError
+from bread.reading.command_line import as_options, how_it_was_made
+from bread.report.compat import read_attributes
 from bread.report.opening import opened_report
 from bread.running import interrupts
 
@@ -206,7 +208,7 @@ def check(
             report = bread.check(model, **options)
     except BreadError as error:
         _save(error.report, output)
-        _fail(str(error))
+        _fail(as_options(str(error)))
     except KeyboardInterrupt as interrupt:
         _fail(str(interrupt), INTERRUPTED_STATUS)
     _save(report, output)
@@ -248,7 +250,14 @@ def _show(report: Any, output: Path | None = None) -> None:
         console.print(table)
         console.print()
     verdict = bread.verdict(report)
-    words = str(verdict).replace(" posterior= ", " --posterior ")
+    is_stan = str(read_attributes(report).get("inference_library", "")) == "stan"  # PyMC has no command line here
+    for label, words in how_it_was_made(report):
+        console.print(
+            Text.assemble((f"{label}:", "dim"), " ", as_options(words) if is_stan else words), highlight=False
+        )
+    console.print()
+    words = str(verdict).removeprefix(f"{verdict.status.capitalize()}. ")
+    words = as_options(words) if is_stan else words
     console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
     if output is not None:
         console.print(Text(f"Report: {output}"), soft_wrap=True)

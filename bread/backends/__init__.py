@@ -150,8 +150,13 @@ def model_in_context(model: Any) -> Any:
     Raises
     ------
     InvalidArgumentError
-        ``model`` is None, and there is no such block.
+        ``model`` is None, and there is no such block; or it is a class.
     """
+    if isinstance(model, type):
+        raise InvalidArgumentError(
+            f"model is the class {model.__name__}, and must be an object: a pymc.Model that was built (or call "
+            "bread.check() inside `with model:`), or a Stan program."
+        )
     if model is not None:
         return model
     pymc = sys.modules.get("pymc")  # where it was never imported, there is no block

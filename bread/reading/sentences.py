@@ -252,7 +252,7 @@ def _interval(findings: Findings) -> str:
 
 def _bound(findings: Findings, value: float) -> str:
     """Return a value of the bound that decides, with its unit."""
-    return _error(value) if findings.decides == "V" else f"{nats(max(value, 0.0))} nats"
+    return _error(value) if findings.decides == "V" else _nats(value)
 
 
 def _error(value: float) -> str:
@@ -264,10 +264,15 @@ def _error(value: float) -> str:
 
 def _nats_limit(findings: Findings) -> str:
     if findings.decides == "B":
-        return f"; B = {nats(findings.estimate)} nats, limit {nats(findings.upper)}"
+        return f"; B = {_nats(findings.estimate)}, limit {_nats(findings.upper)}"
     if not math.isfinite(findings.jeffreys):
         return "; B is infinite"
-    return f"; B = {nats(findings.jeffreys)} nats" if findings.is_reliable else ""
+    return f"; B = {_nats(findings.jeffreys)}" if findings.is_reliable else ""
+
+
+def _nats(value: float) -> str:
+    """Return a bound with its unit: divergences are not negative, so that an estimate below 0.01 is no news."""
+    return f"{nats(max(value, 0.01))} nats"
 
 
 def _percent_of(level: float) -> str:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 AGAIN_SECONDS = 1.0  # a second signal after this long means "now"; before, a wrapper has passed the same one on twice
+REPORT_SECONDS = 10.0  # the same once the check has stopped: what was finished is being put into a report
 _NOTHING_DONE = "Interrupted while the model was read and compiled: nothing was computed."
 _NOW = "Interrupted twice: what was computed is lost."
 _AFTER_THE_END = "Interrupted when the check had finished: its report is complete."
@@ -28,8 +29,9 @@ class _Signals:
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self.came: float | None = None  # when the first one came
+        self.has_come = False
         self.is_raised = False  # it was seen as a KeyboardInterrupt
+        self.raises_after = 0.0  # later signals raise from this time on
         self.is_deferred = False
         self.has_begun = False  # there is something to keep
 
@@ -39,16 +41,17 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        is_again = self.came is not None and time.monotonic() - self.came > AGAIN_SECONDS
-        is_first = self.came is None
-        if self.came is None:
-            self.came = time.monotonic()
-        if is_again or (is_first and not self.is_deferred):
+        if self.has_come:
+            if time.monotonic() >= self.raises_after:
+                self.raise_it()
+            return
+        self.has_come, self.raises_after = True, time.monotonic() + AGAIN_SECONDS
+        if not self.is_deferred:
             self.raise_it()
 
     def raise_it(self) -> None:
         """Raise KeyboardInterrupt."""
-        self.is_raised = True
+        self.is_raised, self.raises_after = True, time.monotonic() + REPORT_SECONDS
         raise KeyboardInterrupt
 
 
@@ -92,14 +95,14 @@ def handled() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         _handled.clear()
-    if signals.came is not None and not signals.is_raised:
+    if signals.has_come and not signals.is_raised:
         warnings.warn(_AFTER_THE_END, UserWarning, stacklevel=4)
 
 
 def defer() -> None:
     """Note signals from now on to the end of `handled`, without raising, but for `interruptible` and `raise_pending`.
 
-    Raises for a signal that came before and that someone swallowed. A second signal a second or more after the first
+    Raises for a signal that came before and that someone swallowed. A second signal, not too soon after the first,
     raises at once: the way out where something hangs.
     """
     signals = _signals()
@@ -135,5 +138,5 @@ def interruptible() -> Iterator[None]:
 def raise_pending() -> None:
     """Raise KeyboardInterrupt if a signal has come."""
     signals = _signals()
-    if signals is not None and signals.came is not None:
+    if signals is not None and signals.has_come:
         signals.raise_it()

@@ -30,12 +30,15 @@ class Decision(NamedTuple):
     interval : Interval
     limit : float
         What the upper end must not exceed, in the unit of the bound.
+    level : float
+        Two-sided level of the interval (each end is one-sided at (1 + level) / 2).
     """
 
     name: str
     values: FloatArray
     interval: Interval
     limit: float
+    level: float
 
     @property
     def is_reached(self) -> bool:
@@ -75,9 +78,9 @@ class Goal:
         """
         if self.target is not None and is_reliable:
             gaps = conditional_gaps(forward, reverse)
-            return Decision("B", gaps, mean_interval(gaps, level), self.target)
+            return Decision("B", gaps, mean_interval(gaps, level), self.target, level)
         errors = error_by_simulation(forward, reverse)
-        return Decision("V", errors, error_interval(errors, one_sided(level)), self.error_limit)
+        return Decision("V", errors, error_interval(errors, one_sided(level)), self.error_limit, level)
 
     @property
     def error_limit(self) -> float:
@@ -117,7 +120,7 @@ def simulations_needed(decision: Decision, level: float, most: int) -> int | Non
     if n < 2 or not np.isfinite(upper) or estimate >= decision.limit * ROOM:
         return None
     half = one_sided(level)
-    spread = (upper - estimate) / float(stdtrit(n - 1, half)) * np.sqrt(n)  # Hall's limit included
+    spread = (upper - estimate) / float(stdtrit(n - 1, one_sided(decision.level))) * np.sqrt(n)  # Hall's limit included
     for wanted in range(n + 1, most + 1):
         if estimate + spread * float(stdtrit(wanted - 1, half)) / np.sqrt(wanted) <= decision.limit * ROOM:
             return wanted

@@ -148,6 +148,10 @@ def crossing_p_values(crossing: ArrayLike) -> FloatArray:
     ----------
     crossing : array_like of int, shape (n, column)
         -1, 0 or 1; independent along rows.
+
+    Returns
+    -------
+    ndarray, shape (column,)
     """
     moves = np.asarray(crossing, dtype=np.int64)
     up, down = (moves > 0).sum(axis=0), (moves < 0).sum(axis=0)

@@ -63,8 +63,9 @@ class Detectable(NamedTuple):
 def detectable(setting: Setting, *, power: float = 0.9) -> Detectable:
     """Return what shift and what missing mass the comparison would have seen with probability ``power``.
 
-    Normal posterior, one quantity wrong, all others right. Approximate and on the safe side: of the ways to see it
-    only the best is counted: one of three quantiles, or the test of equality at one point.
+    Normal posterior, one quantity wrong, all others right. Approximate: of the ways to see it only the
+    best is counted, one of three quantiles or the test of equality at one point, which makes it cautious; that the
+    effective size is an estimate, smaller than the true one more often than not, makes it a little less so.
 
     Parameters
     ----------

@@ -27,15 +27,13 @@ from numpy.typing import ArrayLike, NDArray
 from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.bounds import FloatArray
+from bread.statistics.damping import log_damping_of, median_of_finite, other_columns, within_box
 from bread.statistics.means import mean_zero_test
 
 FEWEST_DRAWS = 200
-N_OTHERS = 10
 WINDOW = 3.0  # in standard deviations
-BOX = 0.98  # share of draws within the box
+LARGEST_SLOPE = 1e100  # times the coordinate's spread; more is as good as infinite
 MAD_TO_SD = 1.4826
-N_DAMPING = 3  # coordinates that may damp f
-DAMPING_THRESHOLD = 4.5  # standard errors of a correlation
 # A score of one sign whose typical size, times the spread of the coordinate, is this large cannot be balanced by rare
 # events: the probability of the others would have to change by more than e^0.3 across the draws, but it is near 1.
 PLAIN_SIZE = 0.3
@@ -61,8 +59,8 @@ class ScoreTest(NamedTuple):
     worst : tuple of str, int, str, or None
         ("coordinate" or "group", its index, the function) with the smallest p-value.
     n_not_finite : ndarray of int, shape (d,)
-        Draws whose coordinate or gradient is NaN or infinite. Such a coordinate is tested only where f is zero at all
-        of them, and else not at all.
+        Draws whose coordinate or gradient is NaN, infinite or beyond 1e100. Such a coordinate is tested only where f
+        is zero at all of them, and else not at all.
     """
 
     p_value: float
@@ -223,14 +221,16 @@ def _score_test(
     x, s, pool, tested, group = _checked(coordinates, gradient, context, is_continuous, groups)
     n, d = x.shape
     n_first = n // 4
-    location = np.array([_median(column) for column in pool[:n_first].T])
-    scale = MAD_TO_SD * np.array([_median(column) for column in np.abs(pool[:n_first] - location).T])
+    location = np.array([median_of_finite(column) for column in pool[:n_first].T])
+    scale = MAD_TO_SD * np.array([median_of_finite(column) for column in np.abs(pool[:n_first] - location).T])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.clip(np.nan_to_num(np.where(scale > 0.0, (pool - location) / scale, 0.0), nan=0.0), -1e3, 1e3)
-    others = _others(d, pool.shape[1])
-    is_bad = ~np.isfinite(s) | ~np.isfinite(x)
-    log_damping = _log_damping(z, s, n_first, is_stein)
-    in_box = _within_box(z, n_first, d, is_stein)
+    others = other_columns(d, pool.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = s * scale[:d]  # by the standardised coordinates: no unit
+        is_bad = ~(np.abs(slopes) < LARGEST_SLOPE) | ~np.isfinite(x)
+    log_damping = log_damping_of(z, s, n_first, is_stein)
+    in_box = within_box(z, n_first, d, is_stein)
     functions = ("1", "tanh(own)", *(f"tanh(other {k + 1})" for k in range(others.shape[1])))
     p_values, effect = np.full((d, len(functions)), np.nan), np.full((d, len(functions)), np.nan)
     pooled = np.zeros((int(group.max(initial=-1)) + 1, n - n_first, 2))
@@ -242,7 +242,7 @@ def _score_test(
         counts = weight > 0.0
         if (is_bad[n_first:, i] & counts).any():
             continue
-        slope = np.where(counts, s[n_first:, i], 0.0) * scale[i]  # by the standardised coordinate: no unit
+        slope = np.where(counts, slopes[n_first:, i], 0.0)
         tanh = np.tanh(own)
         # Derivative of window^2 by the standardised coordinate; without Stein, f is differentiated nowhere.
         bent = -4.0 * own / WINDOW**2 * window if is_stein else np.zeros(n - n_first)
@@ -258,55 +258,6 @@ def _score_test(
     return ScoreTest(combined, p_values, pooled_p, effect, functions, others, worst, is_bad.sum(axis=0) * tested)
 
 
-def _log_damping(z: FloatArray, s: FloatArray, n_first: int, is_stein: bool) -> FloatArray:
-    """Return log of a factor of f, at most 0: minus the size of log |s_i| that the other coordinates explain.
-
-    A regression on the few columns, and their absolute values, that are plainly correlated. f may depend on the own
-    coordinate only where it is not differentiated.
-    """
-    d, c = s.shape[1], z.shape[1]
-    features = np.concatenate([z, np.abs(z)], axis=1)
-    first = features[:n_first] - features[:n_first].mean(axis=0)
-    size = np.abs(s[:n_first])
-    seen = np.isfinite(size) & (size > 0.0)
-    u = np.log(np.where(seen, size, np.nan))
-    u = u - np.array([_median(column) for column in u.T])
-    u = np.clip(np.nan_to_num(u, nan=0.0), -5.0, 50.0)  # a gradient that happens to be near 0 says nothing
-    u = u - u.mean(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        correlation = np.abs(np.nan_to_num((u.T @ first) / np.outer(u.std(axis=0), first.std(axis=0)) / n_first))
-    if is_stein:
-        correlation[np.arange(d), np.arange(d)] = correlation[np.arange(d), c + np.arange(d)] = 0.0
-    damping = np.zeros((len(z), d))
-    for i in np.flatnonzero(seen.sum(axis=0) >= n_first // 2):
-        order = np.argsort(-correlation[i], kind="stable")[:N_DAMPING]
-        chosen = order[correlation[i, order] > DAMPING_THRESHOLD / np.sqrt(n_first)]
-        if chosen.size:
-            explained = features[:, chosen] @ np.linalg.lstsq(first[:, chosen], u[:, i], rcond=None)[0]
-            damping[:, i] = -np.maximum(explained - np.median(explained[:n_first]), 0.0)
-    return damping
-
-
-def _within_box(z: FloatArray, n_first: int, d: int, is_stein: bool) -> NDArray[np.bool_]:
-    """Return (n, d) whether the coordinates (Stein's identity: all but the own one) are as near as in most draws."""
-    far = np.abs(z)
-    limit = np.quantile(far[:n_first].max(axis=1, initial=0.0), BOX)
-    n_out = (far > limit).sum(axis=1, keepdims=True)
-    own_out = (far[:, :d] > limit) & is_stein
-    return np.asarray(n_out - own_out == 0, dtype=np.bool_)
-
-
-def _others(d: int, n_columns: int) -> NDArray[np.int64]:
-    """Return for each coordinate at most ten other columns, evenly spread over coordinates and over the context."""
-    n_context = n_columns - d
-    n_own = min(d - 1, N_OTHERS - min(n_context, N_OTHERS // 2))
-    n_more = min(n_context, N_OTHERS - n_own)
-    steps = 1 + np.arange(n_own) * (d - 1) // max(n_own, 1)
-    more = d + np.arange(n_more) * n_context // max(n_more, 1)
-    own = (np.arange(d)[:, None] + steps) % d
-    return np.concatenate([own, np.tile(more, (d, 1))], axis=1).astype(np.int64)
-
-
 def _worst(
     p_values: FloatArray, pooled: FloatArray, functions: tuple[str, ...]
 ) -> tuple[Literal["coordinate", "group"], int, str] | None:
@@ -318,12 +269,6 @@ def _worst(
         j, k = np.unravel_index(np.nanargmin(pooled), pooled.shape)
         return "group", int(j), functions[int(k)]
     return "coordinate", int(i), functions[int(k)]
-
-
-def _median(column: FloatArray) -> float:
-    """Return the median of the finite values; 0 without any."""
-    finite = column[np.isfinite(column)]
-    return float(np.median(finite)) if finite.size else 0.0
 
 
 def _checked(

@@ -64,6 +64,11 @@ def plain_p_value(observed: float, simulated: ArrayLike) -> float:
     observed : float
     simulated : array_like, shape (R,)
         Large means extreme. Infinite is allowed.
+
+    Returns
+    -------
+    float
+        1 / (R + 1) or more; ties make it larger.
     """
     others = _statistics(observed, simulated)
     return float((1 + (others >= observed).sum()) / (others.size + 1))
@@ -91,6 +96,11 @@ def sequential_p_value(
     Returns
     -------
     SequentialPValue
+
+    Raises
+    ------
+    InvalidArgumentError
+        NaN, or a limit below 1.
 
     References
     ----------

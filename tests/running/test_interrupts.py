@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 
@@ -33,6 +34,12 @@ def usual_handlers() -> Iterator[None]:
 
 def send(number: int) -> None:
     os.kill(os.getpid(), number)
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Move the clock on."""
+    now = time.monotonic()
+    monkeypatch.setattr(interrupts.time, "monotonic", lambda: now + seconds)
 
 
 @BOTH
@@ -100,13 +107,24 @@ def test_one_that_was_swallowed_while_the_model_was_opened_is_raised_before_the_
 
 
 def test_one_signal_passed_on_twice_is_one_and_a_second_one_is_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    with interrupts.handled():
+        interrupts.defer()
+        send(signal.SIGINT)
+        send(signal.SIGINT)  # a wrapper passes the same one on
+        later(monkeypatch, interrupts.AGAIN_SECONDS)
+        with pytest.raises(KeyboardInterrupt):  # the check stops, as by the first one
+            send(signal.SIGINT)
+
+
+def test_the_report_of_a_stopped_check_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt, match="what was computed is lost"), interrupts.handled():
         interrupts.defer()
         with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
             send(signal.SIGINT)
-        send(signal.SIGINT)  # a wrapper passes the same one on
-        monkeypatch.setattr(interrupts, "AGAIN_SECONDS", 0.0)
-        send(signal.SIGINT)
+        later(monkeypatch, interrupts.AGAIN_SECONDS)
+        send(signal.SIGINT)  # impatience, while the report is made
+        later(monkeypatch, interrupts.REPORT_SECONDS)
+        send(signal.SIGINT)  # it hangs
         raise AssertionError("went on")
 
 

@@ -116,14 +116,11 @@ def independent(rng):
 
 NORMAL = (independent, normal_log_density)
 SCENARIOS = {
-    "shift 0.1": (lambda z: z + 0.1 * FIRST, *NORMAL),
-    "shift 0.2": (lambda z: z + 0.2 * FIRST, *NORMAL),
     "shift 0.3": (lambda z: z + 0.3 * FIRST, *NORMAL),
     "shift 0.4": (lambda z: z + 0.4 * FIRST, *NORMAL),
     "shift 0.5": (lambda z: z + 0.5 * FIRST, *NORMAL),
     "shift 0.6": (lambda z: z + 0.6 * FIRST, *NORMAL),
     "variance halved": (lambda z: z * np.where(FIRST, np.sqrt(0.5), 1), *NORMAL),
-    "missing mode of 5%": (lambda z: z, *missing_mode(0.05)),
     "missing mode of 10%": (lambda z: z, *missing_mode(0.1)),
     "missing mode of 20%": (lambda z: z, *missing_mode(0.2)),
     "correlation 0 for 0.5": (lambda z: z, *correlated(0.5)),
@@ -147,7 +144,20 @@ def power(name, n_effective, n_runs, error):
 
 
 # What to see of 1000 annealed draws: name, effective draws, least power for any difference and beyond 0.04.
-POWER = []
+# Below what 60 runs with other seeds showed (0.85, 1, 1, 1, 0.85, 1, 1, 1, 0.83, 1, 1) by three standard errors.
+POWER = [
+    ("shift 0.3", 400, 0.65, 0.0),
+    ("shift 0.4", 400, 0.9, 0.65),
+    ("shift 0.5", 400, 0.95, 0.88),
+    ("shift 0.6", 400, 0.95, 0.9),
+    ("shift 0.6", 100, 0.65, 0.0),
+    ("variance halved", 400, 0.9, 0.7),
+    ("missing mode of 10%", 400, 0.9, 0.0),
+    ("missing mode of 20%", 400, 0.95, 0.9),
+    ("missing mode of 20%", 100, 0.65, 0.0),
+    ("correlation 0 for 0.5", 400, 0.9, 0.88),
+    ("correlation 0 for 0.9", 400, 0.95, 0.9),
+]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from tests.support.fit_models import MISFITS, MODELS, combined
 def check_level(model, n_runs, m):
     rng = np.random.default_rng(1)
     p = np.array([combined(rng, model, model.simulate(rng), m=m) for _ in range(n_runs)])
-    for level in (0.05, 0.01, 0.005):
+    for level in (0.2, 0.05, 0.01, 0.005):
         assert (p <= level).sum() <= binom.ppf(0.99, n_runs, level)
 
 
@@ -43,16 +43,16 @@ def test_level_check_rejects_the_smallest_of_twenty_draws():
     for _ in range(50):
         y = model.simulate(rng)
         smallest.append(min(model.draw(rng, y, 300) for _ in range(20)))
-    assert (np.array(smallest) <= 0.05).sum() > binom.ppf(0.99, 50, 0.05)
+    assert (np.array(smallest) <= 0.2).sum() > binom.ppf(0.99, 50, 0.2)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", MISFITS)
 def test_misfits_are_found(name):
-    model, data = MISFITS[name]
+    model, data, level = MISFITS[name]
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        assert combined(rng, MODELS[model], data(rng)) <= 0.005
+        assert combined(rng, MODELS[model], data(rng)) <= level
 
 
 @pytest.mark.statistical
@@ -99,7 +99,7 @@ def test_combinations():
     assert draw_p_value([0.01, np.nan, 0.5]) == pytest.approx(0.02)
     assert fit_p_value([0.03] * 20) == pytest.approx(0.03)
     assert fit_p_value([1e-9, 0.4]) == pytest.approx(2e-9, rel=1e-3)
-    assert fit_p_value([0.002, 1.0]) < 0.05  # a p-value of one does not hide the other
+    assert fit_p_value([0.002] * 19 + [1.0]) < 0.005  # one draw that fits does not hide the others
     assert np.isnan(fit_p_value([np.nan])) and fit_p_value([np.nan, 0.2]) == pytest.approx(0.2)
     assert ranked_fit_p_value(0.01, [0.5, 0.01, 0.2]) == pytest.approx(0.5)
     assert n_replicates(1, 0.05) == 2000 and n_replicates(6, 0.005) == 9599

@@ -100,15 +100,20 @@ def outlier(y, size):
     return np.append(y[:-1], y[:-1].mean() + size)
 
 
+# name: (model, data, p-value that they must not exceed)
 MISFITS = {
-    "outlier at 12 sd": ("known scale", lambda rng: outlier(rng.normal(size=20), 12.0)),
-    "outlier at 12 sd, free scale": ("free scale", lambda rng: outlier(rng.normal(size=20), 12.0)),
-    "one value 300 times the others": ("free scale", lambda rng: outlier(1.0 + 0.3 * rng.normal(size=20), 300.0)),
-    "mean ten prior deviations away": ("known scale", lambda rng: 30.0 + rng.normal(size=20)),
-    "constant": ("known scale", lambda rng: np.full(20, 0.7)),
-    "all 0 or 6": ("counts", lambda rng: 6 * rng.permutation(np.arange(12) % 2)),
-    "all 3": ("counts", lambda rng: np.full(12, 3)),
-    "one school at 60": ("schools", lambda rng: np.where(np.arange(8) == 4, 60.0, 8.0 * rng.normal(size=8))),
+    "outlier at 12 sd": ("known scale", lambda rng: outlier(rng.normal(size=20), 12.0), 0.005),
+    "outlier at 12 sd, free scale": ("free scale", lambda rng: outlier(rng.normal(size=20), 12.0), 0.005),
+    "one value 300 times the others": (
+        "free scale",
+        lambda rng: outlier(1.0 + 0.3 * rng.normal(size=20), 300.0),
+        0.005,
+    ),
+    "mean ten prior deviations away": ("known scale", lambda rng: 30.0 + rng.normal(size=20), 0.005),
+    "constant": ("known scale", lambda rng: np.full(20, 0.7), 0.005),
+    "all 0 or 6": ("counts", lambda rng: 6 * rng.permutation(np.arange(12) % 2), 0.005),
+    "all 3": ("counts", lambda rng: np.full(12, 3), 0.005),
+    "one school at 60": ("schools", lambda rng: np.where(np.arange(8) == 4, 60.0, 8.0 * rng.normal(size=8)), 0.05),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_results import constrain, fake_result, shift_reverse_starts
+from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 from tests.support.stan_conjugate import EIGHT_SCHOOLS, SCHOOLS, toolchain
 
 pytest.importorskip("typer")
@@ -146,6 +146,29 @@ def test_an_error_keeps_what_was_finished(program: Path, tmp_path: Path, monkeyp
     assert (tmp_path / "report.nc").exists()
 
 
+def test_errors_are_spelt_as_options(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(model: Any, **options: Any) -> Any:
+        raise InvalidArgumentError("'model.stan', line 7: `path=1`. Use simulate_from='prior', or observed=[...].")
+
+    monkeypatch.setattr(bread, "check", check)
+    done = run("check", program)
+    assert done.exit_code == 1
+    assert "line 7: `path=1`. Use --simulate-from prior, or --observed NAME." in plain(done)
+
+
+@pytest.mark.parametrize("backend", ["stan", "pymc"])
+def test_a_report_is_told_of_its_own_language(
+    backend: str, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = model_info(backend=backend, notes=("Observed, inferred from the program: y.", "3 draws were made again."))
+    made = report.to_container(fake_result(gap=0.4, simulate_from="fitted", info=info), constrain)
+    made.to_netcdf(str(tmp_path / "report.nc"))
+    shown = plain(run("show", tmp_path / "report.nc"))
+    assert ("--posterior" in shown, "posterior=" in shown) == ((True, False) if backend == "stan" else (False, True))
+    assert "Path: prior" in shown and "Data sets: fitted, near your data" in shown and "Outcomes: y, inf" in shown
+    assert "Note: 3 draws were made again." in shown and "converged: Draws of annealed NUTS" in shown
+
+
 def test_a_file_that_is_no_report(tmp_path: Path) -> None:
     path = tmp_path / "report.nc"
     path.write_text("no report")
@@ -173,4 +196,4 @@ def test_end_to_end(program: Path, tmp_path: Path) -> None:
     assert any(re.match(r"T = 16 +18/18 .* target 1 nats$", line) for line in lines), done.stderr
     assert all(len(line) <= 80 and re.match(r"\S.{22} .{9} .{6}", f"{line:<50}") for line in lines), done.stderr
     wrong = subprocess.run([*map(str, command[:6]), "-y", "mu"], capture_output=True, text=True, check=False)
-    assert wrong.returncode == 1 and "error: observed='mu' is a parameter ('model.stan', line 8)" in wrong.stderr
+    assert wrong.returncode == 1 and "error: --observed mu is a parameter ('model.stan', line 8)" in wrong.stderr

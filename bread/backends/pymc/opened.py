@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,9 @@ from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
+from bread.backends.support.posterior_draws import require_support
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -92,7 +95,24 @@ class PyMCModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
         posterior = fitting.draws_of(posterior)
-        return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        fit = fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        states = self.simulator.unconstrain(fit.flat_draws())
+        require_support(fit, states, self.info.positions, self._log_prior if self._has_prior() else None)
+        return fit
+
+    def _has_prior(self) -> bool:
+        return PriorPath.name in self.info.paths
+
+    def _log_prior(self, states: FloatArray) -> FloatArray:
+        """Return the log density of the prior at states (n, dim), in nats; NaN where it raises."""
+        self.engine.set_path(PriorPath())
+        self.engine.controls.set_data(self.info.observed_data)
+        result = np.full(len(states), np.nan)
+        with np.errstate(all="ignore"):
+            for index, state in enumerate(states):
+                with suppress(Exception):
+                    result[index] = self.engine.terms(state)[0]
+        return result
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""

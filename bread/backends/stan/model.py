@@ -18,7 +18,9 @@ from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
+from bread.backends.support.posterior_draws import require_support
 from bread.errors import DensityError, InvalidArgumentError
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -91,7 +93,23 @@ class StanModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
         shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
-        return fitting.read_draws(posterior, shapes, self.info.parameters)
+        fit = fitting.read_draws(posterior, shapes, self.info.parameters)
+        has_prior = PriorPath.name in self.info.paths
+        log_prior = (lambda states: self.instance.terms(states)[0]) if has_prior else None
+        require_support(fit, self._states_of(fit), self.info.positions, log_prior)
+        return fit
+
+    def _states_of(self, fit: Fit) -> FloatArray:
+        """Return the states of draws, one chain after another."""
+        parameters = self.instance.names("parameters")
+        try:
+            return self.instance.unconstrain(
+                {name: values for name, values in fit.flat_draws().items() if name in parameters}
+            )
+        except DensityError as error:
+            raise InvalidArgumentError(
+                f"{fit.source} has draws outside the support of the program: {error}. Pass draws of this program."
+            ) from error
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to parameters and transformed parameters, each (n, ...).

@@ -148,7 +148,7 @@ class _Opening:
             transformed,
             user_model=self._sampler(),
         )
-        self._prove(model, original)
+        self._check(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self, options: OpenOptions) -> None:
@@ -217,6 +217,16 @@ class _Opening:
             return read_simulator(wanted, self._data, observed, instance, self._toolchain)
         dtypes = {name: values.dtype for name, values in observed.items()}
         return DerivedSimulator(library, data, instance.names("parameters"), dtypes, self._program.fixable)
+
+    def _check(self, model: StanModel, original: StanInstance) -> None:
+        """Prove the model; where that fails and data are NaN or infinite, name them."""
+        try:
+            self._prove(model, original)
+        except UnsupportedModelError as error:
+            where = opening.where_not_finite(self._data, self._inputs)
+            if not where:
+                raise
+            raise InvalidArgumentError(f"The program cannot use its data. {where} {error}") from error
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():

@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.stan.language.source import Place, Source, Stanc
+from bread.backends.support.not_finite import bracketed_index, describe_not_finite
 from bread.errors import InvalidArgumentError
 
 _NUMBERS = {"NaN": math.nan, "Inf": math.inf, "Infinity": math.inf, "-Inf": -math.inf, "-Infinity": -math.inf}
 _NO_MISSING = "Stan has no missing values: leave such rows out, or declare them as parameters."
+_DEEPEST = 64  # dimensions, as many as NumPy's arrays may have
+_TOO_DEEP = "is nested too deeply to be read: arrays and tuples of Stan have a few dimensions."
 _DTYPES = {"int": np.int64, "real": np.float64, "complex": np.complex128}
 
 
@@ -104,6 +107,8 @@ def read_data(data: Any) -> dict[str, Any]:
         names = [name for name in data if not isinstance(name, str)]
         if names:
             raise InvalidArgumentError(f"data must be a dict from names to values; received the name {names[0]!r}.")
+        for name, value in data.items():
+            _refuse_masked(name, value)
         return dict(data)
     if not isinstance(data, (str, os.PathLike)):
         raise InvalidArgumentError(
@@ -115,7 +120,7 @@ def read_data(data: Any) -> dict[str, Any]:
     except FileNotFoundError:
         raise InvalidArgumentError(f"There is no data file at {os.fspath(data)!r}.") from None
     except RecursionError:
-        raise _too_deep(data) from None
+        raise InvalidArgumentError(f"The data file {os.fspath(data)!r} {_TOO_DEEP}") from None
     except InvalidArgumentError:
         raise
     except (OSError, ValueError) as error:
@@ -128,13 +133,7 @@ def read_data(data: Any) -> dict[str, Any]:
     try:
         return {name: _numbers(value, name) for name, value in content.items()}
     except RecursionError:
-        raise _too_deep(data) from None
-
-
-def _too_deep(data: str | os.PathLike[str]) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"The data file {os.fspath(data)!r} is nested too deeply to be read. Stan's arrays have a few dimensions."
-    )
+        raise InvalidArgumentError(f"The data file {os.fspath(data)!r} {_TOO_DEEP}") from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]], data: str | os.PathLike[str]) -> dict[str, Any]:
@@ -149,11 +148,13 @@ def _without_repetition(pairs: list[tuple[str, Any]], data: str | os.PathLike[st
     return content
 
 
-def _numbers(value: Any, name: str) -> Any:
+def _numbers(value: Any, name: str, depth: int = 1) -> Any:
+    if depth > _DEEPEST and isinstance(value, (list, dict)):
+        raise RecursionError
     if isinstance(value, list):
-        return [_numbers(item, f"{name}[{i}]") for i, item in enumerate(value, start=1)]
+        return [_numbers(item, f"{name}[{i}]", depth + 1) for i, item in enumerate(value, start=1)]
     if isinstance(value, dict):
-        return {key: _numbers(item, f"{name}.{key}") for key, item in value.items()}
+        return {key: _numbers(item, f"{name}.{key}", depth + 1) for key, item in value.items()}
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
     if value is None:
@@ -207,11 +208,33 @@ def as_array(value: Any, declared: Declared) -> NDArray[Any]:
     return array if array.ndim == declared.rank else array.reshape(array.shape + (0,) * (declared.rank - array.ndim))
 
 
+def _refuse_masked(name: str, value: Any) -> None:
+    """Raise InvalidArgumentError for a masked array: the values below its mask would be used as data."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return
+    masked = np.argwhere(np.ma.getmaskarray(value))
+    if len(masked):
+        place = bracketed_index(masked[0], 1)
+        raise InvalidArgumentError(
+            f"The data {name!r} are masked at {name}{place} ({len(masked)} in all). {_NO_MISSING}"
+        )
+
+
+def where_not_finite(data: Mapping[str, Any], inputs: Mapping[str, Declared]) -> str:
+    """Return which data of the program are NaN or infinite, each with its first index; "" if none is."""
+    arrays = {
+        repr(name): as_array(data[name], declared)
+        for name, declared in inputs.items()
+        if name in data and declared.type in ("real", "complex")
+    }
+    return describe_not_finite(arrays, first_index=1)
+
+
 def require_numbers(name: str, values: NDArray[Any], place: Place) -> None:
     """Raise InvalidArgumentError if observed values, declared at ``place``, are missing (NaN)."""
     missing = np.argwhere(np.isnan(values))
     if len(missing):
-        index = "".join(f"[{i + 1}]" for i in missing[0])
+        index = bracketed_index(missing[0], 1)
         raise InvalidArgumentError(
             f"The observed variable {name!r} ({place}) is NaN at {name}{index} ({len(missing)} in all). {_NO_MISSING}"
         )
