@@ -27,7 +27,7 @@ def require_clean(found: dict[int, str]) -> Counter[str]:
 def test_programs(numbers: range) -> None:
     toolchain()
     counted = require_clean(dict(outcomes(numbers, "analyse_mutated")))
-    assert min(counted[outcome] for outcome in BOTH) >= 0.05 * len(numbers)  # mutations are neither harmless nor noise
+    assert min(counted[outcome] for outcome in BOTH) > 0.01 * len(numbers)  # mutations are neither harmless nor noise
 
 
 @pytest.mark.parametrize("numbers", [range(20), pytest.param(range(20, 200), marks=pytest.mark.study)], ids=len)
