@@ -27,7 +27,10 @@ from tests.support.stan_conjugate import opened
 
 ROOT = Path(__file__).parents[2]
 PROGRAM, DATA = ROOT / "examples" / "eight_schools.stan", ROOT / "examples" / "eight_schools.json"
-QUICK = ("--observed", "y", "--path", "prior", "--simulations", "4", "--chains", "2", "--tune", "10", "--draws", "0")
+QUICK = (
+    "--observed", "y", "--path", "prior", "--simulations", "4", "--chains", "2", "--tune", "10", "--draws", "0",
+    "--no-progress",
+)  # fmt: skip
 
 # ---- processes -----------------------------------------------------------------------------------------------
 
