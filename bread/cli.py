@@ -32,8 +32,8 @@ _STATUSES = (
 
 _CAPTION = (
     "T: number of temperatures. V: bound of the error of any probability computed from one annealed draw, on average "
-    "over data sets, with the limit that decides and one that holds whatever other data sets are like. B: bound of the "
-    "Jeffreys divergence in nats, with its interval; - where it has no finite mean."
+    "over data sets, with the limit that decides and one that holds whatever other data sets are like (exact). B: "
+    "bound of the Jeffreys divergence in nats, with its interval; - where it has no finite mean. diverged: transitions."
 )
 
 app = typer.Typer(
@@ -236,7 +236,7 @@ def _show(report: Any, output: Path | None = None) -> None:
         title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )  # fmt: skip
-    for name in ("T", "V", "limit", "exact limit", "B", "interval", "data sets", "divergences"):
+    for name in ("T", "V", "limit", "exact", "B", "interval", "data sets", "diverged"):
         table.add_column(name, no_wrap=True, justify="right")
     for n_temperatures, row in frame.iterrows():
         jeffreys = _number(row["jeffreys"]) if row["reliable"] else "-"
@@ -265,7 +265,7 @@ def _show(report: Any, output: Path | None = None) -> None:
 
 
 def _number(value: Any) -> str:
-    return f"{float(value):.3g}"
+    return f"{max(float(value), 0.0):.3g}"
 
 
 def _require_writable(output: Path | None) -> None:

@@ -176,7 +176,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
     betas, forward = smoothed(data.betas, data.forward, data.power, _BINS)
     _, reverse = smoothed(data.betas, data.reverse, data.power, _BINS)
     is_finite = np.isfinite(data.gap)
-    gap = f"hysteresis: the gap of {data.gap:.2g} nats" if is_finite else "hysteresis: an infinite gap"
+    gap = f"hysteresis: the gap of {max(data.gap, 0.0):.2g} nats" if is_finite else "hysteresis: an infinite gap"
     ax.fill_between(betas, forward, reverse, color=REFERENCE, alpha=0.3, linewidth=0, label=gap)
     for values, mean, colour, label in (
         (data.reverse, reverse, REVERSE, "reverse chains"),

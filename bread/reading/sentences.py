@@ -9,6 +9,7 @@ from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
 ALARM_LEVEL = 0.005
+SMALLEST = 0.01  # nats that are written as a number
 LONGEST = 1e6  # nats from here on are written as powers of ten
 
 
@@ -264,15 +265,19 @@ def _error(value: float) -> str:
 
 def _nats_limit(findings: Findings) -> str:
     if findings.decides == "B":
-        return f"; B = {_nats(findings.estimate)}, limit {_nats(findings.upper)}"
+        return f"; B {_equals(findings.estimate)}, limit {_nats(findings.upper)}"
     if not math.isfinite(findings.jeffreys):
         return "; B is infinite"
-    return f"; B = {_nats(findings.jeffreys)}" if findings.is_reliable else ""
+    return f"; B {_equals(findings.jeffreys)}" if findings.is_reliable else ""
 
 
 def _nats(value: float) -> str:
-    """Return a bound with its unit: divergences are not negative, so that an estimate below 0.01 is no news."""
-    return f"{nats(max(value, 0.01))} nats"
+    """Return a bound with its unit; an estimate may be negative, what it estimates is not."""
+    return "less than 0.01 nats" if value < SMALLEST else f"{nats(value)} nats"
+
+
+def _equals(value: float) -> str:
+    return "< 0.01 nats" if value < SMALLEST else f"= {nats(value)} nats"
 
 
 def _percent_of(level: float) -> str:

@@ -54,11 +54,11 @@ def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("result", "status", "name"),
     [
-        (lambda: fake_result(gap=0.4), 0, "converged"),
+        (lambda: fake_result(gap=0.01), 0, "converged"),
         (lambda: fake_result(gap=6.0), 3, "not converged"),
-        (lambda: fake_result(gap=1.0), 3, "inconclusive"),
-        (lambda: fake_result(observed_extra=8.0), 4, "mismatch"),
-        (lambda: shift_reverse_starts(fake_result(gap=0.4)), 5, "bug"),
+        (lambda: fake_result(gap=0.05), 3, "inconclusive"),
+        (lambda: fake_result(gap=0.01, observed_extra=8.0), 4, "mismatch"),
+        (lambda: shift_reverse_starts(fake_result(gap=0.01)), 5, "bug"),
     ],
 )
 def test_exit_status(
@@ -68,7 +68,8 @@ def test_exit_status(
     output = tmp_path / "report.nc"
     done = run("check", program, "--output", output)
     assert done.exit_code == status, done.output
-    assert f"{name}:" in plain(done) and "Bounds in nats" in plain(done)
+    assert f" {name}: " in plain(done) and f"{name}: {name.capitalize()}" not in plain(done)
+    assert plain(done).startswith("Bounds ") and "…" not in done.output  # whole at 80 columns
     shown = run("show", output)
     assert shown.exit_code == status and plain(done) == f"{plain(shown)} Report: {''.join(str(output).split())}"
 
@@ -161,7 +162,7 @@ def test_a_report_is_told_of_its_own_language(
     backend: str, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = model_info(backend=backend, notes=("Observed, inferred from the program: y.", "3 draws were made again."))
-    made = report.to_container(fake_result(gap=0.4, simulate_from="fitted", info=info), constrain)
+    made = report.to_container(fake_result(gap=0.01, simulate_from="fitted", info=info), constrain)
     made.to_netcdf(str(tmp_path / "report.nc"))
     shown = plain(run("show", tmp_path / "report.nc"))
     assert ("--posterior" in shown, "posterior=" in shown) == ((True, False) if backend == "stan" else (False, True))

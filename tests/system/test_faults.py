@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import xarray as xr
 import bread
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report import container as report
+from bread.statistics.goal import Goal
 from tests.support.fake_results import constrain, fake_result
 from tests.support.stan_conjugate import toolchain
 
@@ -306,3 +308,37 @@ def test_json_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     (tmp_path / "data.json").write_text('\ufeff{"x": [1, "NaN"]}', encoding="utf-8")
     data = read_data(tmp_path / "data.json")
     assert data["x"][0] == 1 and np.isnan(data["x"][1])
+
+
+# ---- words -----------------------------------------------------------------------------------------------------
+
+
+def negative_estimate(goal: Goal) -> Any:
+    """A report whose mean gap is negative: samplers without fault on long paths have such estimates."""
+    result = fake_result(gap=1e-3, goal=goal)
+    for (simulation, direction, n_temperatures), run in result.runs.items():
+        if direction == "reverse":
+            lower = replace(run, log_weight=run.log_weight - 0.017, log_ratio=run.log_ratio - 0.3)
+            result.runs[simulation, direction, n_temperatures] = lower
+    return report.to_container(result, constrain)
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal(target=1.0)])
+def test_no_bound_is_said_to_be_negative(goal: Goal) -> None:
+    made = negative_estimate(goal)
+    raw = report.read_group(made, "bounds")["jeffreys_raw"].values[-1]
+    assert raw < -0.005  # the report keeps it
+    words = str(bread.verdict(made))
+    assert "B < 0.01 nats" in words and not re.search(r"-\d|\b0 nats|within 0 ", words), words
+
+
+def test_the_plot_of_the_path_shows_no_negative_gap() -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    axes = bread.plot_path(negative_estimate(Goal()))
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert not any(re.search(r"gap of [-\u2212]", text) for text in texts), texts
+    pyplot.close(axes.figure)
