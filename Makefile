@@ -6,7 +6,7 @@ CMDSTAN ?=
 MINUTES ?= inf
 BIN = $(VENV)/bin
 
-.PHONY: example test test-slow test-study test-stan-slow test-cmdstan lint check-wheel benchmark clean
+.PHONY: example test test-slow test-study test-stan-slow test-cmdstan lint check-wheel readme benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -33,6 +33,9 @@ lint: $(VENV)/.test  ## style, types, import directions, docstrings
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/numpydoc lint $$(git ls-files 'bread/*.py')
+
+readme: $(VENV)/.test  ## compare the printed outputs of the README with what the code prints now
+	$(BIN)/python examples/readme.py
 
 check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
 	PYTHON="$(PYTHON)" .ci/wheel

@@ -43,6 +43,8 @@ def use_none(root: Path) -> None:
     import bread
 
     report = quick_report(Path("none.nc"))
+    shown = subprocess.run(["bread", "show", "none.nc"], capture_output=True, text=True, check=False)
+    assert shown.returncode in (0, 3) and "Bounds" in shown.stdout, shown.stderr
     missing = {"stan": lambda: bread.check("model.stan", progressbar=False)}
     if find_spec("matplotlib") is None:  # ArviZ 0.x brings it
         missing["plots"] = lambda: bread.plot_bounds(report)
@@ -98,6 +100,8 @@ def main(extra: str, root: Path) -> None:
     assert "site-packages" in installed.parts, installed
     assert bread.__version__ == metadata("bread-mcmc")["Version"]
     assert (installed / "py.typed").is_file()
+    description = metadata("bread-mcmc").get_payload()
+    assert "# bread" in description and "](docs/" not in description, "links that package indexes cannot follow"
     {"none": use_none, "pymc": use_pymc, "stan": use_stan, "plots": use_plots}[extra](root)
 
 

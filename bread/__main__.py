@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from bread.cli import app as main
 
-
-def main() -> None:
-    """Run the command line, or say what it needs."""
-    try:
-        from bread.cli import app
-    except ModuleNotFoundError as error:
-        if error.name != "typer":
-            raise
-        sys.exit("The command line needs the package 'typer': pip install \"bread-mcmc[stan]\".")
-    app()
-
+__all__ = ["main"]
 
 if __name__ == "__main__":
     main()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 from tests.support.stan_conjugate import EIGHT_SCHOOLS, SCHOOLS, toolchain
@@ -21,6 +25,8 @@ import bread
 from bread.cli import app
 from bread.errors import InvalidArgumentError
 from bread.report import container as report
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def run(*arguments: Any) -> Result:
@@ -183,7 +189,48 @@ def test_help_says_what_is_needed() -> None:
     assert f"bread {bread.__version__}" in plain(run("--version"))
 
 
-@pytest.mark.stan
+@pytestdef packages_of_core() -> set[str]:
+    """Return the packages that come with bread alone, those that they need included."""
+    found: set[str] = set()
+    wanted = [Requirement(one) for one in PROJECT["dependencies"]]
+    while wanted:
+        one = wanted.pop()
+        name = canonicalize_name(one.name)
+        if name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        wanted += [Requirement(text) for text in importlib.metadata.requires(name) or ()]
+    return found
+
+
+def test_a_report_is_shown_where_the_extra_for_stan_is_not_installed(tmp_path: Path) -> None:
+    core = packages_of_core()
+    extra = {canonicalize_name(Requirement(one).name) for one in PROJECT["optional-dependencies"]["stan"]}
+    missing = sorted(extra - core)
+    assert {"lark", "httpstan"} <= set(missing)
+    code = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {missing}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from bread.__main__ import main
+main()
+"""
+    output = tmp_path / "report.nc"
+    report.to_container(fake_result(gap=0.01), constrain).to_netcdf(str(output))
+    command = [sys.executable, "-c", code]
+    shown = subprocess.run([*command, "show", str(output)], capture_output=True, text=True, check=False)
+    assert shown.returncode == 0 and "converged:" in shown.stdout, shown.stderr
+    (tmp_path / "model.stan").write_text(EIGHT_SCHOOLS)
+    done = subprocess.run([*command, "check", str(tmp_path / "model.stan")], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "bread-mcmc[stan]" in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+.mark.stan
 def test_end_to_end(program: Path, tmp_path: Path) -> None:
     toolchain()
     data, output = tmp_path / "data.json", tmp_path / "report.nc"

@@ -98,9 +98,12 @@ def test_two_symmetric_modes_anneal_well_and_one_run_disagrees() -> None:
 
 def test_a_missing_extra_is_the_pip_line() -> None:
     code = (
-        "import sys; sys.modules['matplotlib'] = None; sys.modules['matplotlib.pyplot'] = None\n"
-        "import bread\n"
-        "try:\n    bread.plot_bounds(None)\n"
+        "import sys, bread\n"
+        "from bread.report.container import to_container\n"
+        "from tests.support.fake_results import constrain, fake_result\n"
+        "made = to_container(fake_result(), constrain)\n"
+        "sys.modules['matplotlib'] = None; sys.modules['matplotlib.pyplot'] = None\n"
+        "try:\n    bread.plot_bounds(made)\n"
         "except bread.BreadError as error:\n    assert 'pip install \"bread-mcmc[plots]\"' in str(error), error\n"
         "else:\n    raise SystemExit(1)\n"
     )
