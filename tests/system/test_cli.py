@@ -189,7 +189,7 @@ def test_help_says_what_is_needed() -> None:
     assert f"bread {bread.__version__}" in plain(run("--version"))
 
 
-@pytestdef packages_of_core() -> set[str]:
+def packages_of_core() -> set[str]:
     """Return the packages that come with bread alone, those that they need included."""
     found: set[str] = set()
     wanted = [Requirement(one) for one in PROJECT["dependencies"]]
@@ -226,11 +226,13 @@ main()
     shown = subprocess.run([*command, "show", str(output)], capture_output=True, text=True, check=False)
     assert shown.returncode == 0 and "converged:" in shown.stdout, shown.stderr
     (tmp_path / "model.stan").write_text(EIGHT_SCHOOLS)
-    done = subprocess.run([*command, "check", str(tmp_path / "model.stan")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "check", str(tmp_path / "model.stan")], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1 and "bread-mcmc[stan]" in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
-.mark.stan
+@pytest.mark.stan
 def test_end_to_end(program: Path, tmp_path: Path) -> None:
     toolchain()
     data, output = tmp_path / "data.json", tmp_path / "report.nc"
