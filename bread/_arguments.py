@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bread.backends.base import ModelInfo
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths import schedules
-from bread.running.choice import AUTO, CANDIDATES
+from bread.running.choice import AUTO
 
 
 def model_in_context(model: Any) -> Any:
@@ -77,7 +77,7 @@ def require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:
 def require_path(path: str, info: ModelInfo) -> None:
     """Refuse a path that the model or its kernel cannot follow."""
     if path == AUTO:
-        if not set(CANDIDATES) & set(info.paths):
+        if not info.paths:
             raise UnsupportedModelError(" ".join(info.path_refusals.values()))
     elif path not in info.paths:
         raise UnsupportedModelError(f"path={path!r}: {info.path_refusals[path]}")

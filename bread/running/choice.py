@@ -24,7 +24,6 @@ from bread.running.tasks import LookTask, PilotTask
 from bread.running.tuning import PathRequest, Pilot
 
 AUTO = "auto"
-CANDIDATES = (PriorPath.name, ReferencePath.name)
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
