@@ -5,7 +5,7 @@ OUTPUT ?= output
 CMDSTAN ?=
 BIN = $(VENV)/bin
 
-.PHONY: example test test-slow test-stan-slow test-cmdstan lint benchmark clean
+.PHONY: example test test-slow test-stan-slow test-cmdstan lint check-wheel benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -23,11 +23,15 @@ test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan 
 test-cmdstan: $(VENV)/.test  ## the road of cmdstanpy, on the CmdStan in CMDSTAN; skipped where there is none
 	CMDSTAN="$(CMDSTAN)" $(BIN)/python -m pytest tests/backends/stan/test_cmdstan.py
 
-lint: $(VENV)/.test  ## style, types, import directions
+lint: $(VENV)/.test  ## style, types, import directions, docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/numpydoc lint $$(git ls-files 'bread/*.py')
+
+check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
+	PYTHON="$(PYTHON)" .ci/wheel
 
 benchmark: $(VENV)/.test  ## cost of the engine, as ratios in one run
 	$(BIN)/python benchmarks/run.py

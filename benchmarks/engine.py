@@ -84,7 +84,7 @@ def _measure(name: str, kernel: str) -> tuple[float, ...]:
 
 
 def _prepare(model: Any, kernel: str) -> Case:
-    chains = tuned_chains(open_model(model, OpenOptions(kernel, None, None)), N_TEMPERATURES, N_CHAINS)
+    chains = tuned_chains(open_model(model, OpenOptions(kernel=kernel)), N_TEMPERATURES, N_CHAINS)
     step = chains.posterior.engine.steps[0]
     return Case(chains, [step.prepare(values) for values in chains.kernel.along(chains.betas)])
 

@@ -71,7 +71,7 @@ def _measure(name: str, kernel: str, n_temperatures: int, limit: float) -> tuple
 def _prepare(name: str, kernel: str, n_temperatures: int) -> tuple[Chains, FloatArray]:
     """Return chains, and states along the path, where the single gradients are taken."""
     program, data, observed = case(name)
-    model = open_model(program, OpenOptions(kernel, None, None, {"data": data, "observed": observed}))
+    model = open_model(program, OpenOptions(kernel=kernel, data=data, observed=observed))
     chains = tuned_chains(model, n_temperatures, N_CHAINS)
     states = [chains.start[0]]
     for beta, seed in zip(chains.betas[1:], np.random.SeedSequence(SEED).spawn(n_temperatures), strict=False):

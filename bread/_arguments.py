@@ -2,28 +2,180 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import ModelInfo
+from bread.backends.base import Model, ModelInfo, OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank
 from bread.paths import schedules
-from bread.running.choice import AUTO
+from bread.paths.kinds import KINDS, ReferencePath
+from bread.paths.mixture import Reference
+from bread.paths.user import as_reference
+from bread.running.choice import CANDIDATES
+from bread.running.plan import AUTO, PathRequest, Plan
+from bread.seeds import root_entropy
+from bread.statistics.goal import Goal
+
+PROTOCOLS = ("fitted", "prior", "localised")
 
 
-def model_in_context(model: Any) -> Any:
-    """Return the model, or the one whose ``with`` block surrounds the call."""
-    if model is not None:
-        return model
-    pymc = sys.modules.get("pymc")
-    found = pymc.Model.get_context(error_if_none=False) if pymc is not None else None
-    if found is None:
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of `bread.check` but for model and data, as given and checked.
+
+    Raises
+    ------
+    InvalidArgumentError
+        One of them is not allowed, whatever the model.
+    """
+
+    simulate_from: str
+    hyperparameters: Any
+    posterior: Any
+    init_steps: int
+    simulations: int
+    chains: int
+    n_temperatures: Any
+    max_temperatures: int
+    max_error: float
+    target: float | None
+    path: Any
+    schedule: Any
+    kernel: Any
+    engine: str | None
+    tune: int
+    tune_on: str
+    draws: int
+    cores: int | None
+    random_seed: int | None
+    progressbar: bool
+    observed: Any
+    simulator: Any
+    likelihood: Any
+
+    def __post_init__(self) -> None:
+        read_temperatures(self.n_temperatures, self.schedule, self.max_temperatures)
+        read_names("hyperparameters", self.hyperparameters)
+        require_choice("simulate_from", self.simulate_from, PROTOCOLS)
+        if isinstance(self.path, str):
+            require_choice("path", self.path, (*KINDS, AUTO))
+        require_choice("tune_on", self.tune_on, ("auto", "each", "shared"))
+        for name, least in (("simulations", 1), ("chains", 1), ("init_steps", 0), ("tune", 10), ("draws", 0)):
+            require_count(name, getattr(self, name), least)
+        if not (is_number(self.max_error) and 0 < self.max_error < 1):
+            raise InvalidArgumentError(
+                f"max_error, the largest error of a probability, must lie between 0 and 1, got {self.max_error!r}."
+            )
+        if not (self.target is None or (is_number(self.target) and self.target > 0)):
+            raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The hyperparameters that were asked for."""
+        return read_names("hyperparameters", self.hyperparameters)
+
+    @property
+    def path_kind(self) -> str:
+        """The kind of path: a reference, or draws to fit one to, stand for themselves."""
+        return self.path if isinstance(self.path, str) else ReferencePath.name
+
+    @property
+    def tunes_each(self) -> bool:
+        """Whether every data set has a kernel of its own."""
+        return self.tune_on == "each" or (self.tune_on == "auto" and self.simulate_from == "prior")
+
+    def open_options(self, data: Any) -> OpenOptions:
+        """Return what a backend is told when it opens the model."""
+        return OpenOptions(
+            kernel=self.kernel,
+            engine=self.engine,
+            hyperparameters=self.names,
+            data=data,
+            observed=self.observed,
+            simulator=self.simulator,
+            likelihood=self.likelihood,
+            simulate_from=self.simulate_from,
+        )
+
+    def settings(self, plan: Plan) -> dict[str, Any]:
+        """Return every argument, with defaults filled in, as JSON can hold it."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        filled = {
+            "hyperparameters": list(plan.hyperparameters),
+            "tune_on": "each" if plan.tune_each else "shared",
+            "posterior": self.posterior is not None,
+        }
+        return {name: _plain(value) for name, value in (values | filled).items()}
+
+
+def make_plan(arguments: Arguments, model: Model) -> Plan:
+    """Return what to run on this model.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The model or its kernel cannot follow the path.
+    """
+    plan = Plan(
+        simulate_from=arguments.simulate_from,
+        hyperparameters=model.info.hyperparameters if arguments.names is None else arguments.names,
+        init_steps=arguments.init_steps,
+        simulations=arguments.simulations,
+        chains=arguments.chains,
+        n_temperatures=read_temperatures(arguments.n_temperatures, arguments.schedule, arguments.max_temperatures),
+        max_temperatures=arguments.max_temperatures,
+        goal=Goal(float(arguments.max_error), None if arguments.target is None else float(arguments.target)),
+        schedule=arguments.schedule,
+        path=PathRequest(
+            arguments.path_kind, None if isinstance(arguments.path, str) else _reference(arguments.path, model)
+        ),
+        tune=arguments.tune,
+        tune_each=arguments.tunes_each,
+        draws=arguments.draws,
+        root=root_entropy(arguments.random_seed),
+    )
+    require_path(plan.path.kind, model.info)
+    return plan
+
+
+def _reference(path: Any, model: Model) -> Reference:
+    """Return the user's reference, or one fitted to the user's draws."""
+    if callable(getattr(path, "log_density", None)):
+        return as_reference(path)
+    try:
+        read = model.read_posterior(path)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(str(error).replace("posterior=", "path=")) from error
+    draws = model.unconstrain(read.flat_draws())
+    transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
+    fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
+    return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
+
+
+def read_names(argument: str, names: Any) -> tuple[str, ...] | None:
+    """Return names of variables; None where they are not given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        They are neither a name nor a sequence of names.
+    """
+    if names is None:
+        return None
+    if isinstance(names, str):
+        return (names,)
+    is_sequence = isinstance(names, Iterable) and not isinstance(names, (Mapping, bytes))
+    found = tuple(names) if is_sequence else ()
+    if not is_sequence or not all(isinstance(name, str) for name in found):
         raise InvalidArgumentError(
-            "No model: pass one, bread.check(model), or call bread.check() inside `with model:`."
+            f"{argument} must be a name or a sequence of names, got {names!r}. Name variables of the model."
         )
     return found
 
@@ -52,6 +204,11 @@ def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int)
     return tuple(sorted({int(value) for value in values}))
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite real number (True and False are not)."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def require_count(name: str, value: Any, least: int) -> None:
     """Raise InvalidArgumentError unless ``value`` is a whole number of at least ``least``."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
@@ -77,25 +234,21 @@ def require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:
 def require_path(path: str, info: ModelInfo) -> None:
     """Refuse a path that the model or its kernel cannot follow."""
     if path == AUTO:
-        if not info.paths:
+        if not set(CANDIDATES) & set(info.paths):
             raise UnsupportedModelError(" ".join(info.path_refusals.values()))
     elif path not in info.paths:
         raise UnsupportedModelError(f"path={path!r}: {info.path_refusals[path]}")
 
 
-def plain_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that JSON can hold."""
-
-    def plain(value: Any) -> Any:
-        if value is None or isinstance(value, (bool, int, float, str)):
-            return value
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, (list, tuple, range)):
-            return [plain(item) for item in value]
-        if isinstance(value, np.ndarray):
-            array: NDArray[Any] = value
-            return array.tolist()
-        return getattr(value, "__name__", type(value).__name__)
-
-    return {name: (value is not None) if name == "posterior" else plain(value) for name, value in settings.items()}
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple, range)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        array: NDArray[Any] = value
+        return array.tolist()
+    return getattr(value, "__name__", type(value).__name__)

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import bread.report.container as report
-from bread._arguments import (
-    model_in_context,
-    plain_settings,
-    read_temperatures,
-    require_choice,
-    require_count,
-    require_parameters,
-    require_path,
-)
-from bread.backends import open_model
-from bread.backends.base import Model, ModelInfo, OpenOptions, Simulations
-from bread.errors import BreadError, InvalidArgumentError
-from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank, localisation
-from bread.paths.kinds import PriorPath, ReferencePath
-from bread.paths.mixture import Reference
-from bread.paths.user import as_reference
-from bread.running.choice import AUTO
+from bread._arguments import Arguments, make_plan, require_parameters
+from bread.backends import model_in_context, open_model
+from bread.backends.base import Fit, Model, Simulations
+from bread.errors import BreadError
+from bread.paths.kinds import PriorPath
+from bread.report.compat import import_arviz
+from bread.running import interrupts
 from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
+from bread.running.preparation import localise
 from bread.running.progress import Display
 from bread.running.results import CheckResult
-from bread.running.runner import Runner, fit_real_data, timed_phase
-from bread.seeds import root_entropy
-
-PATHS = (PriorPath.name, ReferencePath.name, AUTO)
-LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
+from bread.running.runner import Runner
 
 
 def check(
@@ -56,7 +41,8 @@ def check(
     chains: int = 4,
     n_temperatures: int | Sequence[int] | None = None,
     max_temperatures: int = 1024,
-    target: float = 1.0,
+    max_error: float = 0.1,
+    target: float | None = None,
     path: Any = "auto",
     schedule: str | ArrayLike = "adaptive",
     kernel: Any = None,
@@ -98,7 +84,7 @@ def check(
         Stan: lines of the program that are the likelihood, where bread asks for them.
     simulate_from : {"fitted", "prior", "localised"}, default "fitted"
         "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
-        unlike yours. "fitted": hyperparameters are held at their estimate on the real data, so that simulated data
+        unlike yours. "fitted": hyperparameters are held at draws of the fit to the real data, so that simulated data
         look like yours; B is then an estimate (Grosse, Ancha & Roy 2016, section 3.2). "localised": the prior of the
         hyperparameters is replaced by a widened Gaussian fit to their posterior on the real data, and everything is
         simulated from and annealed on *that* model: data look like yours, the hyperparameters' prior may be flat, and
@@ -118,12 +104,16 @@ def check(
     chains : int, default 4
         Chains per data set and direction (K).
     n_temperatures : int or sequence of int, optional
-        Run exactly these numbers of inverse temperatures (T). By default T grows until the upper end of the interval
-        of the bound is below ``target``, and fresh simulations confirm it.
+        Run exactly these numbers of inverse temperatures (T). By default T grows until the 95% limit of V is at most
+        ``max_error``, and fresh simulations confirm it; more are added while that is cheaper than more temperatures.
     max_temperatures : int, default 1024
         Where growing ends.
-    target : float, default 1.0
-        Nats.
+    max_error : float, default 0.1
+        Largest error of a probability to reach: the limit of V, which bounds, on average over simulated data sets, the
+        error of any probability that is computed from one annealed draw.
+    target : float, optional
+        Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
+        finite mean, V decides, at the error that B = target would bound.
     path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
         Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
         normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
@@ -153,7 +143,8 @@ def check(
     random_seed : int, optional
         Seed of everything random; None for fresh entropy.
     progressbar : bool, default True
-        Show phases, chains done, the bound so far and the time left.
+        Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
+        otherwise a line for each phase and one now and then.
 
     Returns
     -------
@@ -174,117 +165,74 @@ def check(
     Warns
     -----
     UserWarning
-        Interrupted: the report holds what was finished, and its attribute ``is_interrupted`` is 1. Or: no reference
-        could be fitted to some data sets, which then anneal from one that was moved to them.
+        Interrupted, by Ctrl-C or SIGTERM: the report holds what was finished, and its attribute ``is_interrupted`` is
+        1. Or: a worker process was killed, and what it ran runs again. Or: no reference could be fitted to some data
+        sets, which then anneal from one that was moved to them.
 
     References
     ----------
     Grosse, Ancha & Roy (2016), "Measuring the reliability of MCMC inference with bidirectional Monte Carlo".
     """
-    settings = {name: value for name, value in locals().items() if name not in ("model", "data")}
-    root = root_entropy(random_seed)
+    arguments = Arguments(
+        simulate_from=simulate_from, hyperparameters=hyperparameters, posterior=posterior, init_steps=init_steps,
+        simulations=simulations, chains=chains, n_temperatures=n_temperatures, max_temperatures=max_temperatures,
+        max_error=max_error, target=target, path=path, schedule=schedule, kernel=kernel, engine=engine, tune=tune,
+        tune_on=tune_on, draws=draws, cores=cores, random_seed=random_seed, progressbar=progressbar, observed=observed,
+        simulator=simulator, likelihood=likelihood,
+    )  # fmt: skip
     n_cores = available_cores(cores)
-    temperatures = read_temperatures(n_temperatures, schedule, max_temperatures)
-    require_choice("simulate_from", simulate_from, ("fitted", "prior", "localised"))
-    if isinstance(path, str):
-        require_choice("path", path, PATHS)
-    require_choice("tune_on", tune_on, ("auto", "each", "shared"))
-    require_count("simulations", simulations, 1)
-    require_count("chains", chains, 1)
-    require_count("init_steps", init_steps, 0)
-    require_count("tune", tune, 10)
-    require_count("draws", draws, 0)
-    if not (isinstance(target, (int, float)) and math.isfinite(target) and target > 0):
-        raise InvalidArgumentError(f"target must be a positive number of nats, got {target!r}.")
-    names = (hyperparameters,) if isinstance(hyperparameters, str) else hyperparameters
-    with Display(is_visible=progressbar, target=target) as display:
-        display.phase("compiling")
-        began = time.perf_counter()
-        extra = {
-            "data": data,
-            "observed": observed,
-            "simulator": simulator,
-            "likelihood": likelihood,
-            "simulate_from": simulate_from,
-            "path": path if isinstance(path, str) else ReferencePath.name,
-        }
-        options = OpenOptions(kernel, engine, None if names is None else tuple(names), extra)
-        opened = open_model(model_in_context(model), options)
-        require_parameters(names, opened.info)
-        fit = None if posterior is None else opened.read_posterior(posterior)
-        display.done()
-        plan = Plan(
-            simulate_from=simulate_from,
-            hyperparameters=opened.info.hyperparameters if names is None else tuple(names),
-            init_steps=init_steps,
-            simulations=simulations,
-            chains=chains,
-            n_temperatures=temperatures,
-            max_temperatures=max_temperatures,
-            target=float(target),
-            schedule=schedule,
-            path=path if isinstance(path, str) else ReferencePath.name,
-            reference=None if isinstance(path, str) else _reference(path, opened),
-            tune=tune,
-            tune_each=tune_on == "each" or (tune_on == "auto" and simulate_from == "prior"),
-            draws=draws,
-            root=root,
-        )
-        require_path(plan.path, opened.info)
-        settings |= {"hyperparameters": list(plan.hyperparameters), "tune_on": "each" if plan.tune_each else "shared"}
-        result = CheckResult(
-            info=opened.info,
+    with interrupts.handled(), Display(is_visible=progressbar, workers=n_cores) as display:
+        opened = _open(model, data, arguments, display)
+        plan = make_plan(arguments, opened.model)
+        result = opened.new_result(plan, arguments)
+        annealed = _run(opened.model, plan, result, n_cores, display)
+        return report.to_container(result, annealed.constrain)
+
+
+class _Opened(NamedTuple):
+    """A model that was read and checked, the user's own draws, and how long reading took."""
+
+    model: Model
+    fit: Fit | None
+    seconds: float
+
+    def new_result(self, plan: Plan, arguments: Arguments) -> CheckResult:
+        """Return the result of a check of which nothing has run yet."""
+        info = self.model.info
+        return CheckResult(
+            info=info,
             path=PriorPath(),
-            settings=plain_settings(settings),
-            target=plan.target,
-            simulations=_no_simulations(opened.info),
-            n_chains=chains,
-            seed=root,
-            fit=fit,
+            settings=arguments.settings(plan),
+            goal=plan.goal,
+            simulations=Simulations(np.empty((0, info.dim)), {}, {}),
+            n_chains=plan.chains,
+            seed=plan.root,
+            fit=self.fit,
+            seconds={"compile": self.seconds},
         )
-        result.seconds["compile"] = time.perf_counter() - began
-        if simulate_from == "localised":
-            opened = _localise(opened, plan, result, n_cores, display)
-        _run(opened, plan, result, n_cores, display)
-    return report.to_container(result, opened.constrain)
 
 
-def _localise(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
-    """Return the model whose hyperparameters have a widened fit to their posterior on the real data as their law."""
-    if result.fit is None:
-        with timed_phase(result, display, "fitting", "fit"):
-            result.fit = fit_real_data(model, plan.root, cores)
-    with timed_phase(result, display, "localising", "compile"):
-        chosen = np.sort(np.concatenate([model.info.positions[name] for name in plan.hyperparameters]))
-        draws = model.unconstrain({name: _flat(values) for name, values in result.fit.draws.items()})
-        result.localisation = localisation(draws[:, chosen], LOCALISATION_WIDTH)
-        localised = model.localise(plan.hyperparameters, result.localisation)
-        result.info = localised.info
-    return localised
+def _open(model: Any, data: Any, arguments: Arguments, display: Display) -> _Opened:
+    """Read and check the model, and the user's draws."""
+    display.phase("compiling")
+    began = time.perf_counter()
+    import_arviz()
+    opened = open_model(model_in_context(model), arguments.open_options(data))
+    require_parameters(arguments.names, opened.info)
+    fit = None if arguments.posterior is None else opened.read_posterior(arguments.posterior)
+    display.done()
+    return _Opened(opened, fit, time.perf_counter() - began)
 
 
-def _flat(values: NDArray[Any]) -> NDArray[Any]:
-    """Join chains and draws."""
-    return values.reshape((-1, *values.shape[2:]))
+def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
+    """Run the plan and return the model that was annealed; an interruption keeps what is finished, an error carries it.
 
-
-def _reference(path: Any, model: Model) -> Reference:
-    """Return the user's reference, or one fitted to the user's draws."""
-    if callable(getattr(path, "log_density", None)):
-        return as_reference(path)
+    The model differs from the one that was opened where it is localised.
+    """
     try:
-        read = model.read_posterior(path).draws
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(str(error).replace("posterior=", "path=")) from error
-    draws = model.unconstrain({name: _flat(values) for name, values in read.items()})
-    transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
-    fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
-    return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
-
-
-def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> None:
-    """Run the plan; an interruption keeps what is finished, an error carries it."""
-    try:
+        interrupts.defer()
+        if plan.simulate_from == "localised":
+            model = localise(model, plan, result, cores, display)
         with open_executor(model, cores) as executor:
             Runner(model, plan, result, executor, display).run(cores)
     except KeyboardInterrupt:
@@ -301,6 +249,7 @@ def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Dis
     unfitted = result.unfitted_message()
     if unfitted:
         warnings.warn(unfitted, UserWarning, stacklevel=3)
+    return model
 
 
 def _stopped_by(error: Exception) -> BreadError:
@@ -308,7 +257,3 @@ def _stopped_by(error: Exception) -> BreadError:
         f"The check was stopped by {type(error).__name__}: {error}. What was finished is in the `report` attribute "
         "of this error."
     )
-
-
-def _no_simulations(info: ModelInfo) -> Simulations:
-    return Simulations(np.empty((0, info.dim)), {}, {})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import os
 import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import xarray as xr
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -17,18 +16,22 @@ from rich.text import Text
 
 import bread
 from bread.errors import BreadError
+from bread.report.opening import opened_report
+from bread.running import interrupts
 
-EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5}
+EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5, "disagreement": 6}
 ERROR_STATUS = 1
+INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
 
 _STATUSES = (
     "Exit status: 0 the bound is below the target; 1 error; 2 wrong usage; 3 not converged, or inconclusive; "
-    "4 your data anneal unlike simulated data; 5 a bug in model, simulator or sampler."
+    "4 your data anneal unlike simulated data; 5 a bug in model, simulator or sampler; 6 your draws disagree."
 )
 
 _CAPTION = (
-    "T: number of temperatures. B: bound on KL(q||p) + KL(p||q), q the law of a draw, p the posterior, with its "
-    "interval. KL(p||q): bound on this part, with its upper limit. off by: largest error of a probability."
+    "T: number of temperatures. V: bound of the error of any probability computed from one annealed draw, on average "
+    "over data sets, with the limit that decides and one that holds whatever other data sets are like. B: bound of the "
+    "Jeffreys divergence in nats, with its interval; - where it has no finite mean."
 )
 
 app = typer.Typer(
@@ -157,7 +160,10 @@ def check(
         ),
     ] = PathName.auto,
     max_temperatures: Annotated[int, typer.Option(min=2, metavar="T", help="Where growing ends.")] = 1024,
-    target: Annotated[float, typer.Option(metavar="NATS", help="Bound to reach, in nats.")] = 1.0,
+    max_error: Annotated[float, typer.Option(metavar="V", help="Largest error of a probability to reach.")] = 0.1,
+    target: Annotated[
+        float | None, typer.Option(metavar="NATS", help="Reach this B instead, in nats.", show_default=False)
+    ] = None,
     schedule: Annotated[
         ScheduleName,
         typer.Option(
@@ -176,7 +182,7 @@ def check(
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of everything random.", show_default=False)
     ] = None,
-    progress: Annotated[bool, typer.Option(help="Show a progress bar.")] = True,
+    progress: Annotated[bool, typer.Option(help="Show progress, on stderr.")] = True,
 ) -> None:
     """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
 
@@ -188,9 +194,10 @@ def check(
         "data": data, "observed": observed or None, "simulator": simulator, "likelihood": likelihood or None,
         "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,
         "posterior": posterior or None, "init_steps": init_steps, "simulations": simulations, "chains": chains,
-        "n_temperatures": temperatures or None, "max_temperatures": max_temperatures, "target": target,
+        "n_temperatures": temperatures or None, "max_temperatures": max_temperatures,
+        "max_error": max_error, "target": target,
         "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws,
-        "cores": cores, "random_seed": seed, "progressbar": progress and sys.stderr.isatty(),
+        "cores": cores, "random_seed": seed, "progressbar": progress,
     }  # fmt: skip
     _require_writable(output)
     try:
@@ -200,21 +207,22 @@ def check(
     except BreadError as error:
         _save(error.report, output)
         _fail(str(error))
+    except KeyboardInterrupt as interrupt:
+        _fail(str(interrupt), INTERRUPTED_STATUS)
     _save(report, output)
     _show(report, output)
 
 
 @app.command(epilog=_STATUSES)
 def show(
-    report: Annotated[Path, typer.Argument(help="Report, a netCDF file that `bread check` wrote.", exists=True)],
+    report: Annotated[Path, typer.Argument(help="Report that `bread check` wrote (netCDF or zarr).", exists=True)],
 ) -> None:
     """Print the table and the verdict of a report again, with the same exit status."""
     try:
-        opened = xr.open_datatree(report)
-    except (OSError, ValueError) as error:
-        _fail(f"{report} cannot be read as a report: {error}")
-    with opened:
-        _show(opened)
+        with opened_report(report) as found:
+            _show(found)
+    except BreadError as error:
+        _fail(str(error))
 
 
 def _show(report: Any, output: Path | None = None) -> None:
@@ -223,19 +231,18 @@ def _show(report: Any, output: Path | None = None) -> None:
     frame = bread.summary(report)
     frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
     table = Table(
-        title="Bounds in nats", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
+        title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )  # fmt: skip
-    for name in ("T", "B", "interval", "KL(p||q)", "off by", "data sets", "divergences"):
+    for name in ("T", "V", "limit", "exact limit", "B", "interval", "data sets", "divergences"):
         table.add_column(name, no_wrap=True, justify="right")
     for n_temperatures, row in frame.iterrows():
         jeffreys = _number(row["jeffreys"]) if row["reliable"] else "-"
         interval = f"{_number(row['lower'])} to {_number(row['upper'])}" if row["reliable"] else "-"
-        one_sided = f"{_number(row['kl_exact_approx'])} (<{_number(row['kl_exact_approx_upper'])})"
         data_sets = f"{row['n_simulations']} {row['role']}"
         table.add_row(
-            str(n_temperatures), jeffreys, interval, one_sided, _number(row["total_variation"]), data_sets,
-            str(row["n_divergences"]),
+            str(n_temperatures), _number(row["error"]), _number(row["error_limit"]), _number(row["error_limit_exact"]),
+            jeffreys, interval, data_sets, str(row["n_divergences"]),
         )  # fmt: skip
     if len(frame):
         console.print(table)
@@ -258,15 +265,22 @@ def _require_writable(output: Path | None) -> None:
 
 
 def _save(report: Any, output: Path | None) -> None:
+    """Write the report, whatever signal comes meanwhile; a file that is there is replaced only by a whole one."""
     if output is None or report is None:
         return
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
     try:
-        report.to_netcdf(output)
+        with interrupts.handled():
+            interrupts.defer()
+            report.to_netcdf(unfinished)
+            os.replace(unfinished, output)
     except OSError as error:
         _fail(f"The report cannot be written to {output}: {error}")
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, status: int = ERROR_STATUS) -> NoReturn:
     typer.secho("error: ", fg=typer.colors.RED, err=True, nl=False)
     typer.echo(message, err=True)
-    raise typer.Exit(ERROR_STATUS)
+    raise typer.Exit(status)

@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     TAIL = 10
     REFERENCE = 11
     RACE = 12
+    HELD = 13
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -36,8 +36,8 @@ def simulate(rng: np.random.Generator, data: Mapping[str, Any]) -> tuple[dict[st
 def measure(form: str, kernel: str, options: argparse.Namespace) -> pd.DataFrame:
     """Return B in nats with its interval, gradients and seconds a pair of chains, one row per T."""
     recipe, path = RECIPES[FORMS[form]], PriorPath()
-    extra = {"data": recipe.data(), "observed": recipe.observed, "simulator": simulate, "simulate_from": "prior"}
-    model = open_model(recipe.program, OpenOptions(kernel, None, None, extra))
+    how = OpenOptions(kernel=kernel, data=recipe.data(), observed=recipe.observed, simulator=simulate)
+    model = open_model(recipe.program, how)
     began = time.perf_counter()
     pilot = _tune(model, path, options)
     seconds_of_pilot = time.perf_counter() - began

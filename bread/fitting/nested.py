@@ -137,7 +137,7 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
         is_whole = max(knots[0].log_marginal, knots[-1].log_marginal) < top - END
         if is_fine and is_whole:
             refined = _refined(conditional, knots, step)
-            return _reference(refined, driver), target.n_gradients
+            return law_through(refined, driver), target.n_gradients
         best = max(knots, key=lambda knot: knot.log_marginal)
         u, others, step = best.u, best.mode, 3.0 * step if is_fine else step / 3.0
     return None, target.n_gradients
@@ -194,7 +194,7 @@ def _refined(conditional: _Conditional, knots: list[Knot], step: float) -> list[
     return knots
 
 
-def _reference(knots: list[Knot] | None, driver: int) -> NestedReference | None:
+def law_through(knots: list[Knot] | None, driver: int) -> NestedReference | None:
     """Return the law through the knots; None where their precisions are too unlike for floating point."""
     if knots is None:
         return None

@@ -210,7 +210,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     if family is None:
         if 2 * n_run > request.n_chains and not found.is_complete:
             found.look_for_nested(work, np.concatenate(chains))
-        family, criterion = _select(work, request, chains, found.references)
+        family, criterion = select_family(work, request, chains, found.references)
     draws = np.concatenate(chains)
     fitted = found.references.get(family) or FAMILIES[family](draws, request.transformed)
     if fitted is None:
@@ -295,7 +295,7 @@ def _is_near(work: FitWork, found: _Found, chains: list[FloatArray], request: Fi
     return is_near()
 
 
-def _select(
+def select_family(
     work: FitWork, request: FitRequest, chains: list[FloatArray], found: dict[str, FittedReference]
 ) -> tuple[str, dict[str, float]]:
     """Return the family of the smallest criterion, and the criterion of each."""

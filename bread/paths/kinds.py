@@ -90,4 +90,5 @@ class ReferencePath(_Path):
         return np.asarray(np.where(np.isinf(ratio), ratio, steps))
 
 
+KINDS = (PriorPath.name, ReferencePath.name)
 Path = PriorPath | ReferencePath

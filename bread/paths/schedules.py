@@ -153,13 +153,13 @@ def thermodynamic_length(knots: FloatArray, log_ratio: Sequence[FloatArray]) -> 
     -------
     PathLength
     """
-    deviations = np.array([_spread(values) for values in log_ratio[1:]])
+    deviations = np.array([spread(values) for values in log_ratio[1:]])
     tiny = np.finfo(np.float64).tiny
     betas = [np.zeros(1)]
     densities: list[FloatArray] = []
     start = log_ratio[0][np.isfinite(log_ratio[0])]
     first = _grid_near_zero(start, knots[1])
-    densities.append(_reweighted_spread(start, first))
+    densities.append(reweighted_spread(start, first))
     if len(knots) > 1 and len(first) > 1:  # meet the next knot's own draws at its end
         weight = first / knots[1]
         densities[0] = (1 - weight) * densities[0] + weight * deviations[0]
@@ -253,7 +253,8 @@ def _with_exact_ends(betas: FloatArray) -> FloatArray:
     return betas
 
 
-def _spread(values: FloatArray) -> float:
+def spread(values: FloatArray) -> float:
+    """Return the standard deviation of the finite values, also where their squares would overflow; 0 for one value."""
     finite, exponent = _without_scale(values[np.isfinite(values)])
     return float(np.ldexp(np.std(finite), exponent)) if len(finite) > 1 else 0.0
 
@@ -272,7 +273,8 @@ def _grid_near_zero(log_ratio: FloatArray, end: float) -> FloatArray:
     return np.geomspace(0.1 / span, end, _GRID_PER_INTERVAL * 2)
 
 
-def _reweighted_spread(log_ratio: FloatArray, betas: FloatArray) -> FloatArray:
+def reweighted_spread(log_ratio: FloatArray, betas: FloatArray) -> FloatArray:
+    """Return the standard deviation of the log ratio at each of ``betas``, from draws at the start of the path."""
     if len(log_ratio) < 2:
         return np.zeros(len(betas))
     largest = log_ratio.max()

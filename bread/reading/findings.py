@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,24 +24,30 @@ class Findings:
 
     Attributes
     ----------
+    decides : {"V", "B"}
+        Which bound decides: V, the error of a probability; or B in nats, where a target was given and B has a mean.
     estimate, lower, upper : float
-        The bound that decides, with its interval, in nats: B, or the bound of KL(p||q) where B is unreliable.
-    is_jeffreys : bool
-        Whether that bound is B.
-    is_reliable : bool
-        Whether the bound that decides has a finite mean.
-    jeffreys : float
-        Estimate of B, reliable or not.
+        That bound with its limits.
+    limit : float
+        What its upper end must not exceed.
+    error, error_lower, error_upper : float
+        V with its limits, one-sided at ``error_level``.
+    error_limit_exact : float
+        Limit of V that takes no population of data sets for granted.
+    jeffreys, is_reliable : float, bool
+        Estimate of B, and whether it has a finite mean.
     tail_index : float
         The larger lower-tail index of first log ratios and forward log weights.
-    previous : float
-        The same bound at the largest T below (search simulations), to see whether it still falls.
+    previous, previous_temperatures : float
+        The bound that decides at the largest T below (search simulations), to see whether it still falls.
     n_zero, n_failed, n_forward : int
         Forward chains that met a ratio of zero; chains in either direction that failed; forward chains in all.
-    was_chosen : bool
-        Whether path="auto" chose the path.
+    held : tuple of str
+        Parameters held at draws of the fit while simulating.
     effect : float
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
+    forms_p_value : float
+        Of the test that both forms of V have one mean.
     agreement : bool or None
         Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
     """
@@ -50,9 +57,7 @@ class Findings:
     backend: str
     log_ratio_name: str
     path: str
-    was_chosen: bool
     start_name: str
-    target: float
     level: float
     is_interrupted: bool
     is_confirmed: bool
@@ -61,15 +66,22 @@ class Findings:
     n_chains: int
     max_temperatures: int | None = None
     init_steps: int | None = None
+    held: tuple[str, ...] = ()
+    decides: str = "V"
     estimate: float = _NAN
     lower: float = _NAN
     upper: float = _NAN
-    is_jeffreys: bool = True
+    limit: float = _NAN
+    error: float = _NAN
+    error_lower: float = _NAN
+    error_upper: float = _NAN
+    error_limit_exact: float = _NAN
+    error_level: float = _NAN
     is_reliable: bool = False
     jeffreys: float = _NAN
     tail_index: float = _NAN
-    total_variation: float = _NAN
     previous: float = _NAN
+    previous_temperatures: float = _NAN
     n_zero: int = 0
     n_failed: int = 0
     n_forward: int = 0
@@ -77,6 +89,7 @@ class Findings:
     consistency_p_value: float = _NAN
     effect: float = _NAN
     alarm_p_value: float = _NAN
+    forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
     agreement: bool | None = None
@@ -85,7 +98,21 @@ class Findings:
     agreement_shift: float = _NAN
     agreement_n_effective: float = _NAN
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether the upper end of the bound that decides is at most its limit."""
+        return self.upper <= self.limit
 
+    @property
+    def rate_of_fall(self) -> float:
+        """A in bound ~ T^-a between the last two T; 1/2 for V of a perfect sampler, 1 for B; NaN if one T was run."""
+        steps = math.log(self.n_temperatures / self.previous_temperatures) if self.previous_temperatures > 0 else _NAN
+        if not (self.previous > 0 and self.estimate > 0 and steps > 0):
+            return _NAN
+        return math.log(self.previous / self.estimate) / steps
+
+
+FEWEST_SIMULATIONS = 10  # below, nothing converges
 AGREEMENT_LEVEL = 0.01
 MINIMUM_EFFECTIVE = 5.0  # effective draws per chain of the user, below which agreement says nothing
 
@@ -100,9 +127,8 @@ def read_findings(report: Any) -> Findings:
         "backend": str(attributes.get("inference_library", "")),
         "log_ratio_name": str(attributes.get("log_ratio_name", "log ratio")),
         "path": str(attributes.get("path", "prior")),
-        "was_chosen": settings.get("path") == "auto",
         "start_name": str(attributes.get("path_start", "prior")),
-        "target": float(attributes.get("target", 1.0)),
+        "held": tuple(settings.get("hyperparameters") or ()) if attributes.get("simulate_from") == "fitted" else (),
         "level": float(attributes.get("level", 0.95)),
         "is_interrupted": bool(attributes.get("is_interrupted", 0)),
         "is_confirmed": 0 < int(attributes.get("n_confirming", 0)) == int(attributes.get("n_confirmed", 0)),
@@ -112,10 +138,10 @@ def read_findings(report: Any) -> Findings:
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
         "init_steps": settings.get("init_steps"),
     }
-    bounds = read_group(report, "bounds")
+    bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
     n_temperatures = facts["n_temperatures"]
-    if bounds is not None and n_temperatures in bounds["n_temperatures"].values:
-        facts |= _bounds(bounds, n_temperatures)
+    if bounds is not None and certificate is not None and n_temperatures in bounds["n_temperatures"].values:
+        facts |= _bounds(bounds, certificate, n_temperatures, attributes)
         facts |= _failures(report, bounds, n_temperatures)
     for name, read in (
         ("annealing_path", _path),
@@ -129,26 +155,40 @@ def read_findings(report: Any) -> Findings:
     return Findings(**facts)
 
 
-def _bounds(bounds: xr.Dataset, n_temperatures: int) -> dict[str, Any]:
-    here = bounds.sel(n_temperatures=n_temperatures)
-    is_finite = bool(here["jeffreys_reliable"])
-    # An infinite gap that was seen needs no tail index: it decides.
-    is_jeffreys = is_finite or bool(np.isposinf(here["jeffreys"]))
-    name = "jeffreys" if is_jeffreys or not np.isfinite(here["kl_exact_approx"]) else "kl_exact_approx"
-    lower, upper = (float(value) for value in here[f"{name}_ci"].values)
-    below = bounds[name].values[bounds["n_temperatures"].values < n_temperatures]
+def _bounds(
+    bounds: xr.Dataset, certificate: xr.Dataset, n_temperatures: int, attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """Return V, B, and the one of them that decides."""
+    here, errors = bounds.sel(n_temperatures=n_temperatures), certificate.sel(n_temperatures=n_temperatures)
+    target = float(attributes.get("target", _NAN))
+    is_reliable = bool(here["jeffreys_reliable"])
+    error_lower, error_upper = (float(value) for value in errors["error_ci"].values)
+    if math.isfinite(target) and is_reliable:
+        source, name, decides, limit = bounds, "jeffreys", "B", target
+    else:
+        source, name, decides, limit = certificate, "error", "V", float(attributes.get("error_limit", _NAN))
+    lower, upper = (float(value) for value in source[f"{name}_ci"].sel(n_temperatures=n_temperatures).values)
+    earlier = [int(n) for n in source["n_temperatures"].values if n < n_temperatures]
+    below = [n for n in earlier if np.isfinite(float(source[name].sel(n_temperatures=n)))]
     shapes = np.array([float(here["tail_index"]), float(bounds["start_tail_index"])])
     return {
-        "estimate": float(here[name]),
+        "decides": decides,
+        "estimate": float(source[name].sel(n_temperatures=n_temperatures)),
         "lower": lower,
         "upper": upper,
-        "is_jeffreys": name == "jeffreys",
-        "is_reliable": is_jeffreys or (name == "kl_exact_approx" and bool(here["kl_exact_approx_reliable"])),
+        "limit": limit,
+        "error": float(errors["error"]),
+        "error_lower": error_lower,
+        "error_upper": error_upper,
+        "error_limit_exact": float(errors["error_limit_exact"]),
+        "error_level": float(certificate.attrs.get("level", _NAN)),
+        "forms_p_value": float(errors["forms_p_value"]),
+        "is_reliable": is_reliable,
         "jeffreys": float(here["jeffreys"]),
         "tail_index": float(np.nanmax(shapes)) if not np.isnan(shapes).all() else _NAN,
-        "total_variation": float(here["total_variation"]),
         "n_simulations": int(here["n_simulations"]),
-        "previous": float(below[-1]) if len(below) else _NAN,
+        "previous": float(source[name].sel(n_temperatures=below[-1])) if below else _NAN,
+        "previous_temperatures": float(below[-1]) if below else _NAN,
     }
 
 

@@ -31,7 +31,7 @@ def gap_location(inverse_temperature: ArrayLike, forward: ArrayLike, reverse: Ar
 
     Parameters
     ----------
-    inverse_temperature, forward, reverse
+    inverse_temperature, forward, reverse : array_like, shape (T,)
         As for `gap_increments`.
 
     Returns

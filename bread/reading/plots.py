@@ -9,6 +9,7 @@ import numpy as np
 from bread.errors import MissingDependencyError
 from bread.reading.plot_axes import compress, inverse_temperature_axis, temperature_axis
 from bread.reading.plot_data import Curve, bounds_data, consistency_data, density, path_data, smoothed, work_data
+from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,12 +19,13 @@ _BAND = 0.22
 _BINS = 60  # of plot_path, which averages over neighbouring temperatures
 
 
+@takes_report
 def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     """Draw forward and reverse log weights against the number of temperatures.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
+    report : InferenceData, DataTree or path
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -31,8 +33,8 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
         Means (lines) and quartile bands over all chains, in nats. Each simulation is shifted by its own log evidence
-        estimate at the largest T it has: 0 is the log evidence. The distance between the two lines is B. The real
-        data have a forward curve only, shifted by its own estimate at the largest T.
+        estimate at the largest T it has: 0 is the log evidence. The distance between the two lines is the raw gap,
+        whose mean is B. The real data have a forward curve only, shifted by its own estimate at the largest T.
 
     References
     ----------
@@ -53,12 +55,13 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@takes_report
 def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     """Draw forward curves of simulated data against that of the real data.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
+    report : InferenceData, DataTree or path
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -89,6 +92,7 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@takes_report
 def plot_work(
     report: Any, *, simulation: int | None = None, n_temperatures: int | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -96,7 +100,7 @@ def plot_work(
 
     Parameters
     ----------
-    report : InferenceData or DataTree
+    report : InferenceData, DataTree or path
     simulation : int, optional
         One simulated data set; by default all that gave the bound, each shifted by its log evidence estimate.
     n_temperatures : int, optional
@@ -151,12 +155,13 @@ def plot_work(
     return ax
 
 
+@takes_report
 def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the mean log ratio up and down the path: where forward and reverse chains differ, the gap arises.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
+    report : InferenceData, DataTree or path
     ax : matplotlib.axes.Axes, optional
 
     Returns

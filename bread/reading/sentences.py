@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from bread.reading.findings import EXACT_SIMULATIONS, Findings
+from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
 from bread.statistics.bounds import unseen_failure_fraction
 
-_STILL_FALLS = 1.4  # B at half the T over B at T, above which more temperatures look worth their price
+_FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
 ALARM_LEVEL = 0.005
 LONGEST = 1e6  # nats from here on are written as powers of ten
 
@@ -17,26 +17,29 @@ def text(findings: Findings, status: str) -> str:
     build = {
         "bug": _bug,
         "mismatch": _mismatch,
+        "disagreement": _disagreement_first,
         "converged": _converged,
         "not converged": _not_converged,
         "inconclusive": _inconclusive,
     }[status]
-    sentences = [_disagreement(findings, status), *build(findings)]
-    if status in ("converged", "not converged", "inconclusive") and findings.n_simulations:
-        sentences += [_alarm_when_fitted(findings), _scope(findings, status)]
+    sentences = [f"{status.capitalize()}.", *build(findings)]
+    if status not in ("bug", "disagreement"):
+        sentences.append(_disagreement(findings))
+    if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
+        sentences += [_held(findings), _alarm_when_fitted(findings), _scope(findings, status)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _bug(findings: Findings) -> list[str]:
-    is_rank = not findings.alarm_p_value <= findings.rank_p_value
-    if is_rank:
+    if findings.rank_p_value <= min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value)):
         p_value = findings.rank_p_value
         what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {findings.rank_function})"
     else:
-        what = f"forward and reverse log weights contradict each other ({_p(findings.alarm_p_value)})"
+        p_value = min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value))
+        what = f"forward and reverse log weights contradict each other ({_p(p_value)})"
     return [
-        f"Something is broken: {what}, which is impossible when the simulator, the density and the kernel "
-        "fit together.",
+        f"Something is broken: {what}. Where simulator, density and kernel fit together, a p-value this small "
+        "comes up by chance in fewer than one check of 200.",
         "Look for a custom distribution whose random draws do not follow its log density, or a custom step method "
         "that does not leave the posterior unchanged; if there is neither, please report this to bread.",
         "Until it is found, no bound in this report means anything.",
@@ -47,69 +50,94 @@ def _mismatch(findings: Findings) -> list[str]:
     size = ""
     if math.isfinite(findings.effect):
         size = f", {nats(abs(findings.effect))} nats {'harder' if findings.effect > 0 else 'easier'}"
-    about = "the bound says"
-    if math.isfinite(findings.estimate):
-        about = f"the bound of {nats(findings.estimate)} nats says"
+    known = f", {_error(findings.error_upper)}," if math.isfinite(findings.error_upper) else ""
     return [
-        f"Your data anneal unlike simulated data ({_p(findings.consistency_p_value)}{size}): {about} little about "
-        "them.",
+        f"Your data anneal unlike simulated data ({_p(findings.consistency_p_value)}{size}), so the bound{known} says "
+        "little about them.",
         "The model probably misses something in the data: look at posterior predictive plots, improve the model, "
         "and check again.",
     ]
 
 
+def _disagreement_first(findings: Findings) -> list[str]:
+    size = ""
+    if math.isfinite(findings.agreement_shift):
+        size = f", where they are shifted by {abs(findings.agreement_shift):.2g} standard deviations"
+    return [
+        f"Your draws are not the posterior's ({_p(findings.agreement_p_value)}, most in "
+        f"{findings.agreement_parameter}{size}): they differ from annealed draws on your data, which "
+        f"{_estimated(findings, 'are')} within {_error(findings.error_upper)} of it.",
+        "Run longer, or reparametrise.",
+    ]
+
+
 def _converged(findings: Findings) -> list[str]:
-    estimated = _estimated(findings, "are")
-    where = (
-        f"On {findings.n_simulations} simulated data sets, draws of annealed {findings.kernel} "
-        f"({findings.n_temperatures} temperatures) {estimated} within {nats(max(findings.estimate, 0.0))} nats of the "
-        f"posterior ({_limit(findings)} {nats(findings.upper)}, target {nats(findings.target)})"
+    return [_near(findings), _typical(findings), _harder(findings)]
+
+
+def _near(findings: Findings) -> str:
+    return (
+        f"Draws of annealed {findings.kernel} ({_temperatures(findings)}) {_estimated(findings, 'are')} within "
+        f"{_error(findings.error_upper)} of the posterior: on average over data sets like yours, no probability "
+        f"computed from one of them is off by more ({_percent_of(findings.error_level)} limit{_nats_limit(findings)})."
     )
-    if not findings.is_jeffreys:
-        where += ", by the one-sided bound, which sees posterior mass that draws miss"
-    sentences = [f"{where}: on average no probability is off by more than {_probability(findings)}."]
-    if not findings.is_jeffreys:
-        sentences.append(_why_one_sided(findings))
-    unseen = unseen_failure_fraction(findings.n_simulations)
+
+
+def _typical(findings: Findings) -> str:
+    unseen = _percent(unseen_failure_fraction(findings.n_simulations))
+    exact = ""
+    if findings.error_limit_exact < 1.0:
+        exact = f"; whatever other data sets are like, the limit is {_error(findings.error_limit_exact)}"
+    return (
+        f"That takes the {_data_sets(findings)} for typical: a failure in up to {unseen} of data sets would go "
+        f"unseen{exact}."
+    )
+
+
+def _harder(findings: Findings) -> str:
     if math.isnan(findings.consistency_p_value):
-        sentences.append(
-            f"Whether your data behave like the simulated ones was not tested, and a failure in up to "
-            f"{_percent(unseen)} of data sets would go unseen."
-        )
-    else:
-        blind = "" if findings.simulate_from in EXACT_SIMULATIONS else "; a fitted model hides what the fit absorbs"
-        sentences.append(
-            f"Your data anneal like the simulated ones ({_p(findings.consistency_p_value)}{blind}), but a failure in "
-            f"up to {_percent(unseen)} of such data sets would go unseen."
-        )
-    return sentences
+        return "Whether your data are harder to sample than simulated ones was not tested."
+    blind = "" if findings.simulate_from == "prior" else ", a test that is blind to what the fit absorbs"
+    return f"Your data are no harder to sample than simulated ones ({_p(findings.consistency_p_value)}{blind})."
 
 
 def _not_converged(findings: Findings) -> list[str]:
-    if findings.is_jeffreys and math.isinf(findings.jeffreys):
-        return [
-            f"At {_temperatures(findings)} the bound is infinite: {findings.n_zero} of {findings.n_forward} forward "
-            f"chains met a {_ratio(findings)} of zero, and more temperatures will not mend that.",
-            "Draws are not shown to be near the posterior: give the parameters a prior under which the data are "
-            "always possible, or reparametrise so that the likelihood is positive everywhere.",
-        ]
-    bound = "the bound" if findings.is_jeffreys else "the one-sided bound"
+    name = "V" if findings.decides == "V" else "B"
     first = (
-        f"At {_temperatures(findings)} {bound} {_estimated(findings, 'is')} {nats(findings.estimate)} nats "
-        f"({nats(findings.lower)} to {nats(findings.upper)}, target {nats(findings.target)}): draws of annealed "
-        f"{findings.kernel} may be far off (a probability by up to {_probability(findings)}), though a large upper "
-        "bound does not prove it."
+        f"At {_temperatures(findings)} {name} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)} "
+        f"({_bound(findings, findings.lower)} to {_bound(findings, findings.upper)}), above the "
+        f"{_bound(findings, findings.limit)} that was asked for: draws of annealed {findings.kernel} are not shown to "
+        "be near the posterior, which does not say that they are far."
     )
+    rate = findings.rate_of_fall * (1.0 if findings.decides == "V" else 0.5)
+    more = "max_temperatures" if findings.max_temperatures else "n_temperatures"
+    if rate >= _FALLS:
+        power = 2.0 if findings.decides == "V" else 1.0
+        needed = findings.n_temperatures * (findings.estimate / findings.limit) ** power
+        return [
+            first,
+            f"The bound is too loose: it still falls with the number of temperatures as it does for a sampler "
+            f"without fault on a long path. About {_round_up(needed)} temperatures ({more}=), or chains that start "
+            "nearer (path='reference', or posterior draws as path=), would show more.",
+            _infinite(findings),
+        ]
     advice = "Reparametrise, or change the kernel."
     if math.isfinite(findings.gap_beta):
         advice = f"The gap arises near beta {findings.gap_beta:.1g}: reparametrise, or change the kernel"
-        if findings.gap_beta < 0.01:
-            advice += ", or tighten the prior"
-        advice += "."
-    if math.isfinite(findings.previous) and findings.previous > _STILL_FALLS * findings.estimate:
-        more = "max_temperatures" if findings.max_temperatures else "n_temperatures"
-        advice = advice[:-1] + f"; the bound still falls as temperatures grow, so a larger {more} may help too."
-    return [first, advice if findings.is_jeffreys else f"{_why_one_sided(findings)} {advice}"]
+        advice += ", or tighten the prior." if findings.gap_beta < 0.01 else "."
+    if math.isfinite(rate):
+        advice = f"More temperatures hardly lower it: chains do not follow the path. {advice}"
+    return [first, advice, _infinite(findings)]
+
+
+def _infinite(findings: Findings) -> str:
+    """Say why B is infinite, where it is."""
+    if findings.n_zero:
+        return (
+            f"B is infinite: {findings.n_zero} of {findings.n_forward} forward chains met a {_ratio(findings)} of "
+            "zero. Priors under which the data are always possible would mend that."
+        )
+    return ""
 
 
 def _inconclusive(findings: Findings) -> list[str]:
@@ -125,8 +153,7 @@ def _inconclusive(findings: Findings) -> list[str]:
             "so there is no valid bound.",
             "Look at the model where that happened (`failure` in the groups forward and reverse).",
         ]
-    bound = "the bound" if findings.is_jeffreys else "the one-sided bound"
-    number = f"{bound} {_estimated(findings, 'is')} {nats(findings.estimate)} nats"
+    number = f"{findings.decides} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)}"
     if findings.is_interrupted:
         return [
             f"The check did not finish: on the {_data_sets(findings)} done at {_temperatures(findings)} {number}"
@@ -139,57 +166,32 @@ def _inconclusive(findings: Findings) -> list[str]:
             "temperatures, which flatters it; no fresh simulations confirmed it.",
             "Run the check to the end.",
         ]
-    if findings.n_simulations < 2:
+    if findings.n_simulations < FEWEST_SIMULATIONS:
         return [
-            f"At {_temperatures(findings)} {number}, but one simulated data set gives no interval and so no "
-            "conclusion.",
-            "Use simulations=20 or more.",
+            f"{_data_sets(findings).capitalize()} decide nothing: at {_temperatures(findings)} {number}"
+            f"{_interval(findings)}, and a verdict needs at least {FEWEST_SIMULATIONS}.",
+            "Run it with more simulations.",
         ]
-    if not findings.is_reliable:
-        return [
-            f"At {_temperatures(findings)} neither bound can be trusted: the {findings.log_ratio_name} has so heavy a "
-            f"tail under the {findings.start_name} (index {findings.tail_index:.2g}) that even the mean over the best "
-            f"of {findings.n_chains} chains may be infinite.",
-            f"{_finite_path(findings)} Or use more chains, or another parametrisation.",
-        ]
-    sentences = [
-        f"At {_temperatures(findings)} {number}, but its interval{_interval(findings)} contains the target of "
-        f"{nats(findings.target)}: on average no probability is off by more than {_probability(findings)}, and "
-        "draws are not yet shown to be near enough."
+    return [
+        f"At {_temperatures(findings)} {number}, but its limits{_interval(findings)} contain the "
+        f"{_bound(findings, findings.limit)} that was asked for: draws are not yet shown to be near enough.",
+        "More simulations narrow the limits; more temperatures lower the bound.",
+        _infinite(findings),
     ]
-    if not findings.is_jeffreys:
-        sentences.append(_why_one_sided(findings))
-    return [*sentences, "More simulations narrow the interval; more temperatures lower the bound."]
 
 
-def _why_one_sided(findings: Findings) -> str:
-    return (
-        f"The two-sided bound may be infinite whatever the samples say, because the {findings.log_ratio_name} has too "
-        f"heavy a tail under the {findings.start_name} (index {findings.tail_index:.2g}; a mean needs less than 1), so "
-        f"it decides nothing. {_finite_path(findings)}"
-    )
+def _held(findings: Findings) -> str:
+    names = ", ".join(findings.held)
+    return f"Held at draws of the fit while simulating: {names}." if names else ""
 
 
-def _finite_path(findings: Findings) -> str:
-    """Return what may make the bound finite."""
-    if findings.was_chosen:
-        return "A reference of your own, given as path=, may have a finite one."
-    return "path='auto' looks for a path on which it is finite."
-
-
-def _disagreement(findings: Findings, status: str) -> str:
+def _disagreement(findings: Findings) -> str:
+    """Say that own draws differ, where that is not the verdict."""
     if findings.agreement is not False:
         return ""
-    size = ""
-    if math.isfinite(findings.agreement_shift):
-        size = f", shifted by {abs(findings.agreement_shift):.2g} standard deviations"
-    blame = {
-        "converged": "the bound vouches for the annealed draws, so suspect yours",
-        "bug": "but the check itself is broken",
-    }.get(status, "one of the two is wrong, and the bound does not tell which")
     return (
-        f"Your own draws differ from the annealed draws on the real data ({_p(findings.agreement_p_value)}, most in "
-        f"{findings.agreement_parameter}{size}): {blame}."
+        f"Your own draws differ from the annealed draws on your data ({_p(findings.agreement_p_value)}, most in "
+        f"{findings.agreement_parameter}): one of the two is wrong, and the bound does not tell which."
     )
 
 
@@ -209,10 +211,8 @@ def _scope(findings: Findings, status: str) -> str:
     if findings.agreement is False:
         return ""
     if findings.agreement is True and status == "converged":
-        return (
-            f"Your own draws agree with the annealed ones on the real data ({_p(findings.agreement_p_value)}), which "
-            "carries this over to them."
-        )
+        p_value = _p(findings.agreement_p_value)
+        return f"Your own draws do not differ noticeably from the annealed ones on your data ({p_value})."
     if findings.simulate_from == "localised":
         return (
             "This is about annealed draws of the localised model, whose hyperparameters have a widened fit to their "
@@ -247,16 +247,49 @@ def _data_sets(findings: Findings) -> str:
 def _interval(findings: Findings) -> str:
     if math.isnan(findings.lower) or math.isnan(findings.upper):
         return ""
-    return f" ({nats(findings.lower)} to {nats(findings.upper)})"
+    return f" ({_bound(findings, findings.lower)} to {_bound(findings, findings.upper)})"
 
 
-def _limit(findings: Findings) -> str:
-    return f"{100 * findings.level:.4g} % limit"
+def _bound(findings: Findings, value: float) -> str:
+    """Return a value of the bound that decides, with its unit."""
+    return _error(value) if findings.decides == "V" else _nats(value)
+
+
+def _error(value: float) -> str:
+    """Return an error of a probability, in [0, 1]; limits are rounded up."""
+    if math.isnan(value):
+        return "an unknown amount"
+    return "0.01" if value < 0.01 else f"{math.ceil(100 * value - 1e-9) / 100:.2f}"
+
+
+def _nats_limit(findings: Findings) -> str:
+    if findings.decides == "B":
+        return f"; B = {_nats(findings.estimate)}, limit {_nats(findings.upper)}"
+    if not math.isfinite(findings.jeffreys):
+        return "; B is infinite"
+    return f"; B = {_nats(findings.jeffreys)}" if findings.is_reliable else ""
+
+
+def _nats(value: float) -> str:
+    """Return a bound with its unit: divergences are not negative, so that an estimate below 0.01 is no news."""
+    return f"{nats(max(value, 0.01))} nats"
+
+
+def _percent_of(level: float) -> str:
+    return f"{100 * level:.4g}%"
+
+
+def _round_up(value: float) -> str:
+    """Return a number of temperatures as a power of two."""
+    return str(2 ** math.ceil(math.log2(value))) if value < 1e9 else f"{value:.0e}"
+
+
+def _or_one(p_value: float) -> float:
+    return 1.0 if math.isnan(p_value) else p_value
 
 
 def _ratio(findings: Findings) -> str:
-    name = findings.log_ratio_name
-    return name.removeprefix("log ")
+    return findings.log_ratio_name.removeprefix("log ")
 
 
 def nats(value: float) -> str:
@@ -271,11 +304,4 @@ def _p(value: float) -> str:
 
 
 def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.0f} %"
-
-
-def _probability(findings: Findings) -> str:
-    value = findings.total_variation
-    if math.isnan(value):
-        return "an unknown amount"
-    return "0.01" if value < 0.01 else f"{value:.2f}"
+    return f"{100 * fraction:.0f}%"

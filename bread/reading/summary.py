@@ -10,29 +10,33 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import Failure
-from bread.report.compat import read_group
+from bread.report.compat import read_group, require_group
+from bread.report.opening import takes_report
 
 _SIGNIFICANT_DIGITS = 3
 
 
+@takes_report
 def summary(report: Any) -> pd.DataFrame:
     """Return a table of a report, one row per number of temperatures T.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
-        From `bread.check`, or reopened from a file.
+    report : InferenceData, DataTree or path
+        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
     DataFrame
-        Index ``n_temperatures``. In nats, to three significant digits:
+        Index ``n_temperatures``. ``error``: V, the bound of the error of a probability computed from one draw, with
+        ``error_limit``, the limit that decides, and ``error_limit_exact``, one that holds whatever other data sets are
+        like. In nats, to three significant digits:
 
         * ``jeffreys``, ``lower``, ``upper``: B and its interval; means nothing where ``reliable`` is False;
         * ``kl_exact_approx``, ``kl_exact_approx_upper``: the one-sided bound of KL(p||q), posterior mass that draws
           miss; ``kl_approx_exact_upper``: of KL(q||p), draws where the posterior has no mass.
 
-        ``total_variation`` is what a probability may be off by on average. ``role`` says whether the bounds come from
+        ``role`` says whether the bounds come from
         simulations that chose T ("search", too small by 10 to 20 %) or from fresh ones ("confirm"), ``n_simulations``
         from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
         work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
@@ -41,7 +45,12 @@ def summary(report: Any) -> pd.DataFrame:
     bounds = read_group(report, "bounds")
     if bounds is None:
         return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))
+    temperatures = bounds["n_temperatures"].values
+    certificate = require_group(report, "certificate").sel(n_temperatures=temperatures)
     columns: dict[str, NDArray[Any]] = {
+        "error": _rounded(certificate["error"].values),
+        "error_limit": _rounded(certificate["error_ci"].sel(ci_bound="upper").values),
+        "error_limit_exact": _rounded(certificate["error_limit_exact"].values),
         "jeffreys": _rounded(bounds["jeffreys"].values),
         "lower": _rounded(bounds["jeffreys_ci"].sel(ci_bound="lower").values),
         "upper": _rounded(bounds["jeffreys_ci"].sel(ci_bound="upper").values),
@@ -49,11 +58,9 @@ def summary(report: Any) -> pd.DataFrame:
         "kl_exact_approx": _rounded(bounds["kl_exact_approx"].values),
         "kl_exact_approx_upper": _rounded(bounds["kl_exact_approx_ci"].sel(ci_bound="upper").values),
         "kl_approx_exact_upper": _rounded(bounds["kl_approx_exact_ci"].sel(ci_bound="upper").values),
-        "total_variation": np.round(bounds["total_variation"].values, 3),
         "role": bounds["role_used"].values.astype(object),
         "n_simulations": bounds["n_simulations"].values,
     }
-    temperatures = bounds["n_temperatures"].values
     columns |= _costs(report, temperatures)
     return pd.DataFrame(columns, index=pd.Index(temperatures, name="n_temperatures"))
 

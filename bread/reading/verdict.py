@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
-from bread.reading.findings import EXACT_SIMULATIONS, Findings, read_findings
+from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
+from bread.report.opening import takes_report
 
-Status = Literal["bug", "mismatch", "converged", "not converged", "inconclusive"]
+Status = Literal["bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"]
 
-BUG_LEVEL = 0.005  # of each of two exact tests: 0.01 together
+BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together
 MISMATCH_LEVEL = 0.05
 
 
@@ -19,20 +19,23 @@ class Verdict(str):
 
     Attributes
     ----------
-    status : {"bug", "mismatch", "converged", "not converged", "inconclusive"}
-    estimate, ci_lower, ci_upper : float
-        The bound that decides, in nats, and its confidence interval.
-    bound : {"jeffreys", "kl_exact_approx"}
-        Which bound that is: B, or the one-sided bound of KL(p||q) where B has no finite mean.
-    target : float
-        Nats.
-    total_variation : float
-        On average over simulated data sets, no probability computed from one draw is off by more than this.
+    status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
+    error, error_lower, error_limit : float
+        V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
+        annealed draw is off by more than V.
+    error_limit_exact : float
+        Limit of V that holds whatever the population of data sets is like.
+    jeffreys : float
+        B, the bound on the Jeffreys divergence, in nats; ``is_reliable`` says whether it has a finite mean.
+    bound : {"V", "B"}
+        Which of them decides: B where a target in nats was given and B has a finite mean.
+    estimate, ci_lower, ci_upper, limit : float
+        That bound with its limits, and what the upper one must not exceed.
     n_temperatures, n_simulations : int
     consistency_p_value, effect : float
         Do the real data anneal like simulated data? The difference in nats (positive: harder).
-    alarm_p_value, rank_p_value : float
-        Of the theory alarm and of the weighted ranks.
+    alarm_p_value, forms_p_value, rank_p_value : float
+        Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
     agreement : bool or None
         Whether the user's own draws agree with the annealed draws on the real data; None where that is not known.
     gap_location : float
@@ -40,17 +43,23 @@ class Verdict(str):
     """
 
     status: Status
+    error: float
+    error_lower: float
+    error_limit: float
+    error_limit_exact: float
+    jeffreys: float
+    is_reliable: bool
+    bound: str
     estimate: float
     ci_lower: float
     ci_upper: float
-    bound: str
-    target: float
-    total_variation: float
+    limit: float
     n_temperatures: int
     n_simulations: int
     consistency_p_value: float
     effect: float
     alarm_p_value: float
+    forms_p_value: float
     rank_p_value: float
     agreement: bool | None
     gap_location: float
@@ -61,6 +70,10 @@ class Verdict(str):
         verdict.__dict__.update(numbers)
         return verdict
 
+    def __bool__(self) -> bool:
+        """Whether the status is "converged"."""
+        return self.status == "converged"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the attributes."""
         return (_restore, (str(self), dict(self.__dict__)))
@@ -70,45 +83,57 @@ def _restore(text: str, numbers: dict[str, Any]) -> Verdict:
     return Verdict(text, **numbers)
 
 
+@takes_report
 def verdict(report: Any) -> Verdict:
     """Say in plain words what a report found.
 
     Parameters
     ----------
-    report : InferenceData or DataTree
-        From `bread.check`, or reopened from a file.
+    report : InferenceData, DataTree or path
+        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
     Verdict
-        A string of two to four sentences with the attribute ``status``, the first of these that holds:
+        A string of a few sentences with the attribute ``status``, the first of these that holds:
 
-        * "bug": simulated from the prior, and an exact test (theory alarm or weighted ranks) has p <= 0.005;
-        * "mismatch": the real data do not anneal like simulated data (p < 0.05), so the bound says little about them;
-        * "converged": the upper end of the interval is at most the target;
-        * "not converged": the lower end is above the target, or B is infinite. B is an upper bound, so this means
-          "not shown to be near", never "wrong";
-        * "inconclusive": the interval contains the target, or the check did not finish, or had one simulation.
+        * "bug": simulated from the prior or localised, and an exact test (theory alarm, forms of V, weighted ranks) has
+          p <= 0.0033;
+        * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
+        * "disagreement": the bound is small enough, and the draws given as ``posterior=`` are not the annealed ones;
+        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``);
+        * "not converged": V's lower limit is above that: "not shown to be near", never "wrong";
+        * "inconclusive": in between, interrupted, or fewer than 10 simulations.
 
-        Numbers are about annealed draws with this kernel and schedule; only agreement with draws given as
-        ``posterior=`` carries them over to those.
+        ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no report of bread.
     """
     findings = read_findings(report)
     status = _status(findings)
     return Verdict(
         _sentences.text(findings, status),
         status=status,
+        error=findings.error,
+        error_lower=findings.error_lower,
+        error_limit=findings.error_upper,
+        error_limit_exact=findings.error_limit_exact,
+        jeffreys=findings.jeffreys,
+        is_reliable=findings.is_reliable,
+        bound=findings.decides,
         estimate=findings.estimate,
         ci_lower=findings.lower,
         ci_upper=findings.upper,
-        bound="jeffreys" if findings.is_jeffreys else "kl_exact_approx",
-        target=findings.target,
-        total_variation=findings.total_variation,
+        limit=findings.limit,
         n_temperatures=findings.n_temperatures,
         n_simulations=findings.n_simulations,
         consistency_p_value=findings.consistency_p_value,
         effect=findings.effect,
         alarm_p_value=findings.alarm_p_value,
+        forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
         agreement=findings.agreement,
         gap_location=findings.gap_beta,
@@ -117,19 +142,15 @@ def verdict(report: Any) -> Verdict:
 
 def _status(findings: Findings) -> Status:
     """Return the first status that holds; comparisons with NaN (not tested) are False."""
-    is_exact = findings.simulate_from in EXACT_SIMULATIONS
-    if is_exact and (findings.alarm_p_value <= BUG_LEVEL or findings.rank_p_value <= BUG_LEVEL):
+    tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value)
+    if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"
-    if findings.consistency_p_value < MISMATCH_LEVEL:
+    if findings.consistency_p_value <= MISMATCH_LEVEL:
         return "mismatch"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:
         return "inconclusive"
-    if findings.is_jeffreys and math.isinf(findings.jeffreys):
-        return "not converged"
-    if not findings.is_reliable or findings.n_simulations < 2:
+    if findings.n_simulations < FEWEST_SIMULATIONS:
         return "inconclusive"
-    if findings.upper <= findings.target:
-        return "converged"
-    if findings.lower > findings.target:
-        return "not converged"
-    return "inconclusive"
+    if findings.is_reached:
+        return "disagreement" if findings.agreement is False else "converged"
+    return "not converged" if findings.lower > findings.limit else "inconclusive"

@@ -12,12 +12,14 @@ from bread.backends.base import FloatArray, IntArray
 from bread.report.runs import ran_temperatures, role_coordinate
 from bread.running.results import CheckResult
 from bread.statistics import bounds, tails
-from bread.statistics.intervals import Interval
+from bread.statistics.certificate import conditional_gaps
+from bread.statistics.intervals import Interval, mean_interval
 from bread.statistics.tails import TailIndex, centred_tail_index
 
 CI_BOUND = np.array(["lower", "upper"])
 _NO_TAIL = TailIndex(float("nan"), float("nan"), 0)
-_INTERVALS = ("jeffreys", "kl_exact_approx", "kl_approx_exact", "jeffreys_resampled")
+_ONE_SIDED = ("kl_exact_approx", "kl_approx_exact", "jeffreys_resampled")
+_INTERVALS = ("jeffreys", "jeffreys_raw", *_ONE_SIDED)
 
 
 def finished_simulations(result: CheckResult, n_temperatures: int, role: str | None = None) -> IntArray:
@@ -82,10 +84,11 @@ def is_one_sided_reliable(start: TailIndex, log_weights: TailIndex, n_chains: in
 def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `bounds`; None when nothing has finished.
 
-    `jeffreys` (B, bounds KL(q||p) + KL(p||q)), `kl_exact_approx` (KL(p||q), large when draws miss mass),
-    `kl_approx_exact` (KL(q||p)) and `jeffreys_resampled`, each (n_temperatures) with `<name>_ci`
-    (n_temperatures, ci_bound). Evidence bounds are (n_temperatures, simulation), NaN where a direction is missing.
-    `used` (n_temperatures, simulation) and `role_used` say which simulations gave the bounds; `role` of each
+    `jeffreys` (B, bounds KL(q||p) + KL(p||q); each gap replaced by its expectation given its size), `jeffreys_raw`
+    (the same from the gaps themselves: more variance, no use of Crooks' relation), `kl_exact_approx` (KL(p||q), large
+    when draws miss mass), `kl_approx_exact` (KL(q||p)) and `jeffreys_resampled`, each (n_temperatures) with
+    `<name>_ci` (n_temperatures, ci_bound). Evidence bounds are (n_temperatures, simulation), NaN where a direction is
+    missing. `used` (n_temperatures, simulation) and `role_used` say which simulations gave the bounds; `role` of each
     simulation is "search", "confirm" or "forward". B means nothing where `jeffreys_reliable` is False.
     """
     temperatures = ran_temperatures(result)
@@ -99,7 +102,7 @@ def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
         variables[name] = ("n_temperatures", np.array([row[name].estimate for row in rows]), attributes)
         limits = np.array([row[name][1:] for row in rows])
         variables[f"{name}_ci"] = (("n_temperatures", "ci_bound"), limits, {"units": "nats", "level": result.level})
-    for name in ("jeffreys_reliable", "kl_exact_approx_reliable", "role_used", "n_simulations", "total_variation"):
+    for name in ("jeffreys_reliable", "kl_exact_approx_reliable", "role_used", "n_simulations"):
         variables[name] = ("n_temperatures", np.array([row[name] for row in rows]))
     variables["tail_index"] = ("n_temperatures", np.array([row["tail"].shape for row in rows]))
     variables["tail_index_se"] = ("n_temperatures", np.array([row["tail"].standard_error for row in rows]))
@@ -126,27 +129,22 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
     forward = result.log_weights("forward", n_temperatures, simulations)
     reverse = result.log_weights("reverse", n_temperatures, simulations)
     row: dict[str, Any] = {"role_used": role, "simulations": simulations, "n_simulations": len(simulations)}
-    if not len(simulations) or not _are_usable(forward, reverse):
+    if not len(simulations) or not are_usable(forward, reverse):
         missing = Interval(float("nan"), float("nan"), float("nan"))
         row |= dict.fromkeys(_INTERVALS, missing)
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
-        return row | {"tail": _NO_TAIL, "total_variation": float("nan")}
+        return row | {"tail": _NO_TAIL}
     tail = centred_tail_index(list(forward))
     is_reliable = tails.is_mean_reliable(start, tail) and tails.is_end_calm(result.end_log_ratio)
     is_certificate = is_one_sided_reliable(start, tail, result.n_chains)
-    for name in _INTERVALS:
-        compute = bounds.jeffreys_bound if name == "jeffreys" else getattr(bounds, name)
-        row[name] = compute(forward, reverse, result.level)
-    nothing = float("nan")
-    row["total_variation"] = bounds.total_variation(
-        row["jeffreys"].upper if is_reliable else nothing,
-        row["kl_exact_approx"].upper if is_certificate else nothing,
-        row["kl_approx_exact"].upper if is_reliable else nothing,
-    )
+    row["jeffreys"] = mean_interval(conditional_gaps(forward, reverse), result.level)
+    row["jeffreys_raw"] = bounds.jeffreys_bound(forward, reverse, result.level)
+    for name in _ONE_SIDED:
+        row[name] = getattr(bounds, name)(forward, reverse, result.level)
     return row | {"tail": tail, "jeffreys_reliable": is_reliable, "kl_exact_approx_reliable": is_certificate}
 
 
-def _are_usable(forward: FloatArray, reverse: FloatArray) -> bool:
+def are_usable(forward: FloatArray, reverse: FloatArray) -> bool:
     """Return False where a chain failed: its bounds are NaN, never those of the other chains."""
     return not np.isnan(forward).any() and not np.isposinf(forward).any() and bool(np.isfinite(reverse).all())
 

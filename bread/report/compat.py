@@ -12,6 +12,28 @@ from typing import Any
 
 import xarray as xr
 
+from bread.errors import BreadError, InvalidArgumentError
+
+
+def import_arviz() -> Any:
+    """Return ArviZ; called before anything is computed, because a report that cannot be made would be lost.
+
+    Raises
+    ------
+    BreadError
+        It cannot be imported, which happens where a user has no home folder.
+    """
+    try:
+        with warnings.catch_warnings():  # ArviZ 0.23 announces its successor on import
+            warnings.simplefilter("ignore", FutureWarning)
+            import arviz
+    except Exception as error:
+        raise BreadError(
+            f"ArviZ, which reports are made with, cannot be imported ({type(error).__name__}: {error}). Nothing was "
+            "computed. If this user has no home folder, set the environment variable HOME."
+        ) from error
+    return arviz
+
 
 def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
     """Return the container of the installed ArviZ that holds ``groups`` and has ``attributes`` at its root.
@@ -25,10 +47,7 @@ def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
     -------
     InferenceData or DataTree
     """
-    with warnings.catch_warnings():  # ArviZ 0.23 announces its successor on import
-        warnings.simplefilter("ignore", FutureWarning)
-        import arviz
-
+    arviz = import_arviz()
     if int(arviz.__version__.split(".")[0]) >= 1:
         tree = xr.DataTree.from_dict(dict(groups))
         tree.attrs.update(attributes)
@@ -50,6 +69,16 @@ def read_group(report: Any, name: str) -> xr.Dataset | None:
     if isinstance(report, xr.DataTree):
         return report[name].to_dataset()
     dataset: xr.Dataset = report[name]
+    return dataset
+
+
+def require_group(report: Any, name: str) -> xr.Dataset:
+    """Return one group of a report as a Dataset; InvalidArgumentError where the report lacks it."""
+    dataset = read_group(report, name)
+    if dataset is None:
+        raise InvalidArgumentError(
+            f"The report lacks the group '{name}', which this version of bread writes. Run bread.check again."
+        )
     return dataset
 
 

@@ -9,6 +9,7 @@ group                     what it holds
 `forward`, `reverse`      `log_weight` (n_temperatures, simulation, chain), counts, failures, schedules
 `observed_forward`        the same for the real data
 `bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
+`certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `agreement`               the user's own draws against annealed draws, by parameter
@@ -35,6 +36,7 @@ import xarray as xr
 
 from bread._version import __version__
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
+from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.model import (
     Constrain,
@@ -92,6 +94,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     builders: dict[str, Callable[[], xr.Dataset | None]] = {
         "posterior": lambda: posterior_dataset(result, draws),
         "bounds": lambda: bounds_dataset(result),
+        "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
         "agreement": lambda: agreement_dataset(result, draws),
@@ -135,7 +138,9 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "path": result.path.name,
         "path_start": result.path.start_name,
         "log_ratio_name": result.path.ratio_name,
-        "target": float(result.target),
+        "max_error": float(result.goal.max_error),
+        **({} if result.goal.target is None else {"target": float(result.goal.target)}),
+        "error_limit": float(result.goal.error_limit),
         "level": float(result.level),
         "n_temperatures": int(final),
         "n_chains": int(result.n_chains),

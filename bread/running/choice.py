@@ -17,13 +17,13 @@ from bread.fitting.pilot import N_CHAINS, FitRequest
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
-from bread.running.plan import FIRST_TEMPERATURES, Plan
+from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
 from bread.running.results import SHARED
 from bread.running.tasks import LookTask, PilotTask
-from bread.running.tuning import PathRequest, Pilot
+from bread.running.tuning import Pilot
 
-AUTO = "auto"
+CANDIDATES = (PriorPath.name, ReferencePath.name)
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
@@ -52,8 +52,8 @@ class PathChooser:
         """Return what a pilot is asked to fit for this kind of path."""
         if kind != ReferencePath.name:
             return PathRequest(kind)
-        if self._plan.reference is not None:
-            return PathRequest(kind, self._plan.reference)
+        if self._plan.path.reference is not None:
+            return self._plan.path
         info = self._info
         transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
         return PathRequest(
@@ -79,8 +79,9 @@ class PathChooser:
             No pilot could run along any path.
         """
         plan, tune = self._plan, self._plan.tune
-        if plan.path != AUTO or len(self._info.paths) == 1:
-            return self._required(self._info.paths[0] if plan.path == AUTO else plan.path, extra)
+        asked = plan.path.kind
+        if asked != AUTO or len(self._info.paths) == 1:
+            return self._required(self._info.paths[0] if asked == AUTO else asked, extra)
         self._extra = extra
         has_reference = ReferencePath.name in self._info.paths
         short = max(10, tune // SCREENING)

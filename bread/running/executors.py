@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import os
-import signal
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import cloudpickle
-from loky import cpu_count, get_reusable_executor
+from loky import cpu_count
 from threadpoolctl import threadpool_limits
 
 from bread.backends.base import Model
 from bread.errors import InvalidArgumentError
+from bread.running.interrupts import interruptible, raise_pending
 from bread.running.tasks import Task
-
-_POLL_SECONDS = 0.2
-_IDLE_SECONDS = 300  # an idle worker ends after this long
+from bread.scratch import scratch_folder
+from bread.workers import call_on_workers, start_workers
 
 
 class Executor(Protocol):
@@ -78,65 +75,44 @@ class SerialExecutor:
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
         """Run ``tasks`` in order."""
         for index, task in enumerate(tasks):
-            yield index, task.run(self._model)
+            with interruptible():
+                result = task.run(self._model)
+            yield index, result
 
 
 class PoolExecutor:
     """Runs tasks in a pool of loky processes that outlives the check, so that a second check starts at once.
 
     The model travels once, in a file that each worker reads at its first task. Workers ignore the keyboard
-    interrupt: the parent handles it and stops them.
+    interrupt: the parent handles it and stops them. They end with the parent. When one of them is killed, the tasks
+    that had not finished run again on fresh workers, with the same result: a task brings its own random numbers.
     """
 
     def __init__(self, model: Model, cores: int) -> None:
         self._model = model
         self._cores = cores
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._open = contextlib.ExitStack()
         self._file = ""
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="bread-", ignore_cleanup_errors=True)
-        self._file = str(FilePath(self._folder.name) / "model.pkl")
-        FilePath(self._file).write_bytes(cloudpickle.dumps(self._model))
-        pool = self._pool()
-        for _ in range(self._cores):  # workers start and read the model while this process goes on
-            pool.submit(_load_in_worker, self._file)
+        with contextlib.ExitStack() as stack:
+            self._file = str(stack.enter_context(scratch_folder()) / "model.pkl")
+            FilePath(self._file).write_bytes(cloudpickle.dumps(self._model))
+            start_workers(_load_in_worker, (self._file,), self._cores)  # they read the model while this one goes on
+            self._open = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
-
-    def _pool(self) -> Any:
-        return get_reusable_executor(max_workers=self._cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker)
+        self._open.close()
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
         """Run ``tasks`` on all workers, in the order given."""
-        pool = self._pool()
-        futures: dict[Future[Any], int] = {
-            pool.submit(_run_in_worker, self._file, task): index for index, task in enumerate(tasks)
-        }
-        pending = set(futures)
-        finished = False
-        try:
-            while pending:
-                done, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield futures[future], future.result()
-            finished = True
-        finally:
-            if not finished:  # interrupted, failed or abandoned: what runs now has no reader
-                pool.shutdown(wait=False, kill_workers=True)
+        return call_on_workers(_run_in_worker, [(self._file, task) for task in tasks], self._cores, raise_pending)
 
 
 _models: dict[str, Model] = {}
-
-
-def _prepare_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def _load_in_worker(file: str) -> None:

@@ -5,9 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bread.fitting.pilot import FitRequest
 from bread.paths.mixture import Reference
+from bread.statistics.goal import Goal
 
+AUTO = "auto"  # the cheapest path, by pilots
 FIRST_TEMPERATURES = 4  # the smallest T of a search
+
+
+@dataclass(frozen=True)
+class PathRequest:
+    """Which kind of path, before it is fitted to a data set.
+
+    Attributes
+    ----------
+    kind : str
+        One of `bread.paths.kinds.KINDS`, or "auto" in a plan.
+    reference : Reference or None
+        The user's own, which is then fitted to nothing.
+    fit : FitRequest or None
+        How a reference is fitted; None for the other kinds and for the user's own.
+    """
+
+    kind: str
+    reference: Reference | None = None
+    fit: FitRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -21,10 +43,9 @@ class Plan:
     chains: int
     n_temperatures: tuple[int, ...] | None
     max_temperatures: int
-    target: float
+    goal: Goal
     schedule: Any
-    path: str
-    reference: Reference | None
+    path: PathRequest
     tune: int
     tune_each: bool
     draws: int
@@ -34,6 +55,16 @@ class Plan:
     def check_simulations(self) -> float:
         """About how many data sets search and confirmation anneal: what the predicted cost of a check counts."""
         return 1.5 * self.simulations
+
+    @property
+    def target(self) -> float:
+        """Nats: the gap at which the goal is about reached, to predict what it costs."""
+        return self.goal.gap(self.chains)
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether T is searched for, rather than given."""
+        return self.n_temperatures is None
 
     @property
     def search_simulations(self) -> int:

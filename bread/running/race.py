@@ -18,10 +18,10 @@ from bread.backends.base import Simulations
 from bread.paths import schedules
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost, Round
-from bread.running.plan import FIRST_TEMPERATURES, Plan
+from bread.running.plan import FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.results import RACE
 from bread.running.tasks import RaceResult, RaceTask, Task
-from bread.running.tuning import PathRequest, Pilot
+from bread.running.tuning import Pilot
 
 SIMULATIONS = 4
 FIRST_ROUND = 64  # most temperatures of the first round
@@ -142,7 +142,7 @@ class Race:
             )
             for index in range(len(extra))
         ]  # fmt: skip
-        with self._track.phase(f"choosing a path: {entrant.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
+        with self._track.phase(f"try {entrant.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
             runs: list[RaceResult] = [run for _, run in sorted(self._track.run_tasks(tasks), key=lambda item: item[0])]
         self._track.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
         entrant.own = [run.pilot for run in runs]

@@ -12,6 +12,7 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
 RACE = -20  # extra simulated data sets that choose the path: -20, -21, ...
@@ -29,8 +30,12 @@ class CheckResult:
         The path of the extra simulated data set; its kind is that of all.
     settings : dict
         Every argument of the check after defaults were filled in; JSON can hold it.
-    target, level : float
-        Target in nats; confidence level of the intervals after alpha was spent on failed confirmations.
+    goal : Goal
+        What is to be reached.
+    level : float
+        Two-sided confidence level of intervals, after alpha was spent on failed confirmations.
+    error_level : float
+        One-sided confidence level of the limits of V.
     simulations : Simulations
         All simulated data sets, in the order of their index.
     roles : list of str, one per simulation
@@ -61,8 +66,6 @@ class CheckResult:
         End points of annealed chains on the real data at the largest T.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
-    point_estimate : dict of str to ndarray
-        Values at which the hyperparameters were held (empty when simulated from the prior).
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws".
     n_temperatures : int
@@ -76,11 +79,12 @@ class CheckResult:
     info: ModelInfo
     path: Path
     settings: dict[str, Any]
-    target: float
+    goal: Goal
     simulations: Simulations
     n_chains: int
     seed: int
     level: float = 0.95
+    error_level: float = 0.95
     roles: list[str] = field(default_factory=list)
     schedules: dict[int, FloatArray] = field(default_factory=dict)
     runs: dict[tuple[int, Direction, int], AnnealRun] = field(default_factory=dict)
@@ -94,7 +98,6 @@ class CheckResult:
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     observed_draws: FloatArray | None = None
     fit: Fit | None = None
-    point_estimate: dict[str, NDArray[Any]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

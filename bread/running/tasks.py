@@ -18,8 +18,10 @@ from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest, finds_reference
 from bread.paths.kinds import Path
-from bread.running.tuning import PathRequest, Pilot, moved_pilot, run_pilot
+from bread.running.plan import PathRequest
+from bread.running.tuning import Pilot, moved_pilot, run_pilot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.statistics.certificate import conditional_gaps
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class RaceTask:
         forward = posterior.anneal(path, self.betas, kernel, direction="forward", start=start, seeds=forwards)
         exact = self.exact[None, :]
         reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", start=exact, seeds=reverses)
-        gap = float(reverse.log_weight[0] - forward.log_weight[0])
+        gap = float(conditional_gaps(forward.log_weight[None, :], reverse.log_weight[None, :])[0])
         spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
         return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other, pilot.without_draws())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
-from bread.fitting.pilot import FitRequest, ReferenceFit, fit_reference, move_reference
+from bread.fitting.pilot import ReferenceFit, fit_reference, move_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
-from bread.paths.mixture import Reference
 from bread.paths.schedules import next_knot
+from bread.running.plan import PathRequest
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.statistics.tails import centred_tail_index, is_start_in_doubt
 
@@ -22,24 +22,6 @@ MAX_KNOTS = 40
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
 TAIL_DRAWS, MOST_TAIL_DRAWS = 2000, 32000  # in a pilot that also shows the tail of log_ratio there
 TAIL_GROWTH = 4  # of the draws, while they leave it open whether their mean is finite
-
-
-@dataclass(frozen=True)
-class PathRequest:
-    """Which kind of path, before it is fitted to a data set.
-
-    Attributes
-    ----------
-    kind : {"prior", "reference"}
-    reference : Reference or None
-        The user's own, which is then fitted to nothing.
-    fit : FitRequest or None
-        How a reference is fitted; None for the prior path and for the user's own.
-    """
-
-    kind: str
-    reference: Reference | None = None
-    fit: FitRequest | None = None
 
 
 class Pilot(NamedTuple):
@@ -101,11 +83,11 @@ def run_pilot(
     else:
         pilot = along(PriorPath(), n_steps)
     if shows_tail:
-        pilot = _with_decided_tail(pilot, posterior, root, simulation)
+        pilot = with_decided_tail(pilot, posterior, root, simulation)
     return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
 
 
-def _with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
+def with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
     """Return the pilot with more draws from the start where those it has leave it open whether B is finite."""
     values, n_evaluations = pilot.start_log_ratio, 0
     while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([values])):

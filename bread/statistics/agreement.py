@@ -1,39 +1,49 @@
-"""Do the user's own draws agree with annealed draws on the same data? Rank tests, one per scalar component."""
+"""Do the user's own draws agree with annealed draws on the same data? One test of equality per scalar quantity."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
-from scipy.stats import ks_2samp, rankdata
+from scipy.stats import kstwo, rankdata
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray
+from bread.statistics.distribution_bound import cdf_differences
+from bread.statistics.draws import are_constant
+from bread.statistics.moments import compare_moments
+from bread.statistics.pairs import products_of_pairs
 
-EXACT_LIMIT = 10_000  # product of sample sizes up to which the exact null law is used
-ROUNDING = 1e-8  # values closer than this, relative to their size, are one value
+LOG_DENSITY = "log density"
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # where the effective size of a distribution function is looked at
 
 
 class Agreement(NamedTuple):
-    """Result of `agreement_test`; P scalar components.
+    """Result of `agreement_test`; P scalar quantities: components, the log density, products of pairs.
 
     Attributes
     ----------
     names : tuple of str, length P
-        "mu", "theta[3]", "corr[0,1]".
+        "mu", "theta[3]", "corr[0,1]", "log density", "mu * tau".
     p_value : ndarray, shape (P,)
-        Two-sample Kolmogorov-Smirnov, adjusted by Holm for the number of components; 1 where constant.
+        Two-sample Kolmogorov-Smirnov, adjusted by Holm for the number of quantities; 1 where constant.
     p_value_combined : float
-        The smallest: below 0.01 the two samples differ. NaN if every component is constant.
+        The smallest: below 0.01 the two samples differ. NaN if every quantity is constant.
     shift : ndarray, shape (P,)
         Mean of the user's draws minus mean of the annealed ones, in standard deviations of the annealed ones.
     n_effective : ndarray, shape (P,)
-        Effective sample size of the user's draws. A few times the number of chains or less means that those
-        chains disagree with each other: then a large p-value says nothing.
+        Effective sample size of the user's draws, the smallest of mean, scale and the five shares at `LEVELS`. A
+        large p-value says nothing where this is small.
+    difference : ndarray, shape (P,)
+        Largest difference of the two empirical distribution functions; 0 where constant.
+    p_value_beyond_error : ndarray, shape (P,)
+        Of the hypothesis that no probability differs by more than ``error``; adjusted by Holm.
+    p_value_beyond_error_combined : float
+        The smallest: below 0.01 they differ by more than the annealed draws' own error explains.
     """
 
     names: tuple[str, ...]
@@ -41,14 +51,25 @@ class Agreement(NamedTuple):
     p_value_combined: float
     shift: FloatArray
     n_effective: FloatArray
+    difference: FloatArray
+    p_value_beyond_error: FloatArray
+    p_value_beyond_error_combined: float
 
 
-def agreement_test(reference: Mapping[str, ArrayLike], annealed: Mapping[str, ArrayLike]) -> Agreement:
+def agreement_test(
+    reference: Mapping[str, ArrayLike],
+    annealed: Mapping[str, ArrayLike],
+    *,
+    log_density: tuple[ArrayLike, ArrayLike] | None = None,
+    most_pairs: int = 0,
+    error: float = 0.0,
+) -> Agreement:
     """Test whether the user's draws and the annealed draws come from one distribution.
 
-    The user's draws are autocorrelated: chains are joined and thinned evenly to half their effective sample size,
-    where neighbours are nearly independent, then compared with the annealed draws, which are independent. With
-    discrete components (ties) the test is conservative.
+    The largest difference of the empirical distribution functions of all draws is compared with the law that it
+    has for independent draws, as many as the user's are worth. Their worth is the smallest effective size of five
+    shares of draws (below the 5, 25, 50, 75 and 95% quantiles). The law is conservative for autocorrelated draws,
+    whose distribution functions are smoother, and for discrete quantities (ties).
 
     Parameters
     ----------
@@ -56,6 +77,12 @@ def agreement_test(reference: Mapping[str, ArrayLike], annealed: Mapping[str, Ar
         The user's draws.
     annealed : mapping of str to array_like, each (n, ...)
         Last states of annealed chains on the same data. Components of names in both mappings are compared.
+    log_density : tuple of two array_like, shapes (chain, draw) and (n,), or None
+        The log density of both, up to one constant: sees a wrong spread in many dimensions at once.
+    most_pairs : int
+        Largest number of products of two components (`bread.statistics.pairs`): these see a wrong correlation.
+    error : float
+        How far, at most, a probability under the law of the annealed draws may be from the posterior's.
 
     Returns
     -------
@@ -67,39 +94,34 @@ def agreement_test(reference: Mapping[str, ArrayLike], annealed: Mapping[str, Ar
     InvalidArgumentError
         No common name, shapes that do not match, no draws, or draws that are not finite.
     """
-    labels: list[str] = []
-    reference_columns: list[FloatArray] = []
-    annealed_columns: list[FloatArray] = []
-    for name in reference:
-        if name in annealed:
-            ours, theirs = _columns(name, reference[name], annealed[name])
-            labels += _component_names(name, np.shape(annealed[name])[1:])
-            reference_columns.append(ours)
-            annealed_columns.append(theirs)
-    if not labels:
-        raise InvalidArgumentError(
-            f"reference and annealed must share a name with at least one component, but got {sorted(reference)} "
-            f"and {sorted(annealed)}."
-        )
-    p_value, shift, n_effective = (np.empty(len(labels)) for _ in range(3))
-    is_constant = np.zeros(len(labels), dtype=bool)
-    position = 0
-    for ours, theirs in zip(reference_columns, annealed_columns, strict=True):
-        sizes = effective_sample_size(ours)
-        for column in range(ours.shape[2]):
-            x, y, size = ours[:, :, column].ravel(), theirs[:, column], float(sizes[column])
-            is_constant[position] = _is_constant(np.concatenate([x, y]))
-            n_effective[position] = size
-            if is_constant[position]:
-                p_value[position], shift[position] = 1.0, 0.0
-            else:
-                p_value[position] = _kolmogorov_smirnov(thin(x, size / 2.0), y)
-                shift[position] = _standardised_difference(x, y)
-            position += 1
-    if not is_constant.all():
-        p_value[~is_constant] = holm_adjusted(p_value[~is_constant])
-    combined = float("nan") if is_constant.all() else float(p_value.min())
-    return Agreement(tuple(labels), p_value, combined, shift, n_effective)
+    if not 0.0 <= error <= 1.0:
+        raise InvalidArgumentError(f"error must lie between 0 and 1, but got {error}.")
+    labels, ours, theirs = _joined(reference, annealed)
+    if most_pairs > 0:
+        pair_labels, *products = products_of_pairs(ours, theirs, labels, most_pairs)
+    if log_density is not None:
+        extra_ours, extra_theirs = _columns(LOG_DENSITY, *log_density)
+        _check_length(LOG_DENSITY, ours, theirs, extra_ours, extra_theirs)
+        labels = (*labels, LOG_DENSITY)
+        ours, theirs = np.concatenate([ours, extra_ours], axis=2), np.concatenate([theirs, extra_theirs], axis=1)
+    if most_pairs > 0:
+        labels = (*labels, *pair_labels)
+        ours, theirs = np.concatenate([ours, products[0]], axis=2), np.concatenate([theirs, products[1]], axis=1)
+    flat = ours.reshape(-1, ours.shape[2])
+    constant = are_constant(flat, theirs)
+    worth = distribution_size(ours)
+    n_effective = np.minimum(effective_sample_size(ours), worth)
+    difference = np.where(constant, 0.0, cdf_differences(flat, theirs))
+    pooled = np.maximum(1.0, np.round(worth * len(theirs) / (worth + len(theirs))))
+    p_value, beyond = np.ones(len(labels)), np.ones(len(labels))
+    combined = beyond_combined = float("nan")
+    if not constant.all():
+        varies = ~constant
+        p_value[varies] = holm_adjusted(kstwo.sf(difference[varies], pooled[varies]))
+        beyond[varies] = holm_adjusted(kstwo.sf(np.maximum(0.0, difference[varies] - error), pooled[varies]))
+        combined, beyond_combined = float(p_value.min()), float(beyond.min())
+    shift = compare_moments(flat, theirs, n_effective, n_effective).shift
+    return Agreement(labels, p_value, combined, shift, n_effective, difference, beyond, beyond_combined)
 
 
 def holm_adjusted(p_values: FloatArray) -> FloatArray:
@@ -141,11 +163,42 @@ def effective_sample_size(draws: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(sizes, n_total), dtype=np.float64)
 
 
-def thin(draws: FloatArray, size: float) -> FloatArray:
-    """Return at most ``size`` of ``draws`` (at least one), evenly spaced."""
-    n_kept = int(np.clip(size, 1, len(draws)))
-    positions = ((np.arange(n_kept) + 0.5) * len(draws) / n_kept).astype(np.int64)
-    return np.asarray(draws[positions], dtype=np.float64)
+def quantile_effective_size(draws: FloatArray, probability: float) -> FloatArray:
+    """Return the effective sample size of the share of draws below a quantile, at most the number of draws.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (chain, draw, component)
+    probability : float
+        Which quantile, in (0, 1).
+
+    Returns
+    -------
+    ndarray, shape (component,)
+        ArviZ's ``ess`` with method "quantile". From few visits to a tail it is a rough number: take the smaller
+        of this and `effective_sample_size`.
+    """
+    half = draws.shape[1] // 2
+    if half < 4:
+        return np.full(draws.shape[2], float(draws.shape[0]))
+    split = np.concatenate([draws[:, :half], draws[:, -half:]])
+    quantile = np.quantile(draws, probability, axis=(0, 1), method="inverted_cdf")
+    sizes = _raw_size((split <= quantile).astype(np.float64))
+    return np.asarray(np.minimum(sizes, float(draws.shape[0] * draws.shape[1])), dtype=np.float64)
+
+
+def distribution_size(draws: FloatArray) -> FloatArray:
+    """Return how many independent draws the empirical distribution function is worth: the least of `LEVELS`.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (chain, draw, component)
+
+    Returns
+    -------
+    ndarray, shape (component,)
+    """
+    return np.asarray(np.min([quantile_effective_size(draws, level) for level in LEVELS], axis=0), dtype=np.float64)
 
 
 def _rank_normalised(draws: FloatArray) -> FloatArray:
@@ -178,26 +231,36 @@ def _raw_size(draws: FloatArray) -> FloatArray:
     return np.where(varies, n_total / time, n_total)
 
 
-def _kolmogorov_smirnov(x: FloatArray, y: FloatArray) -> float:
-    """Return the two-sample Kolmogorov-Smirnov p-value."""
-    method: Literal["exact", "asymp"] = "exact" if len(x) * len(y) <= EXACT_LIMIT else "asymp"
-    return float(np.clip(ks_2samp(x, y, method=method).pvalue, 0.0, 1.0))
+def _joined(
+    reference: Mapping[str, ArrayLike], annealed: Mapping[str, ArrayLike]
+) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    """Return names, the user's draws (chain, draw, component) and the annealed ones (n, component), checked."""
+    labels: list[str] = []
+    ours: list[FloatArray] = []
+    theirs: list[FloatArray] = []
+    for name in reference:
+        if name in annealed:
+            columns = _columns(name, reference[name], annealed[name])
+            labels += _component_names(name, np.shape(annealed[name])[1:])
+            ours.append(columns[0])
+            theirs.append(columns[1])
+            _check_length(name, ours[0], theirs[0], *columns)
+    if not labels:
+        raise InvalidArgumentError(
+            f"reference and annealed must share a name with at least one component, but got {sorted(reference)} "
+            f"and {sorted(annealed)}."
+        )
+    return tuple(labels), np.concatenate(ours, axis=2), np.concatenate(theirs, axis=1)
 
 
-def _is_constant(values: FloatArray) -> bool:
-    """Return whether values are equal up to rounding, such as the diagonal of a correlation matrix."""
-    return bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
-
-
-def _standardised_difference(x: FloatArray, y: FloatArray) -> float:
-    """Return (mean x - mean y) / standard deviation of y; infinite where y is constant and x is not."""
-    difference = float(x.mean() - y.mean())
-    if len(y) < 2:
-        return float("nan")
-    deviation = float(y.std(ddof=1))
-    if deviation == 0.0:
-        return float(np.copysign(np.inf, difference)) if difference != 0.0 else 0.0
-    return difference / deviation
+def _check_length(
+    name: str, ours: FloatArray, theirs: FloatArray, extra_ours: FloatArray, extra_theirs: FloatArray
+) -> None:
+    if extra_ours.shape[:2] != ours.shape[:2] or len(extra_theirs) != len(theirs):
+        raise InvalidArgumentError(
+            f"every quantity must have the same draws, but '{name}' has {extra_ours.shape[:2]} (chain, draw) in "
+            f"reference and {len(extra_theirs)} in annealed where the first has {ours.shape[:2]} and {len(theirs)}."
+        )
 
 
 def _columns(name: str, reference: ArrayLike, annealed: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -146,28 +146,6 @@ def total_variation_from_kl(kl: float) -> float:
     return float(min(np.sqrt(divergence / 2.0), np.sqrt(-np.expm1(-divergence))))
 
 
-def total_variation(jeffreys: float, kl_exact_approx: float, kl_approx_exact: float) -> float:
-    """Return the smallest valid bound of the error of a probability, from the upper ends of the intervals.
-
-    Parameters
-    ----------
-    jeffreys, kl_exact_approx, kl_approx_exact : float
-        Upper limits in nats; NaN stands for "not available" (no interval, or an unreliable mean).
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN if nothing is available. 1 says nothing; 0.05 says that on average over data sets no
-        probability is off by more than 0.05.
-    """
-    bounds = [
-        total_variation_from_jeffreys(jeffreys),
-        total_variation_from_kl(kl_exact_approx),
-        total_variation_from_kl(kl_approx_exact),
-    ]
-    return min((bound for bound in bounds if not np.isnan(bound)), default=float("nan"))
-
-
 def unseen_failure_fraction(n_simulations: int) -> float:
     """Return 1 - 0.05 ** (1 / R): a failure in up to this fraction of data sets goes unseen with probability 5 %."""
     if n_simulations < 1:

@@ -163,4 +163,4 @@ def test_a_mixture_that_will_be_moved_must_be_far_better_than_modes_found_again(
     chains = [np.where(rng.random((400, 1)) < 0.4, -1.0, 1.0) + 0.1 * rng.normal(size=(400, 1)) for _ in range(4)]
     request = FitRequest(1, np.zeros(1, dtype=bool), 100, is_shared=is_shared)
     work = FitWork(None, request.transformed, 0, 0)
-    assert reference_pilots._select(work, request, chains, {"modes": modes})[0] == family
+    assert reference_pilots.select_family(work, request, chains, {"modes": modes})[0] == family

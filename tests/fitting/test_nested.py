@@ -18,7 +18,7 @@ from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES, INFLATION
-from bread.fitting.nested import LARGEST_DIM, STEP, Knot, _reference, fit_nested, rank_drivers
+from bread.fitting.nested import LARGEST_DIM, STEP, Knot, fit_nested, law_through, rank_drivers
 from bread.fitting.pilot import FitRequest, finds_reference, fit_reference, move_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.paths.kinds import ReferencePath
@@ -405,5 +405,5 @@ def test_precisions_beyond_floating_point_give_no_law():
     def knots(precision):
         return [Knot(u, np.zeros(2), precision, -0.5 * u * u) for u in (-2.0, -1.0, 0.0, 1.0, 2.0)]
 
-    assert _reference(knots(np.diag([1.0, 2.0])), 0) is not None
-    assert _reference(knots(np.diag([1.0, -1e-30])), 0) is None
+    assert law_through(knots(np.diag([1.0, 2.0])), 0) is not None
+    assert law_through(knots(np.diag([1.0, -1e-30])), 0) is None

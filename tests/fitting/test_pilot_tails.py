@@ -5,7 +5,7 @@ import pytest
 
 from bread.backends.base import Kernel
 from bread.paths.kinds import PriorPath
-from bread.running.tuning import MOST_TAIL_DRAWS, TAIL_DRAWS, Pilot, _with_decided_tail
+from bread.running.tuning import MOST_TAIL_DRAWS, TAIL_DRAWS, Pilot, with_decided_tail
 from bread.statistics import tails
 
 KERNEL = Kernel(betas=np.array([0.0, 1.0]), settings={}, log_ratio=(np.zeros(1), np.zeros(1)), source="")
@@ -31,7 +31,7 @@ def decided(index, run):
     start = Start(index)
     first = start.log_ratio(None, np.random.default_rng(run).uniform(size=(TAIL_DRAWS, 1)))
     pilot = Pilot(KERNEL, PriorPath(), first, np.zeros(0))
-    return pilot, _with_decided_tail(pilot, start, run, 0)
+    return pilot, with_decided_tail(pilot, start, run, 0)
 
 
 def share_reliable(pilots):
@@ -64,4 +64,4 @@ def test_draws_are_added_only_where_they_may_decide():
 
 def test_an_outcome_of_zero_density_asks_for_no_more():
     pilot = Pilot(KERNEL, PriorPath(), np.array([0.0] * 99 + [-np.inf]), np.zeros(0))
-    assert _with_decided_tail(pilot, Start(1.0), 0, 0).start_log_ratio.size == 100
+    assert with_decided_tail(pilot, Start(1.0), 0, 0).start_log_ratio.size == 100

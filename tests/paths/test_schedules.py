@@ -140,10 +140,10 @@ def test_log_ratios_without_a_square_leave_the_length_finite(largest: float) -> 
 def test_log_ratios_of_vague_priors_do_not_overflow() -> None:
     values = np.random.default_rng(12).gamma(0.2, 1.0, 100) * -100
     betas = np.geomspace(1e-4, 1.0, 9)
-    expected = schedules._reweighted_spread(values, betas)
-    huge = schedules._reweighted_spread(np.ldexp(values, 700), np.ldexp(betas, -700))
+    expected = schedules.reweighted_spread(values, betas)
+    huge = schedules.reweighted_spread(np.ldexp(values, 700), np.ldexp(betas, -700))
     np.testing.assert_array_equal(huge, np.ldexp(expected, 700))
-    np.testing.assert_allclose(schedules._spread(np.ldexp(values, 700)), np.ldexp(np.std(values), 700), rtol=1e-12)
+    np.testing.assert_allclose(schedules.spread(np.ldexp(values, 700)), np.ldexp(np.std(values), 700), rtol=1e-12)
 
 
 def test_mean_length_averages() -> None:

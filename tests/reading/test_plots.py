@@ -8,8 +8,7 @@ from scipy.stats import norm
 
 import bread
 from bread.errors import InvalidArgumentError, MissingDependencyError
-from bread.reading import plot_data as _plot_data
-from bread.reading import plots
+from bread.reading import plot_data, plots
 from bread.report import container as report
 from tests.support.fake_results import constrain, fake_result
 
@@ -60,15 +59,15 @@ def test_plot_bounds_draws_means_and_bands(made):
 
 
 def test_distance_of_the_lines_is_the_bound(made):
-    data = _plot_data.bounds_data(made)
-    jeffreys = report.read_group(made, "bounds")["jeffreys"].values
+    data = plot_data.bounds_data(made)
+    jeffreys = report.read_group(made, "bounds")["jeffreys_raw"].values
     np.testing.assert_allclose(data.reverse.mean - data.forward.mean, jeffreys, atol=1e-9)
     assert (data.forward.lower <= data.forward.upper).all()
 
 
 def test_each_simulation_is_shifted_by_its_own_level():
     # Evidence varies by 10 nats between data sets; a quartile band of the shifted weights is as wide as the gap's.
-    data = _plot_data.bounds_data(report.to_container(fake_result(gap=0.4), constrain))
+    data = plot_data.bounds_data(report.to_container(fake_result(gap=0.4), constrain))
     assert np.ptp([data.forward.lower[-1], data.reverse.upper[-1]]) < 2.0
 
 
@@ -87,9 +86,9 @@ def test_densities_cross_at_the_log_evidence():
     made = report.to_container(
         fake_result(gap=2.0, n_confirm=400, n_forward=0, n_search=0, temperatures=(8,), n_draws=0), constrain
     )
-    data = _plot_data.work_data(made, None, None)
+    data = plot_data.work_data(made, None, None)
     grid = np.linspace(-1.0, 1.0, 401)
-    difference = _plot_data.density(data.reverse, grid) - _plot_data.density(data.forward, grid)
+    difference = plot_data.density(data.reverse, grid) - plot_data.density(data.forward, grid)
     assert difference[0] < 0.0 < difference[-1]
     assert abs(grid[int(np.argmax(difference > 0.0))]) < 0.15
     assert abs(data.forward.mean() + 1.0) < 0.15
@@ -127,12 +126,12 @@ def test_density_is_normalised_and_counts_infinite_values():
     rng = np.random.default_rng(0)
     grid = np.linspace(-8.0, 8.0, 1601)
     values = rng.standard_normal(1000)
-    heights = _plot_data.density(values, grid)
+    heights = plot_data.density(values, grid)
     assert np.trapezoid(heights, grid) == pytest.approx(1.0, abs=1e-3)
     assert np.abs(heights - norm.pdf(grid)).max() < 0.05
-    half = _plot_data.density(np.concatenate([values, np.full(1000, -np.inf)]), grid)
+    half = plot_data.density(np.concatenate([values, np.full(1000, -np.inf)]), grid)
     assert np.trapezoid(half, grid) == pytest.approx(0.5, abs=1e-3)
-    assert _plot_data.density(np.ones(10), grid) is None
+    assert plot_data.density(np.ones(10), grid) is None
 
 
 def test_plot_path_shades_the_hysteresis_and_marks_the_gap(made):
@@ -144,7 +143,7 @@ def test_plot_path_shades_the_hysteresis_and_marks_the_gap(made):
     assert any(name.startswith("half of the gap below 0.2") or name == "half of the gap below 0.19" for name in names)
     assert "log likelihood" in ax.get_ylabel()
     assert ax.get_xlim() == (0.0, 1.0)
-    data = _plot_data.path_data(made)
+    data = plot_data.path_data(made)
     assert (data.reverse >= data.forward).mean() > 0.5
     assert data.reverse[-1] == 0.0
 
@@ -198,23 +197,23 @@ def test_without_matplotlib_the_error_is_the_pip_line(made, monkeypatch):
 def test_smoothing_keeps_both_ends_and_the_mean():
     betas = np.linspace(0.0, 1.0, 1001)
     noise = np.random.default_rng(4).standard_normal(1001)
-    x, y = _plot_data.smoothed(betas, betas + noise, 0.5, 60)
+    x, y = plot_data.smoothed(betas, betas + noise, 0.5, 60)
     assert x[0] == 0.0 and x[-1] == 1.0
     assert y[0] == noise[0] and y[-1] == 1.0 + noise[-1]
     assert (np.diff(x) > 0).all() and len(x) <= 62
     # The last inner bin averages 33 values, with a standard error of 1 / sqrt(33) = 0.17: 4 of them.
     assert abs(y[-2] - x[-2]) < 0.7
     few = np.array([0.0, 0.3, 1.0])
-    np.testing.assert_array_equal(_plot_data.smoothed(few, few, 0.5, 60)[1], few)
+    np.testing.assert_array_equal(plot_data.smoothed(few, few, 0.5, 60)[1], few)
     steps = np.full(3, -np.inf)
-    assert np.isneginf(_plot_data.smoothed(few, steps, 0.5, 60)[1]).all()
+    assert np.isneginf(plot_data.smoothed(few, steps, 0.5, 60)[1]).all()
 
 
 def test_temperatures_near_zero_are_spread_over_the_axis():
     result = fake_result(temperatures=(64,))
     result.schedules[64] = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 63)])
     made = report.to_container(result, constrain)
-    data = _plot_data.path_data(made)
+    data = plot_data.path_data(made)
     assert np.median(data.betas) ** data.power < 0.6
     ax = bread.plot_path(made)
     ax.figure.canvas.draw()
@@ -252,7 +251,7 @@ def test_labels_of_ticks_do_not_overlap(width, lowest):
 
 
 def test_one_wild_data_set_does_not_hide_the_others():
-    result = fake_result(temperatures=(8, 16, 32, 64))
+    result = fake_result(gap=0.4, temperatures=(8, 16, 32, 64))
     straight = bread.plot_consistency(report.to_container(result, constrain))
     assert straight.get_yscale() == "linear"
     result.runs[20, "forward", 8].log_weight[:] -= 1e6

@@ -11,21 +11,12 @@ from bread.backends.base import Failure
 from bread.reading.gap import gap_increments, gap_location
 from bread.reading.sentences import nats
 from bread.report import container as report
-from tests.support.fake_results import constrain, fake_result, model_info
+from bread.statistics.goal import Goal
+from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 
 
 def judge(result):
     return bread.verdict(report.to_container(result, constrain))
-
-
-def shift_reverse_starts(result):
-    """Let reverse chains start from a wrong draw: the weighted ranks must reject it."""
-    for index in result.indices("confirm"):
-        run = result.runs[int(index), "reverse", 64]
-        wrong = run.state_at_end.copy()
-        wrong[:, 0] += 3.0
-        result.runs[int(index), "reverse", 64] = replace(run, state_at_end=wrong)
-    return result
 
 
 def zero_weight(result, simulation=8):
@@ -41,104 +32,173 @@ def heavy_start(result):
     return result
 
 
-def test_converged():
-    verdict = judge(fake_result(gap=0.4))
+SITUATIONS = {
+    "converged": (
+        {},
+        "converged",
+        [
+            "Converged. Draws of annealed NUTS (64 temperatures) are within 0.08 of the posterior",
+            "(95% limit; B = 0.019 nats)",
+            "20 simulated data sets for typical",
+            "up to 14% of data sets would go unseen",
+            "the limit is 0.20",
+            "no harder to sample than simulated ones",
+            "not about a run of pm.sample",
+        ],
+        ["estimated", "Held", "too loose"],
+    ),
+    "fitted": (
+        {"simulate_from": "fitted"},
+        "converged",
+        [
+            "are estimated to be within 0.08",
+            "blind to what the fit absorbs",
+            "Held at draws of the fit while simulating: mu, tau.",
+        ],
+        [],
+    ),
+    "limits contain the error asked for": (
+        {"gap": 0.05},
+        "inconclusive",
+        ["V is 0.10, but its limits (0.09 to 0.12) contain the 0.10 that was asked for", "More simulations narrow"],
+        ["Converged"],
+    ),
+    "a long path": (
+        {"gap": 1.0},
+        "not converged",
+        [
+            "V is 0.44 (0.39 to 0.50), above the 0.10 that was asked for",
+            "does not say that they are far",
+            "The bound is too loose",
+            "About 2048 temperatures",
+        ],
+        ["reparametrise"],
+    ),
+    "a sampler that does not follow": (
+        {"gap": 1.0, "rate": 0.1},
+        "not converged",
+        ["More temperatures hardly lower it", "The gap arises near beta 0.2: reparametrise, or change the kernel"],
+        ["too loose"],
+    ),
+    "harder data": (
+        {"observed_extra": 8.0},
+        "mismatch",
+        [
+            "Your data anneal unlike simulated data (p = 0.025",
+            "nats harder",
+            "so the bound, 0.08, says little",
+            "posterior predictive",
+        ],
+        ["Converged"],
+    ),
+    "own draws that agree": (
+        {"posterior_shift": 0.0},
+        "converged",
+        ["Your own draws do not differ noticeably"],
+        ["pm.sample", "carries"],
+    ),
+    "own draws that differ": (
+        {"posterior_shift": 1.5},
+        "disagreement",
+        ["Disagreement. Your draws are not the posterior's", "most in mu", "Run longer, or reparametrise."],
+        ["Converged"],
+    ),
+    "own draws that differ where nothing is certified": (
+        {"posterior_shift": 1.5, "gap": 1.0},
+        "not converged",
+        ["Your own draws differ from the annealed draws", "one of the two is wrong"],
+        [],
+    ),
+    "a target in nats": (
+        {"goal": Goal(target=1.0), "gap": 0.4},
+        "converged",
+        ["B = 0.42 nats, limit 0.6", "within 0.33 of the posterior"],
+        [],
+    ),
+    "a target in nats that is missed": (
+        {"goal": Goal(target=1.0), "gap": 6.0},
+        "not converged",
+        ["B is 6", "above the 1 nats that was asked for", "does not say that they are far"],
+        [],
+    ),
+    "few simulations": (
+        {"n_confirm": 9},
+        "inconclusive",
+        ["9 simulated data sets decide nothing", "a verdict needs at least 10"],
+        ["Converged"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_what_a_verdict_says(name):
+    changes, status, said, unsaid = SITUATIONS[name]
+    verdict = judge(fake_result(**changes))
+    assert verdict.status == status
+    assert bool(verdict) == (status == "converged")
+    for words in said:
+        assert words in verdict
+    for words in unsaid:
+        assert words not in verdict
+    assert verdict.startswith(f"{status.capitalize()}. ") and verdict.endswith(".")
+    assert "nan" not in verdict and "  " not in verdict and ".." not in verdict
+
+
+def test_numbers_are_those_of_the_report():
+    made = report.to_container(fake_result(), constrain)
+    verdict, certificate = bread.verdict(made), report.read_group(made, "certificate").sel(n_temperatures=64)
     assert isinstance(verdict, str)
-    assert verdict.status == "converged"
-    assert verdict.ci_upper <= verdict.target == 1.0
-    assert "On 20 simulated data sets, draws of annealed NUTS (64 temperatures) are within 0." in verdict
-    assert "95 % limit" in verdict and "target 1)" in verdict
-    assert f"no probability is off by more than {verdict.total_variation:.2f}" in verdict
-    assert "up to 14 %" in verdict
-    assert "not about a run of pm.sample" in verdict
-    assert "estimated" not in verdict
-
-
-def test_fitted_simulations_only_estimate():
-    verdict = judge(fake_result(simulate_from="fitted"))
-    assert verdict.status == "converged"
-    assert "are estimated to be within" in verdict
-    assert "hides what the fit absorbs" in verdict
-
-
-def test_not_converged_names_where_the_gap_arises_and_what_to_do():
-    verdict = judge(fake_result(gap=6.0))
-    assert verdict.status == "not converged"
-    assert verdict.ci_lower > 1.0
-    assert verdict.gap_location == pytest.approx(0.2, abs=0.03)
-    assert "The gap arises near beta 0.2: reparametrise, or change the kernel" in verdict
-    assert "still falls" in verdict
-    assert "does not prove" in verdict
-
-
-def test_interval_that_contains_the_target_is_inconclusive():
-    verdict = judge(fake_result(gap=1.0))
-    assert verdict.ci_lower < 1.0 < verdict.ci_upper
-    assert verdict.status == "inconclusive"
-    assert "contains the target of 1" in verdict
-
-
-def test_mismatch_precedes_converged():
-    verdict = judge(fake_result(observed_extra=8.0))
-    assert verdict.status == "mismatch"
-    assert verdict.consistency_p_value < 0.05
-    assert "nats harder" in verdict and "posterior predictive" in verdict
+    assert verdict.error == float(certificate["error"])
+    assert [verdict.error_lower, verdict.error_limit] == certificate["error_ci"].values.tolist()
+    assert verdict.error_limit_exact == float(certificate["error_limit_exact"]) > verdict.error_limit
+    assert verdict.estimate == verdict.error and verdict.bound == "V" and verdict.limit == 0.1
+    assert verdict.jeffreys == float(report.read_group(made, "bounds")["jeffreys"].sel(n_temperatures=64))
 
 
 def test_bug_precedes_mismatch():
     verdict = judge(shift_reverse_starts(fake_result(observed_extra=8.0)))
     assert verdict.status == "bug"
-    assert verdict.rank_p_value <= 0.005
-    assert "mu (beta=1)" in verdict
+    assert verdict.rank_p_value <= 0.003
+    assert "mu (beta=1)" in verdict and "impossible" not in verdict
+
+
+def test_log_weights_that_contradict_each_other_are_a_bug():
+    result = fake_result(gap=0.5, n_confirm=60)
+    for key, run in result.runs.items():
+        if key[1] == "reverse":  # a reverse weight that lacks a constant
+            result.runs[key] = replace(run, log_weight=run.log_weight - 1.0)
+    verdict = judge(result)
+    assert verdict.status == "bug"
+    assert min(verdict.alarm_p_value, verdict.forms_p_value) <= 0.003
+    assert judge(fake_result(gap=0.5, n_confirm=60)).status != "bug"  # the control
 
 
 def test_fitted_simulations_never_show_a_bug_but_a_start_that_is_not_forgotten():
     verdict = judge(shift_reverse_starts(fake_result(simulate_from="fitted")))
     assert verdict.status == "converged"
-    assert verdict.rank_p_value <= 0.005
+    assert verdict.rank_p_value <= 0.003
     assert "raise init_steps" in verdict
 
 
-def test_infinite_bound_gives_reason_and_count():
-    verdict = judge(zero_weight(fake_result()))
-    assert verdict.status == "not converged"
-    assert verdict.estimate == np.inf
-    assert "the bound is infinite: 1 of 80 forward chains met a likelihood of zero" in verdict
+def test_zero_weights_leave_v_finite_and_b_infinite():
+    verdict = judge(zero_weight(fake_result(gap=0.002, goal=Goal(max_error=0.2))))
+    assert verdict.jeffreys == np.inf
+    assert verdict.status == "converged" and verdict.error_limit < 0.2
+    assert "B is infinite" in verdict
+    loose = judge(zero_weight(fake_result(gap=1.0)))
+    assert "1 of 80 forward chains met a likelihood of zero" in loose
 
 
-def test_an_unreliable_bound_decides_nothing_and_the_one_sided_bound_certifies():
-    verdict = judge(heavy_start(fake_result()))
-    assert verdict.status == "converged"
-    assert verdict.bound == "kl_exact_approx"
-    assert "one-sided bound" in verdict and "decides nothing" in verdict
-    loose = judge(heavy_start(fake_result(gap=8.0)))
-    assert loose.status == "not converged" and loose.bound == "kl_exact_approx"
-    assert judge(fake_result()).bound == "jeffreys"
-
-
-@pytest.mark.parametrize(
-    ("asked", "advice"), [("prior", "path='auto' looks for"), ("auto", "reference of your own, given as path=")]
-)
-def test_the_way_to_a_finite_bound_is_not_the_one_that_was_taken(asked, advice):
-    result = heavy_start(fake_result())
-    result.settings["path"] = asked
-    assert advice in judge(result)
-
-
-def test_neither_bound_reliable_is_inconclusive():
-    verdict = judge(heavy_start(fake_result(gap=0.05, n_chains=1)))
-    assert verdict.status == "inconclusive"
-    assert "neither bound can be trusted" in verdict
-
-
-def test_one_simulation_never_converges():
-    verdict = judge(fake_result(gap=0.01, n_confirm=1))
-    assert verdict.status == "inconclusive"
-    assert "no interval" in verdict
+def test_an_unreliable_b_decides_nothing():
+    asked = Goal(target=1.0)
+    verdict = judge(heavy_start(fake_result(goal=asked, gap=0.4)))
+    assert verdict.bound == "V" and verdict.limit == pytest.approx(0.479, abs=1e-3)
+    assert verdict.status == "converged" and "B =" not in verdict
+    assert judge(fake_result(goal=asked, gap=0.4)).bound == "B"
 
 
 def test_interrupted_is_inconclusive_whatever_the_number():
-    result = fake_result(gap=0.05)
+    result = fake_result(gap=0.01)
     result.is_interrupted = True
     verdict = judge(result)
     assert verdict.status == "inconclusive"
@@ -148,7 +208,7 @@ def test_interrupted_is_inconclusive_whatever_the_number():
 
 
 def test_unconfirmed_bounds_never_converge():
-    result = fake_result(gap=0.05)
+    result = fake_result(gap=0.01)
     for key in list(result.runs):
         if key[2] == 64 and key[0] >= 0 and result.roles[key[0]] == "confirm":
             del result.runs[key]
@@ -187,22 +247,6 @@ def test_interrupted_anywhere_gives_a_verdict(n_kept):
     assert judge(result).status == "inconclusive"
 
 
-def test_own_draws_that_agree_carry_the_bound_over():
-    verdict = judge(fake_result(posterior_shift=0.0))
-    assert verdict.agreement is True
-    assert "carries this over" in verdict
-    assert "pm.sample" not in verdict
-    assert judge(fake_result()).agreement is None
-
-
-def test_own_draws_that_differ_lead_the_verdict_and_keep_the_status():
-    verdict = judge(fake_result(posterior_shift=1.5))
-    assert verdict.agreement is False
-    assert verdict.status == "converged"
-    assert verdict.startswith("Your own draws differ from the annealed draws on the real data")
-    assert "most in mu" in verdict and "suspect yours" in verdict
-
-
 def test_own_chains_that_disagree_with_each_other_say_nothing():
     result = fake_result(posterior_shift=0.0)
     draws = dict(result.fit.draws)
@@ -211,29 +255,12 @@ def test_own_chains_that_disagree_with_each_other_say_nothing():
     result.fit = replace(result.fit, draws=draws)
     verdict = judge(result)
     assert verdict.agreement is not True
-    assert "carries this over" not in verdict
+    assert "do not differ noticeably" not in verdict
 
 
 def test_other_backends_are_not_told_of_pymc():
     verdict = judge(fake_result(info=model_info(backend="reference", versions={})))
     assert "pm.sample" not in verdict and "your usual sampler" in verdict
-
-
-def test_level_that_was_spent_is_shown():
-    result = fake_result()
-    result.level = 0.975
-    assert "97.5 % limit" in judge(result)
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"gap": 1.0}, {"gap": 6.0}, {"observed_extra": 8.0}, {"posterior_shift": 0.0}, {"n_confirm": 1}]
-)
-def test_two_to_four_sentences(changes):
-    verdict = judge(fake_result(**changes))
-    sentences = [part for part in str(verdict).replace("pm.sample", "sample").split(". ") if part]
-    assert 2 <= len(sentences) <= 4
-    assert verdict.endswith(".")
-    assert "nan" not in verdict and "  " not in verdict
 
 
 def test_pickle_keeps_the_numbers():
@@ -273,3 +300,14 @@ def test_gap_location_is_where_half_of_the_gap_lies():
 @pytest.mark.parametrize(("value", "words"), [(0.123, "0.12"), (23.4, "23"), (123456.0, "123456"), (5e137, "5e+137")])
 def test_numbers_of_nats_are_short(value: float, words: str) -> None:
     assert nats(value) == words
+
+
+def test_level_that_was_spent_is_shown():
+    result = fake_result()
+    result.level, result.error_level = 0.975, 0.9875
+    assert "98.75% limit" in judge(result)
+
+
+@pytest.mark.parametrize("n_confirm", [1, 9])
+def test_fewer_than_ten_simulations_never_converge(n_confirm):
+    assert judge(fake_result(gap=1e-4, n_confirm=n_confirm)).status == "inconclusive"

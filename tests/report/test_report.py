@@ -12,7 +12,9 @@ from bread.backends.base import Failure
 from bread.report import container as report
 from bread.report.compat import make_container
 from bread.running.results import OBSERVED
-from bread.statistics import bounds
+from bread.statistics import bounds, certificate
+from bread.statistics.betting import betting_upper_limit
+from bread.statistics.intervals import mean_interval
 from tests.support.fake_results import SCHOOLS, awkward_coords, constrain, fake_result, model_info
 
 with warnings.catch_warnings():
@@ -45,7 +47,8 @@ def test_container_is_that_of_the_installed_arviz():
 def test_schema_names_dimensions_and_types():
     made = container(posterior_shift=0.0)
     expected = {
-        "forward", "reverse", "observed_forward", "bounds", "consistency", "alarm", "annealing_path", "kernel", "cost",
+        "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "alarm",
+        "annealing_path", "kernel", "cost",
         "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
     }  # fmt: skip
     assert set(report.group_names(made)) == expected
@@ -60,11 +63,17 @@ def test_schema_names_dimensions_and_types():
         assert group["seconds"].dims == per_chain[:2]
     assert report.read_group(made, "observed_forward")["log_weight"].dims == ("n_temperatures", "chain")
     group = report.read_group(made, "bounds")
-    for name in ("jeffreys", "kl_approx_exact", "kl_exact_approx", "jeffreys_resampled"):
+    for name in ("jeffreys", "jeffreys_raw", "kl_approx_exact", "kl_exact_approx", "jeffreys_resampled"):
         assert group[name].dims == ("n_temperatures",)
         assert group[f"{name}_ci"].dims == ("n_temperatures", "ci_bound")
-    for name in ("jeffreys_reliable", "tail_index", "total_variation"):
+    for name in ("jeffreys_reliable", "tail_index"):
         assert group[name].dims == ("n_temperatures",)
+    errors = report.read_group(made, "certificate")
+    for name in ("error", "error_raw", "error_limit_exact", "forms_difference", "forms_p_value"):
+        assert errors[name].dims == ("n_temperatures",)
+    assert errors["error_ci"].dims == ("n_temperatures", "ci_bound")
+    for name in ("error_by_simulation", "error_raw_by_simulation"):
+        assert errors[name].dims == ("n_temperatures", "simulation")
     for name in ("lower", "upper", "lower_many", "upper_many"):
         assert group[f"log_evidence_{name}"].dims == ("n_temperatures", "simulation")
     assert report.read_group(made, "annealing_path")["log_ratio"].dims == ("direction", "simulation", "chain", "knot")
@@ -115,7 +124,9 @@ def test_final_bounds_come_from_confirming_simulations_only():
     forward, reverse = (result.log_weights(direction, 64, confirm) for direction in ("forward", "reverse"))
     expected = bounds.jeffreys_bound(forward, reverse, 0.95)
     here = made.sel(n_temperatures=64)
-    np.testing.assert_allclose([float(here["jeffreys"]), *here["jeffreys_ci"].values], expected)
+    np.testing.assert_allclose([float(here["jeffreys_raw"]), *here["jeffreys_raw_ci"].values], expected)
+    gaps = certificate.conditional_gaps(forward, reverse)
+    np.testing.assert_allclose([float(here["jeffreys"]), *here["jeffreys_ci"].values], mean_interval(gaps, 0.95))
     assert list(made["role_used"].values) == ["search", "search", "confirm"]
     np.testing.assert_array_equal(np.flatnonzero(here["used"].values), confirm)
     np.testing.assert_array_equal(np.flatnonzero(made.sel(n_temperatures=16)["used"].values), result.indices("search"))
@@ -305,6 +316,22 @@ def test_only_searched_reports_the_search_and_says_so():
     assert np.isfinite(group["jeffreys"].values).all()
 
 
+def test_the_certificate_is_of_the_confirming_simulations():
+    result = fake_result()
+    confirm = result.indices("confirm")
+    forward, reverse = (result.log_weights(direction, 64, confirm) for direction in ("forward", "reverse"))
+    errors = certificate.error_by_simulation(forward, reverse)
+    made = report.read_group(report.to_container(result, constrain), "certificate").sel(n_temperatures=64)
+    expected = certificate.error_interval(errors, 0.95)
+    np.testing.assert_allclose([float(made["error"]), *made["error_ci"].values], expected)
+    assert float(made["error_limit_exact"]) == pytest.approx(betting_upper_limit(errors, 0.95))
+    raw = certificate.raw_error_by_simulation(forward, reverse)
+    assert float(made["error_raw"]) == pytest.approx(raw.mean()) != pytest.approx(errors.mean())
+    np.testing.assert_allclose(made["error_by_simulation"].values[confirm], errors)
+    assert np.isnan(made["error_by_simulation"].values[result.indices("search")]).sum() == 0
+    assert np.isnan(made["error_by_simulation"].values[result.indices("forward")]).all()
+
+
 def test_a_zero_forward_weight_makes_the_bound_infinite():
     result = fake_result()
     run = result.runs[8, "forward", 64]
@@ -315,7 +342,7 @@ def test_a_zero_forward_weight_makes_the_bound_infinite():
     assert np.isposinf(group["jeffreys"])
     assert np.isfinite(group["kl_exact_approx"])
     assert not bool(group["jeffreys_reliable"])
-    assert float(group["total_variation"]) != 0.0
+    assert np.isposinf(group["jeffreys_raw"])
 
 
 def test_a_failed_chain_leaves_no_bound_and_is_never_dropped():
@@ -327,7 +354,9 @@ def test_a_failed_chain_leaves_no_bound_and_is_never_dropped():
     result.runs[8, "forward", 64] = replace(run, log_weight=log_weight, failure=failure, state_at_end=states)
     made = report.to_container(result, constrain)
     here = report.read_group(made, "bounds").sel(n_temperatures=64)
-    assert np.isnan(here["jeffreys"]) and np.isnan(here["total_variation"])
+    assert np.isnan(here["jeffreys"])
+    errors = report.read_group(made, "certificate").sel(n_temperatures=64)
+    assert np.isnan(errors["error"]) and np.isnan(errors["error_ci"]).all() and np.isnan(errors["error_limit_exact"])
     assert int(report.read_group(made, "alarm")["n_excluded"]) == 1
     assert report.read_group(made, "approximate_posterior")["mu"].isnull().sum() == 1
 
@@ -343,10 +372,6 @@ def test_heavy_tails_at_the_start_make_the_bound_unreliable():
     assert heavy["kl_exact_approx_reliable"].values.all()  # four chains outweigh an index of 2
     light = report.read_group(container(), "bounds")
     assert light["jeffreys_reliable"].values.all()
-    # Total variation rests on what is reliable only.
-    upper = heavy["kl_exact_approx_ci"].sel(ci_bound="upper").values
-    expected = [bounds.total_variation_from_kl(value) for value in upper]
-    np.testing.assert_allclose(heavy["total_variation"].values, expected)
 
 
 def test_one_chain_cannot_certify_a_tail_without_a_mean():
@@ -354,7 +379,6 @@ def test_one_chain_cannot_certify_a_tail_without_a_mean():
     result.start_log_ratio = [-(np.random.default_rng(3).standard_cauchy(2000) ** 2)]
     group = report.read_group(report.to_container(result, constrain), "bounds")
     assert not group["kl_exact_approx_reliable"].values.any()
-    assert np.isnan(group["total_variation"].values).all()
 
 
 def test_a_group_that_cannot_be_built_costs_no_other():

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.signal import lfilter
-from scipy.stats import binom, ks_2samp
+from scipy.stats import binom, ks_2samp, norm
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.agreement import agreement_test, effective_sample_size, holm_adjusted, thin
-
-
-def autoregression(rng, correlation, shape):
-    """Return stationary standard normal AR(1) draws, shape (chain, draw, component)."""
-    noise = rng.normal(size=shape) * np.sqrt(1 - correlation**2)
-    noise[:, 0] = rng.normal(size=(shape[0], shape[2]))
-    return lfilter([1], [1, -correlation], noise, axis=1)
+from bread.statistics.agreement import (
+    agreement_test,
+    distribution_size,
+    effective_sample_size,
+    holm_adjusted,
+    quantile_effective_size,
+)
+from tests.support.user_draws import LAWS, autoregression, hopping
 
 
 @pytest.mark.statistical
@@ -139,16 +138,6 @@ def test_holm():
     np.testing.assert_allclose(holm_adjusted(np.array([0.9, 0.8])), [1.0, 1.0])
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
-@given(st.integers(1, 300), st.floats(-5, 400))
-def test_thinning_is_even_and_never_longer_than_asked(n, size):
-    kept = thin(np.arange(n, dtype=float), size)
-    assert 1 <= len(kept) <= max(1, min(n, size))
-    assert len(np.unique(kept)) == len(kept)
-    if len(kept) > 1:
-        assert np.ptp(np.diff(kept)) <= 1
-
-
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 10_000), st.floats(-100, 100), st.floats(0.1, 10))
 def test_agreement_ignores_units(seed, shift, scale):
@@ -158,3 +147,88 @@ def test_agreement_ignores_units(seed, shift, scale):
     changed = agreement_test({"x": shift + scale * draws}, {"x": shift + scale * annealed})
     np.testing.assert_allclose(changed.p_value, expected.p_value, rtol=1e-9)
     np.testing.assert_allclose(changed.shift, expected.shift, atol=1e-8)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("probability", [0.05, 0.5, 0.95])
+def test_effective_size_of_a_quantile_is_that_of_its_indicator(probability):
+    draws = autoregression(np.random.default_rng(9), 0.8, (4, 1000, 400))
+    share = (draws <= norm.ppf(probability)).mean(axis=(0, 1))  # truth: the variance of 400 shares, 7 % known
+    exact = probability * (1 - probability) / share.var()
+    assert np.median(quantile_effective_size(draws, probability)) == pytest.approx(exact, rel=0.2)
+    assert np.median(effective_sample_size(draws)) < 0.8 * exact  # control: the size of the mean is another number
+
+
+@pytest.mark.statistical
+def test_a_rare_mode_that_is_seldom_visited_lowers_the_size():
+    draws = hopping(np.random.default_rng(10), 0.05, 10, (4, 500, 100))
+    assert np.median(distribution_size(draws)) < 250  # 2000 draws, mode weight known as from about 105
+    assert np.median(effective_sample_size(draws)) > 350  # control: the mean's does not see it
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", ["cauchy", "poisson", "bernoulli", "zero-inflated"])
+def test_level_with_tails_and_ties(law):
+    rng = np.random.default_rng(11)
+    draws, annealed = LAWS[law](autoregression(rng, 0.8, (4, 500, 200))), LAWS[law](rng.normal(size=(500, 200)))
+    count = (one_p_value_per_component(draws, annealed) <= 0.05).sum()
+    assert count <= binom.ppf(0.99, 200, 0.05)
+
+
+def correlated(z, correlation):
+    """Return two columns of normal draws with the correlation given to the second."""
+    return np.stack([z[..., 0], correlation * z[..., 0] + np.sqrt(1 - correlation**2) * z[..., 1]], axis=-1)
+
+
+@pytest.mark.statistical
+def test_products_of_pairs_see_a_wrong_correlation():
+    rng = np.random.default_rng(12)
+    seen, seen_without, false = 0, 0, 0
+    for _ in range(40):
+        user, annealed = autoregression(rng, 0.5, (4, 500, 2)), rng.normal(size=(1000, 2))
+        wrong = {"x": correlated(annealed, 0.6)}
+        seen += agreement_test({"x": user}, wrong, most_pairs=1).p_value_combined <= 0.01
+        seen_without += agreement_test({"x": user}, wrong).p_value_combined <= 0.01
+        right = {"x": correlated(user, 0.6)}
+        false += agreement_test(right, wrong, most_pairs=1).p_value_combined <= 0.01
+    assert seen >= 38
+    assert seen_without <= 3 and false <= 3  # 99.9 % quantile of 1 % of 40: 3. Control: margins agree
+
+
+@pytest.mark.statistical
+def test_log_density_sees_a_spread_that_is_a_little_wrong_everywhere():
+    rng = np.random.default_rng(13)
+    user, annealed = 0.93 * autoregression(rng, 0.3, (4, 500, 50)), rng.normal(size=(1000, 50))
+    log_density = (-0.5 * (user**2).sum(axis=2), -0.5 * (annealed**2).sum(axis=1))
+    result = agreement_test({"x": user}, {"x": annealed}, log_density=log_density)
+    assert result.names[50] == "log density" and result.p_value[50] < 1e-6
+    assert result.p_value[:50].min() > 0.01  # no parameter shows it
+
+
+def test_quantities_are_in_order_and_named():
+    rng = np.random.default_rng(14)
+    draws = {"mu": rng.normal(size=(2, 50)), "one": np.ones((2, 50)), "tau": rng.normal(size=(2, 50))}
+    annealed = {"mu": rng.normal(size=30), "one": np.ones(30), "tau": rng.normal(size=30)}
+    log_density = (rng.normal(size=(2, 50)), rng.normal(size=30))
+    result = agreement_test(draws, annealed, log_density=log_density, most_pairs=10)
+    assert result.names == ("mu", "one", "tau", "log density", "mu * tau")
+    expected = ks_2samp(draws["mu"].ravel(), annealed["mu"]).statistic
+    assert result.difference[0] == pytest.approx(expected) and result.difference[1] == 0.0
+
+
+def test_error_of_the_annealed_draws_is_allowed_for():
+    rng = np.random.default_rng(15)
+    user, annealed = rng.normal(size=(4, 500)), rng.normal(size=1000)
+    annealed[:120] += 8  # the law of the annealed draws is 0.12 from the user's
+    allowed = agreement_test({"x": user}, {"x": annealed}, error=0.12)
+    assert allowed.p_value_combined < 1e-3 and allowed.p_value_beyond_error_combined > 0.05
+    assert agreement_test({"x": user}, {"x": annealed}, error=0.01).p_value_beyond_error_combined < 1e-3
+    assert agreement_test({"x": user}, {"x": annealed}).p_value_beyond_error[0] == allowed.p_value[0]
+
+
+def test_errors_of_what_is_added():
+    draws, annealed = {"x": np.zeros((2, 5))}, {"x": np.zeros(5)}
+    with pytest.raises(InvalidArgumentError, match=r"'log density' has \(2, 4\).*where the first has \(2, 5\) and 5"):
+        agreement_test(draws, annealed, log_density=(np.zeros((2, 4)), np.zeros(5)))
+    with pytest.raises(InvalidArgumentError, match="error must lie between 0 and 1, but got 2"):
+        agreement_test(draws, annealed, error=2.0)

@@ -16,6 +16,7 @@ import pandas as pd
 from bread.backends.base import AnnealRun, Fit, Kernel, ModelInfo, Simulations
 from bread.paths.kinds import PriorPath
 from bread.running.results import OBSERVED, SHARED, CheckResult
+from bread.statistics.goal import Goal
 
 SCHOOLS = np.array(["Choate", "Deerfield", "Exeter"])
 DAYS = np.array([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], dtype=object)
@@ -83,20 +84,21 @@ def work_run(
 def fake_result(
     seed: int = 1,
     *,
-    gap: float = 0.4,
+    gap: float = 0.02,
+    rate: float = 1.0,
     temperatures: tuple[int, ...] = (16, 32, 64),
     n_search: int = 6,
     n_confirm: int = 20,
     n_forward: int = 19,
     n_chains: int = 4,
     simulate_from: str = "prior",
-    target: float = 1.0,
+    goal: Goal = Goal(),  # noqa: B008  (a frozen value)
     observed_extra: float = 0.0,
     n_draws: int = 100,
     posterior_shift: float | None = None,
     info: ModelInfo | None = None,
 ) -> CheckResult:
-    """A finished check. ``gap`` is B at the largest T; it falls as 1 / T.
+    """A finished check. ``gap`` is B at the largest T; it falls as T^-rate.
 
     ``observed_extra`` makes the real data harder by so many nats per halving of T; ``posterior_shift`` adds the
     user's own draws, whose mu is shifted by so many standard deviations.
@@ -111,12 +113,14 @@ def fake_result(
         path=PriorPath(),
         settings={
             "simulate_from": simulate_from,
-            "target": target,
+            "target": goal.target,
+            "max_error": goal.max_error,
+            "hyperparameters": ["mu", "tau"],
             "kernel": None,
             "posterior": False,
             "draws": n_draws,
         },
-        target=target,
+        goal=goal,
         simulations=Simulations(states, constrain(states), data),
         n_chains=n_chains,
         seed=seed,
@@ -127,7 +131,7 @@ def fake_result(
     for n_temperatures in temperatures:
         betas = np.linspace(0.0, 1.0, n_temperatures)
         result.schedules[n_temperatures] = betas
-        here = gap * temperatures[-1] / n_temperatures
+        here = gap * (temperatures[-1] / n_temperatures) ** rate
         for index, role in enumerate(roles):
             directions = ["forward"]
             if role == "search" or (role == "confirm" and n_temperatures == temperatures[-1]):
@@ -174,3 +178,13 @@ def awkward_coords() -> dict[str, Any]:
         "strings": pd.Index(["x", "y", "z"], dtype="string"),
         "numbers": np.array([1, 2, 3], dtype=object),
     }
+
+
+def shift_reverse_starts(result):
+    """Let reverse chains start from a wrong draw: the weighted ranks must reject it."""
+    for index in result.indices("confirm"):
+        run = result.runs[int(index), "reverse", 64]
+        wrong = run.state_at_end.copy()
+        wrong[:, 0] += 3.0
+        result.runs[int(index), "reverse", 64] = replace(run, state_at_end=wrong)
+    return result

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from bread.backends.base import Data, FloatArray
 from bread.backends.reference import HMCKernel, ReferenceKernel, ReferenceModel
-from bread.backends.reference.density import Statistics, apply_matrix
+from bread.backends.reference.arrays import Statistics, apply_matrix
 from bread.backends.reference.models.location import normal_log_density
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference

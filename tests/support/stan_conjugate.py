@@ -158,7 +158,7 @@ def toolchain() -> Toolchain:
 def opened(text: Any, data: Any = None, *, kernel: Any = None, hyperparameters: Any = None, **extra: Any) -> StanModel:
     """Open a Stan program as `bread.check` does."""
     toolchain()
-    model = open_model(text, OpenOptions(kernel, None, hyperparameters, {"data": data, **extra}))
+    model = open_model(text, OpenOptions(kernel=kernel, hyperparameters=hyperparameters, data=data, **extra))
     assert isinstance(model, StanModel)
     return model
 

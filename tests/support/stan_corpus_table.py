@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from bread.backends.stan.analysis.program import Program, analyse
+from bread.backends.stan.analysis.analyse import analyse
+from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.source import Source, StancOutput
 
 FOLDER = Path(__file__).parent / "stan_corpus"

@@ -19,6 +19,7 @@ from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelErr
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal, gaussian
 from bread.report.compat import read_attributes, read_group
+from bread.running.preparation import Preparation
 from bread.running.results import SHARED
 
 QUICK = {"cores": 1, "progressbar": False, "random_seed": 3, "draws": 20, "tune": 100}
@@ -118,22 +119,23 @@ def test_a_reference_of_the_users():
     assert "fitted to the draws" in read_group(fitted, "reference").attrs["label"]
 
 
-def test_a_reference_that_knows_the_exact_draw_is_found_out():
+def test_a_reference_that_knows_the_exact_draw_is_found_out(monkeypatch):
     """Negative control: q centred at the draw that produced the data makes the reverse weights too small."""
     model = NormalMean(np.array([0.5, 1.5]), kernel=HMCKernel(5))
-    from bread.running import runner
 
-    class Cheat(runner.Runner):
-        def _fit_paths(self, indices, phase="tune"):
-            super()._fit_paths(indices, phase)
+    class Cheat(Preparation):
+        def fit_paths(self, indices, phase="tune"):
+            super().fit_paths(indices, phase)
             for index in indices:
                 if index >= 0:
-                    exact = self.result.simulations.states[index]
-                    self.result.paths[index] = ReferencePath(diagonal(exact, np.full(1, 0.6)))
+                    exact = self._result.simulations.states[index]
+                    self._result.paths[index] = ReferencePath(diagonal(exact, np.full(1, 0.6)))
 
-    honest = check_with(runner.Runner, model)
+    settings = {"n_temperatures": [2, 3], "simulations": 150, "path": "reference", "tune_on": "shared"}
+    honest = bread.check(model, simulate_from="prior", **settings, **QUICK)
     assert bread.verdict(honest).status == "converged"
-    assert bread.verdict(check_with(Cheat, model)).status == "bug"
+    monkeypatch.setattr("bread.running.runner.Preparation", Cheat)
+    assert bread.verdict(bread.check(model, simulate_from="prior", **settings, **QUICK)).status == "bug"
 
 
 def fits_unless(rule):
@@ -182,20 +184,6 @@ def test_a_reference_that_can_never_be_fitted(monkeypatch):
     assert read_attributes(report)["path"] == "prior"
     with pytest.raises(DensityError, match="no pilot chain"):
         bread.check(model, path="reference", n_temperatures=[8, 32], simulations=4, **QUICK)
-
-
-def check_with(runner_class, model):
-    from bread import _check
-
-    original = _check.Runner
-    _check.Runner = runner_class
-    try:
-        return bread.check(
-            model, path="reference", simulate_from="prior", tune_on="shared", n_temperatures=[2, 3], simulations=150,
-            **QUICK,
-        )  # fmt: skip
-    finally:
-        _check.Runner = original
 
 
 def test_refusals():

@@ -14,10 +14,10 @@ import numpy as np
 
 from bread.backends.base import Fit
 from bread.backends.pymc.density.compiling import compile_mode, first_line
-from bread.backends.support.posterior_draws import centre, posterior_group, read_posterior
+from bread.backends.support.posterior_draws import posterior_group, read_posterior
 from bread.errors import UnsupportedModelError
 
-__all__ = ["centre", "draws_of", "fit", "read_posterior"]
+__all__ = ["draws_of", "fit", "read_posterior"]
 
 APPROXIMATION_DRAWS = 2000
 LOGGERS = ("pymc", "pymc.sampling", "pytensor", "nutpie", "numba")

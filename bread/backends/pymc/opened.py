@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,9 @@ from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
+from bread.backends.support.posterior_draws import require_support
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -92,27 +95,24 @@ class PyMCModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
         posterior = fitting.draws_of(posterior)
-        return fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        fit = fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        states = self.simulator.unconstrain(fit.flat_draws())
+        require_support(fit, states, self.info.positions, self._log_prior if self._has_prior() else None)
+        return fit
 
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the posterior mean in unconstrained coordinates, mapped back; the mode of a discrete coordinate.
+    def _has_prior(self) -> bool:
+        return PriorPath.name in self.info.paths
 
-        Raises
-        ------
-        InvalidArgumentError
-            For an unknown name, or draws outside the support.
-        """
-        reading.check_fixed_names(self.simulator.parents, names, "hyperparameters")
-        flat = {name: draws.reshape(-1, *draws.shape[2:]) for name, draws in fit.draws.items()}
-        states = self.simulator.unconstrain(flat)
-        outside = ~np.all(np.isfinite(states), axis=0)
-        if np.any(outside):
-            raise InvalidArgumentError(
-                f"{fit.source} has draws on or outside the border of the support of "
-                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this model."
-            )
-        values = self.constrain(fitting.centre(states, self.info.discrete)[None])
-        return {name: np.array(values[name][0]) for name in names}
+    def _log_prior(self, states: FloatArray) -> FloatArray:
+        """Return the log density of the prior at states (n, dim), in nats; NaN where it raises."""
+        self.engine.set_path(PriorPath())
+        self.engine.controls.set_data(self.info.observed_data)
+        result = np.full(len(states), np.nan)
+        with np.errstate(all="ignore"):
+            for index, state in enumerate(states):
+                with suppress(Exception):
+                    result[index] = self.engine.terms(state)[0]
+        return result
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""
@@ -181,13 +181,17 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     """
     if options.engine not in (None, "pymc"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
+    options.refuse(
+        ("data", "observed", "likelihood"),
+        "is for Stan programs; a PyMC model has its own data and observed variables",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PyMC has to say of the model it said when the model was built
         return _open(model, options)
 
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
-    function, simulate_from = options.extra.get("simulator"), options.extra.get("simulate_from")
+    function, simulate_from = options.simulator, options.simulate_from
     is_localised = simulate_from == "localised"
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)

@@ -23,7 +23,6 @@ from bread.backends.base import (
     Direction,
     Evolution,
     FloatArray,
-    IntArray,
     Kernel,
     Settings,
 )
@@ -52,7 +51,7 @@ class PyMCPosterior:
     simulator: StateSimulator
     data: Mapping[str, NDArray[Any]]
 
-    def _load(self, path: Path) -> Engine:
+    def load(self, path: Path) -> Engine:
         """Set path and data of the engine, whatever it did before.
 
         Raises
@@ -67,14 +66,14 @@ class PyMCPosterior:
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         if not isinstance(path, PriorPath):  # draws from the prior serve pilots of every path
-            self._load(path)
+            self.load(path)
         if not isinstance(path, ReferencePath):
             return self.simulator.draw_states(seeds)
         return draw_reference(path.reference, seeds, self.engine.layout.dim)
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""
-        engine = self._load(path)
+        engine = self.load(path)
         result = np.empty(len(states))
         with np.errstate(all="ignore"):
             for index, state in enumerate(states):
@@ -86,7 +85,7 @@ class PyMCPosterior:
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
-        engine = self._load(path)
+        engine = self.load(path)
         try:
             with np.errstate(all="ignore"):
                 return engine.end_gradient(state)
@@ -111,7 +110,7 @@ class PyMCPosterior:
         DensityError
             If ``state`` has density zero or NaN at ``beta``, or a step method fails.
         """
-        engine = self._load(path)
+        engine = self.load(path)
         gradients, evaluations = engine.counts
         log_ratios = np.empty(n_steps)
         with np.errstate(all="ignore"):
@@ -165,7 +164,6 @@ class PyMCPosterior:
         direction: Direction,
         start: FloatArray,
         seeds: Sequence[SeedSequence],
-        knots: IntArray | None = None,
     ) -> AnnealRun:
         """Run one chain per row of ``start``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
 
@@ -179,7 +177,7 @@ class PyMCPosterior:
                 f"start must have one row of {self.engine.layout.dim} coordinates for each of {len(seeds)} seeds "
                 f"but has the shape {start.shape}."
             )
-        engine = self._load(path)
+        engine = self.load(path)
         self._require_settings(kernel)
         betas = np.asarray(betas, dtype=np.float64)
         prepared = [engine.prepare(settings) for settings in kernel.along(betas)]
@@ -190,11 +188,10 @@ class PyMCPosterior:
                 chain = Chain(engine, path, betas, prepared, direction, state)
                 chain.run()
                 chains.append(chain)
-        chosen = np.arange(len(betas)) if knots is None else np.asarray(knots)
         shape = (len(chains), engine.layout.dim)
         return AnnealRun(
             log_weight=np.array([chain.log_weight for chain in chains]),
-            log_ratio=np.array([chain.log_ratio[chosen] for chain in chains]).reshape(len(chains), len(chosen)),
+            log_ratio=np.array([chain.log_ratio for chain in chains]).reshape(len(chains), len(betas)),
             state_at_start=np.array([chain.state_at_start for chain in chains]).reshape(shape),
             state_at_end=np.array([chain.state_at_end for chain in chains]).reshape(shape),
             log_start_density=np.array([chain.log_start_density for chain in chains]).reshape(len(chains), 2),
@@ -216,7 +213,7 @@ class PyMCPosterior:
         DensityError
             If ``state`` has density zero or NaN at ``beta``.
         """
-        engine = self._load(path)
+        engine = self.load(path)
         self._require_settings(kernel)
         gradients, evaluations = engine.counts
         states = np.empty((len(keep), engine.layout.dim))

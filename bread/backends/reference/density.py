@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
+from bread.backends.reference.arrays import Statistics
+from bread.backends.reference.formulae import Formulae
 from bread.paths.kinds import Path, PriorPath
-
-if TYPE_CHECKING:
-    from bread.backends.reference.model import ReferenceModel
-
-Statistics = dict[str, FloatArray]
-"""What a density needs of the data: arrays whose first axis is the row (one row for all chains, or one a chain)."""
 
 
 class TargetDensity:
@@ -32,8 +26,8 @@ class TargetDensity:
         Text of the first exception.
     """
 
-    def __init__(self, model: ReferenceModel, statistics: Statistics, path: Path) -> None:
-        self.model = model
+    def __init__(self, formulae: Formulae, statistics: Statistics, path: Path) -> None:
+        self.formulae = formulae
         self.statistics = statistics
         self.path = path
         self.raised: set[int] = set()
@@ -63,21 +57,21 @@ class TargetDensity:
 
     def _log_start(self, x: FloatArray) -> FloatArray:
         reference = self.path.reference
-        return self.model.log_prior(x) if reference is None else reference.log_density(x)
+        return self.formulae.log_prior(x) if reference is None else reference.log_density(x)
 
     def _log_ratio(self, x: FloatArray, statistics: Statistics) -> FloatArray:
-        log_likelihood = self.model.log_likelihood(x, statistics)
+        log_likelihood = self.formulae.log_likelihood(x, statistics)
         if self.path.reference is None:
             return log_likelihood
-        return self.model.log_prior(x) + log_likelihood - self.path.reference.log_density(x)
+        return self.formulae.log_prior(x) + log_likelihood - self.path.reference.log_density(x)
 
     def _gradient(self, beta: float, x: FloatArray, statistics: Statistics) -> FloatArray:
         path = self.path
         if isinstance(path, PriorPath):
-            return self.model.gradient_log_density(beta, x, statistics)
+            return self.formulae.gradient_log_density(beta, x, statistics)
         if beta == 0.0:
             return path.reference.gradient(x)
-        end = beta * self.model.gradient_log_density(1.0, x, statistics)
+        end = beta * self.formulae.gradient_log_density(1.0, x, statistics)
         return end if beta == 1.0 else (1.0 - beta) * path.reference.gradient(x) + end
 
     def _guard(
@@ -96,17 +90,3 @@ class TargetDensity:
             except Exception:  # this state is the one that raises
                 self.raised.add(index[-1])
         return values
-
-
-def apply_matrix(matrix: NDArray[np.floating[Any]], states: FloatArray) -> FloatArray:
-    """Return ``states @ matrix.T`` by elementwise products, bit-equal for any number of rows (BLAS is not)."""
-    if matrix.shape == (1, 1):
-        return np.asarray(matrix[0, 0] * states)
-    return np.asarray((matrix * states[..., None, :]).sum(axis=-1))
-
-
-def row_dot(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the inner products over the last axis, bit-equal for any number of rows."""
-    if left.shape[-1] == 1:
-        return np.asarray(left[..., 0] * right[..., 0])
-    return np.asarray((left * right).sum(axis=-1))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, FloatArray
-from bread.backends.reference.density import Statistics
+from bread.backends.base import Data, FloatArray, IntArray
+from bread.backends.reference.arrays import Statistics
 from bread.errors import UnsupportedKernelError
 
 
@@ -20,12 +20,29 @@ class Formulae(ABC):
 
     Densities take states of shape (..., row, dim) and must use elementwise operations and sums over the last axis
     alone, so that results are bit-equal for any batching of chains.
+
+    Attributes
+    ----------
+    label_index : int or None
+        Coordinate of the discrete label, where there is one.
     """
+
+    label_index: ClassVar[int | None] = None
 
     @property
     @abstractmethod
     def coordinates(self) -> tuple[str, ...]:
         """Label of each unconstrained coordinate."""
+
+    @property
+    def dim(self) -> int:
+        """Number of unconstrained coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def continuous(self) -> IntArray:
+        """Indices of the continuous coordinates."""
+        return np.array([i for i in range(self.dim) if i != self.label_index], dtype=np.int64)
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bread.backends.base import FloatArray, IntArray, Settings
-from bread.backends.reference.density import row_dot
+from bread.backends.reference.arrays import row_dot
 from bread.backends.reference.kernels import Run, Transition
 from bread.errors import InvalidArgumentError
 
@@ -64,8 +64,8 @@ class HMCKernel:
         target, tally, normals, uniforms = run.target, run.tally, run.random.normals, run.random.uniforms
         log_uniforms = np.log1p(-uniforms[..., 1])
         factors = 1.0 + self.jitter * (2.0 * uniforms[..., 0] - 1.0)
-        is_continuous = np.zeros(target.model.dim)
-        is_continuous[target.model.continuous] = 1.0
+        is_continuous = np.zeros(target.formulae.dim)
+        is_continuous[target.formulae.continuous] = 1.0
         last = self.n_leapfrog - 1
 
         def step(i: int, states: FloatArray) -> FloatArray:

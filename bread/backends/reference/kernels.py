@@ -15,7 +15,8 @@ from numpy.random import SeedSequence, default_rng
 from scipy.special import expit
 
 from bread.backends.base import Direction, FloatArray, IntArray, Settings
-from bread.backends.reference.density import TargetDensity, apply_matrix
+from bread.backends.reference.arrays import apply_matrix
+from bread.backends.reference.density import TargetDensity
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import PriorPath
 
@@ -149,17 +150,17 @@ class AutoregressiveKernel:
 
     def transition(self, run: Run) -> Transition:
         """Return the transitions; means and factors of all temperatures are computed at once."""
-        model = run.target.model
-        continuous = model.continuous
+        formulae = run.target.formulae
+        continuous = formulae.continuous
         normals = run.random.normals[..., continuous]
-        mean, cholesky = model.gaussian_targets(run.betas, run.target.statistics)
+        mean, cholesky = formulae.gaussian_targets(run.betas, run.target.statistics)
         rho = self.rho
         noise = apply_matrix(cholesky[:, :, None], normals[:, None])
         drive = (1.0 - rho) * mean + np.sqrt(1.0 - rho**2) * noise
-        if model.label_index is None:
+        if formulae.label_index is None:
             unlabelled = drive[:, 0]
             return lambda i, states: unlabelled[i] + rho * states
-        label_index, rows = model.label_index, np.arange(normals.shape[1])
+        label_index, rows = formulae.label_index, np.arange(normals.shape[1])
 
         def step(i: int, states: FloatArray) -> FloatArray:
             moved = states.copy()
@@ -186,12 +187,12 @@ class GibbsLabelKernel:
     def transition(self, run: Run) -> Transition:
         """Return the transitions."""
         target, betas, uniforms = run.target, run.betas, run.random.uniforms[..., 0]
-        label_index = target.model.label_index
+        label_index = target.formulae.label_index
 
         def step(i: int, states: FloatArray) -> FloatArray:
             moved = states.copy()
             if isinstance(target.path, PriorPath):
-                log_odds = target.model.label_log_odds(float(betas[i]), states, target.statistics)
+                log_odds = target.formulae.label_log_odds(float(betas[i]), states, target.statistics)
             else:
                 moved[:, label_index] = 1.0
                 log_odds = target.log_density(float(betas[i]), moved)
@@ -247,7 +248,7 @@ class CompoundKernel:
         transitions: list[Transition] = []
         normal, uniform = 0, 0
         for part in self.parts:
-            n_normals, n_uniforms = part.n_random(run.target.model.dim)
+            n_normals, n_uniforms = part.n_random(run.target.formulae.dim)
             share = run.random.part(slice(normal, normal + n_normals), slice(uniform, uniform + n_uniforms))
             normal, uniform = normal + n_normals, uniform + n_uniforms
             own = Run(run.target, run.betas, run.settings, share, run.direction, run.tally)

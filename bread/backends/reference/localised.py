@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray, IntArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.model import ReferenceModel
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError

@@ -11,6 +11,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Simulations
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
@@ -21,7 +22,7 @@ FIT_CHAINS = 4
 FIT_DRAWS = 500
 
 
-class ReferenceModel(Formulae):
+class ReferenceModel(Formulae, Model):
     """A conjugate model: exact simulation, exact posterior draws, exact log evidence, gradients by hand.
 
     A subclass is a frozen dataclass whose fields are the real data, the constants of the prior and the kernel; it
@@ -29,7 +30,6 @@ class ReferenceModel(Formulae):
     """
 
     kernel: ReferenceKernel
-    label_index: ClassVar[int | None] = None
     hyperparameter_names: ClassVar[tuple[str, ...] | None] = None
 
     def __post_init__(self) -> None:
@@ -39,16 +39,6 @@ class ReferenceModel(Formulae):
                 f"kernel={self.kernel!r} does not fit {type(self).__name__}, which {has}. A model with a label needs "
                 "CompoundKernel((GibbsLabelKernel(), ...)), a model without one must not have GibbsLabelKernel."
             )
-
-    @property
-    def dim(self) -> int:
-        """Number of unconstrained coordinates."""
-        return len(self.coordinates)
-
-    @property
-    def continuous(self) -> IntArray:
-        """Indices of the continuous coordinates."""
-        return np.array([i for i in range(self.dim) if i != self.label_index], dtype=np.int64)
 
     @property
     def info(self) -> ModelInfo:
@@ -150,41 +140,6 @@ class ReferenceModel(Formulae):
         }
         return Fit(draws=named, source="exact posterior draws", seconds=time.perf_counter() - began)
 
-    def read_posterior(self, posterior: Any) -> Fit:
-        """Read draws: a mapping name -> (chain, draw, ...), or an object with a ``posterior`` group of such.
-
-        Raises
-        ------
-        InvalidArgumentError
-            A parameter is missing or has the wrong number of axes.
-        """
-        group = getattr(posterior, "posterior", posterior)
-        draws = {}
-        for name in self.parameters:
-            if name not in group:
-                raise InvalidArgumentError(
-                    f"posterior= has no variable {name!r}; it must have every parameter of {type(self).__name__}: "
-                    f"{list(self.parameters)}."
-                )
-            values = np.asarray(group[name])
-            if values.ndim != 2 + len(self.parameters[name]):
-                raise InvalidArgumentError(
-                    f"posterior= has {name!r} of shape {values.shape}; expected (chain, draw) and then the dimensions "
-                    f"{self.parameters[name]}."
-                )
-            draws[name] = values
-        return Fit(draws=draws, source="posterior=")
-
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Posterior mean of the named parameters in unconstrained coordinates, mapped back (mode of a label)."""
-        flat = {name: value.reshape((-1, *value.shape[2:])) for name, value in fit.draws.items()}
-        states = self.unconstrain(flat)
-        centre = states.mean(axis=0)
-        if self.label_index is not None:
-            centre[self.label_index] = float(centre[self.label_index] > 0.5)
-        values = self.constrain(centre[None, :])
-        return {name: values[name][0] for name in names}
-
     def condition(self, data: Data) -> ReferencePosterior:
         """Return the posterior given one data set.
 
@@ -193,14 +148,17 @@ class ReferenceModel(Formulae):
         InvalidArgumentError
             An observed variable is missing or has another shape than the real one.
         """
-        return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=0)))
+        return self._posterior(self.summarise(self._checked(data, n_leading=0)))
 
     def condition_rows(self, data: Data) -> ReferencePosterior:
         """Return the posteriors of several data sets at once: row i of the states goes with row i of the data.
 
         All chains of many data sets then run in one call; every one is bit-equal to its own ``condition``.
         """
-        return ReferencePosterior(self, self.summarise(self._checked(data, n_leading=1)))
+        return self._posterior(self.summarise(self._checked(data, n_leading=1)))
+
+    def _posterior(self, statistics: Statistics) -> ReferencePosterior:
+        return ReferencePosterior(self, statistics, self.kernel, self.path_refusals)
 
     def has_own_prior(self, names: Sequence[str]) -> bool:
         """Whether the prior of the named parameters is a factor of the prior; that of all of them always is."""

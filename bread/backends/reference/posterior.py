@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
@@ -20,31 +19,46 @@ from bread.backends.base import (
     Kernel,
     Settings,
 )
-from bread.backends.reference.density import Statistics, TargetDensity
+from bread.backends.reference.arrays import Statistics
+from bread.backends.reference.density import TargetDensity
+from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.hmc import HMCAdaptation
-from bread.backends.reference.kernels import Run, Tally, draw_random_numbers
+from bread.backends.reference.kernels import ReferenceKernel, Run, Tally, draw_random_numbers
 from bread.backends.support.arguments import check_run
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path
 
-if TYPE_CHECKING:
-    from bread.backends.reference.model import ReferenceModel
-
 
 class ReferencePosterior:
-    """A reference model with its data; made by ``condition`` or ``condition_rows`` of the model."""
+    """A reference model with its data; made by ``condition`` or ``condition_rows`` of the model.
 
-    def __init__(self, model: ReferenceModel, statistics: Statistics) -> None:
-        self._model = model
+    Parameters
+    ----------
+    formulae : Formulae
+        The model's densities.
+    statistics : dict of str to ndarray
+        What they need of the data.
+    spec : ReferenceKernel
+        How chains move.
+    refusals : dict of str to str
+        Paths that they cannot follow, and why.
+    """
+
+    def __init__(
+        self, formulae: Formulae, statistics: Statistics, spec: ReferenceKernel, refusals: Mapping[str, str]
+    ) -> None:
+        self._formulae = formulae
         self._statistics = statistics
+        self._spec = spec
+        self._refusals = refusals
 
     def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
-        states = np.empty((len(seeds), self._model.dim))
+        states = np.empty((len(seeds), self._formulae.dim))
         for row, seed in enumerate(seeds):
             rng = default_rng(seed)
             if path.reference is None:
-                states[row] = self._model.draw_state(rng, {})
+                states[row] = self._formulae.draw_state(rng, {})
             else:
                 states[row] = path.reference.sample(1, rng)[0]
         return states
@@ -67,13 +81,12 @@ class ReferencePosterior:
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
     ) -> Adaptation:
         """Adapt step size and metric by dual averaging at ``beta``; a kernel without settings just runs."""
-        model, target, tally = self._model, self._target(path), Tally.of(1)
-        spec = model.kernel
-        random = draw_random_numbers(spec, model.dim, n_steps, [seed])
-        adaptation = HMCAdaptation(model.dim, n_steps, previous if spec.is_tunable and previous else None)
+        formulae, spec, target, tally = self._formulae, self._spec, self._target(path), Tally.of(1)
+        random = draw_random_numbers(spec, formulae.dim, n_steps, [seed])
+        adaptation = HMCAdaptation(formulae.dim, n_steps, previous if spec.is_tunable and previous else None)
         settings: list[Settings] = [adaptation.settings for _ in range(n_steps)]
         run = Run(target, np.full(n_steps, float(beta)), settings, random, "forward", tally)
-        chain = np.empty((n_steps, model.dim))
+        chain = np.empty((n_steps, formulae.dim))
         current = np.array(state, dtype=float)[None, :]
         with np.errstate(all="ignore"):
             transition = spec.transition(run)
@@ -82,7 +95,7 @@ class ReferencePosterior:
                 current = transition(i, current)
                 chain[i] = current[0]
                 if spec.is_tunable:
-                    adaptation.update(current[0], float(tally.acceptance[0]), model.continuous)
+                    adaptation.update(current[0], float(tally.acceptance[0]), formulae.continuous)
             kept = chain[n_steps // 2 :]
             log_ratio = target.log_ratio(kept[:, None, :])[:, 0]
         return Adaptation(
@@ -102,7 +115,6 @@ class ReferencePosterior:
         direction: Direction,
         start: FloatArray,
         seeds: Sequence[SeedSequence],
-        knots: IntArray | None = None,
     ) -> AnnealRun:
         """Run one chain per row of ``start``, with the seed of the same place.
 
@@ -117,14 +129,14 @@ class ReferencePosterior:
         began = time.perf_counter()
         betas = np.asarray(betas, dtype=float)
         check_run(betas, direction, start, seeds)
-        model, target, tally = self._model, self._target(path), Tally.of(len(seeds))
+        dim, target, tally = self._formulae.dim, self._target(path), Tally.of(len(seeds))
         last = len(betas) - 1
         applied = betas[1:] if direction == "forward" else betas[:0:-1]
         settings = kernel.along(applied) if kernel.settings else [{}] * last
-        random = draw_random_numbers(model.kernel, model.dim, last, seeds)
-        states = np.empty((last + 1, len(seeds), model.dim))
+        random = draw_random_numbers(self._spec, dim, last, seeds)
+        states = np.empty((last + 1, len(seeds), dim))
         with np.errstate(all="ignore"):
-            transition = model.kernel.transition(Run(target, applied, settings, random, direction, tally))
+            transition = self._spec.transition(Run(target, applied, settings, random, direction, tally))
             if direction == "forward":
                 states[0] = start
                 for i in range(last):
@@ -141,7 +153,7 @@ class ReferencePosterior:
         log_weight[failure >= Failure.ZERO_START] = np.nan
         return AnnealRun(
             log_weight=log_weight,
-            log_ratio=log_ratio if knots is None else log_ratio[:, knots],
+            log_ratio=log_ratio,
             state_at_start=states[0].copy(),
             state_at_end=states[last].copy(),
             log_start_density=log_start,
@@ -183,21 +195,22 @@ class ReferencePosterior:
     ) -> tuple[FloatArray, Tally]:
         n_steps = max(keep, default=0)
         tally = Tally.of(len(seeds))
-        random = draw_random_numbers(self._model.kernel, self._model.dim, n_steps, seeds)
+        random = draw_random_numbers(self._spec, self._formulae.dim, n_steps, seeds)
         settings = [kernel.at(float(beta)) if kernel.settings else {}] * n_steps
         run = Run(self._target(path), np.full(n_steps, float(beta)), settings, random, "forward", tally)
-        visited = np.empty((n_steps + 1, len(seeds), self._model.dim))
+        visited = np.empty((n_steps + 1, len(seeds), self._formulae.dim))
         visited[0] = states
         if n_steps:
             with np.errstate(all="ignore"):
-                transition = self._model.kernel.transition(run)
+                transition = self._spec.transition(run)
                 for i in range(n_steps):
                     visited[i + 1] = transition(i, visited[i])
         return np.ascontiguousarray(visited[list(keep)].transpose(1, 0, 2)), tally
 
     def _target(self, path: Path) -> TargetDensity:
-        _check_path(path, self._model)
-        return TargetDensity(self._model, self._statistics, path)
+        if path.name in self._refusals:
+            raise InvalidArgumentError(f"{self._refusals[path.name]} The path is {path!r}.")
+        return TargetDensity(self._formulae, self._statistics, path)
 
 
 def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction, raised: set[int]) -> IntArray:
@@ -215,8 +228,3 @@ def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction
     failure[is_nan] = Failure.NAN
     failure[[row for row in raised if is_nan[row]]] = Failure.EXCEPTION
     return failure
-
-
-def _check_path(path: Path, model: ReferenceModel) -> None:
-    if path.name not in model.paths:
-        raise InvalidArgumentError(f"{model.path_refusals[path.name]} The path is {path!r}.")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.language.dataflow import analyse_dataflow
+from bread.backends.stan.language.refusals import RefusedError
+from bread.backends.stan.language.scopes import resolve
+from bread.backends.stan.language.syntax import parse
 from bread.backends.stan.native.toolchain import Toolchain
 from bread.backends.stan.opening import Declared
+from bread.backends.stan.split.split import Splitter
 
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
@@ -52,7 +57,7 @@ def versions(toolchain: Toolchain) -> dict[str, str]:
     package = "cmdstanpy" if toolchain.source == "CmdStan" else "httpstan"
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         found[package] = importlib.metadata.version(package)
-    return {**found, "compiler": toolchain.compiler.version}
+    return {**found, "compiler": toolchain.compiler.version} if toolchain.compiler else found
 
 
 def notes_on_program(program: Program, data: Mapping[str, Any]) -> list[str]:
@@ -70,3 +75,29 @@ def notes_on_program(program: Program, data: Mapping[str, Any]) -> list[str]:
         if name in data and data[name] != value:
             notes.append(f"The flag {name!r} was set to {value}, so that the likelihood counts.")
     return [*notes, *program.notes]
+
+
+def transformed_parameters(program: Program, computed: Collection[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the transformed parameters that a report shows, and those that it leaves out because outcomes enter them.
+
+    Parameters
+    ----------
+    program : Program
+    computed : collection of str
+        Names that the compiled program writes.
+    """
+    blocks = parse(program.source)
+    scopes = resolve(blocks)
+    outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
+    splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
+    kept, left_out = [], []
+    for variable in scopes.of_kind("transformed parameter"):
+        try:
+            is_free = not splitter.is_observed([variable])
+        except RefusedError:
+            is_free = False
+        if is_free and variable.name in computed and variable.name not in RESERVED_NAMES:
+            kept.append(variable.name)
+        elif not is_free:
+            left_out.append(variable.name)
+    return tuple(kept), left_out

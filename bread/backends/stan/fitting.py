@@ -6,21 +6,22 @@ Stan's defaults: 4 chains, 1000 steps of adaptation and 1000 draws each, from st
 from __future__ import annotations
 
 import logging
+import os
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from loky import ProcessPoolExecutor
 from numpy.random import SeedSequence, default_rng
+from numpy.typing import NDArray
 
 from bread.backends.base import Fit, FloatArray
-from bread.backends.stan.cmdstan_results import draws_of, is_csv, is_result, read_csv
 from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.support.posterior_draws import read_posterior
-from bread.errors import BreadError, UnsupportedModelError
+from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+from bread.workers import call_on_workers
 
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000
 WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
@@ -45,8 +46,8 @@ def fit(instance: StanInstance, *, seed: int, cores: int) -> Fit:
         if min(cores, CHAINS) == 1 or _is_quick(instance, seeds[0]):
             chains = [run_chain(instance, one) for one in seeds]
         else:
-            with ProcessPoolExecutor(max_workers=min(cores, CHAINS)) as pool:
-                chains = list(pool.map(run_chain, [instance] * CHAINS, seeds))
+            found = dict(call_on_workers(run_chain, [(instance, one) for one in seeds], cores))
+            chains = [found[index] for index in range(CHAINS)]
         draws = instance.constrain(np.concatenate(chains))
     except BreadError as error:
         raise UnsupportedModelError(f"Stan's NUTS fails on the real data: {error} {_WAY_OUT}") from error
@@ -135,3 +136,63 @@ def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapp
     if is_result(posterior):
         posterior = draws_of(posterior, tuple(shapes))
     return read_posterior(posterior, shapes, dims, {})
+
+
+def is_result(value: Any) -> bool:
+    """Return whether a value is a result of `cmdstanpy` (CmdStanMCMC, CmdStanPathfinder, ...)."""
+    return hasattr(value, "stan_variable")
+
+
+def is_csv(value: Any) -> bool:
+    """Return whether a value is the path of a file, or a list of them."""
+    is_list = isinstance(value, (list, tuple)) and bool(value)
+    return all(isinstance(one, (str, os.PathLike)) for one in (value if is_list else (value,)))
+
+
+def read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Any:
+    """Read CSV files that CmdStan wrote.
+
+    Raises
+    ------
+    InvalidArgumentError
+        `cmdstanpy` cannot read them.
+    """
+    import cmdstanpy
+
+    wanted = os.fspath(paths) if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
+    named = ", ".join(map(repr, [wanted] if isinstance(wanted, str) else wanted))
+    try:
+        found = cmdstanpy.from_csv(wanted)
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidArgumentError(f"posterior= {named} cannot be read as CSV files of CmdStan: {reason}") from error
+    if not is_result(found):
+        raise InvalidArgumentError(f"posterior= {named}: these are not CSV files of CmdStan's sampler.")
+    return found
+
+
+def draws_of(result: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return (chain, draw, ...) arrays of those names that the result has.
+
+    A CmdStanMCMC holds all draws of a chain, then those of the next; an approximation's draws are one chain.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The result is the point that CmdStan's optimizer found.
+    """
+    if hasattr(result, "optimized_params_np"):
+        raise InvalidArgumentError(
+            f"a {type(result).__name__} is one point, not draws. Pass what CmdStanModel.sample, pathfinder, "
+            "laplace_sample or variational returned."
+        )
+    # CmdStanVB returns means unless it is asked for draws.
+    options = {"mean": False} if hasattr(result, "variational_sample") else {}
+    draws = {}
+    for name in names:
+        try:
+            values = np.asarray(result.stan_variable(name, **options))
+        except ValueError:
+            continue  # the reader names what is missing
+        draws[name] = values.reshape((getattr(result, "chains", 1), -1, *values.shape[1:]))
+    return draws

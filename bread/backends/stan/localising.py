@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from bread.backends.base import FloatArray, IntArray
-from bread.backends.stan import proof
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.refusals import RefusedError, refuse
@@ -27,34 +26,80 @@ from bread.backends.stan.split import rewriting
 from bread.backends.stan.split.own_laws import OwnLaws
 from bread.backends.stan.split.rewriting import Edit
 from bread.backends.stan.state_draws import StateDraws
+from bread.backends.support.arguments import require_parameters
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.mixture import Reference
-
-if TYPE_CHECKING:
-    from bread.backends.stan.model import StanModel
 
 _IDENTITY, _LOG, _LOGIT = 0, 1, 2
 _TYPES = ("real", "vector", "row_vector", "matrix")
 _WAY_OUT = "Use simulate_from='prior'."
 
 
-def localise(model: StanModel, names: Sequence[str], reference: Reference) -> StanModel:
-    """Return ``model`` with ``reference`` as the law of the named parameters; see `bread.backends.base.Model`.
+@dataclass(frozen=True)
+class Localised:
+    """What localising changes of a model.
 
-    The program is rewritten and compiled anew, once for a set of names, and checked as at its opening.
+    Attributes
+    ----------
+    library : StanLibrary
+        The program without the law of the named parameters.
+    law : Law
+        What takes its place.
+    instance : StanInstance
+        With the real data.
+    draws : StateDraws
+    note : str
+        For the report.
     """
-    program, info = model.program, model.info
-    unknown = [name for name in names if name not in info.positions]
-    if unknown or not names:
-        raise InvalidArgumentError(
-            f"names must be parameters of the program, {', '.join(info.positions)}; received {list(names)}."
-        )
+
+    library: StanLibrary
+    law: Law
+    instance: StanInstance
+    draws: StateDraws
+    note: str
+
+
+def localise(
+    program: Program,
+    data: Mapping[str, Any],
+    instance: StanInstance,
+    draws: StateDraws,
+    positions_of: Mapping[str, IntArray],
+    names: Sequence[str],
+    reference: Reference,
+) -> Localised:
+    """Return a program with ``reference`` as the law of the named parameters, rewritten and compiled.
+
+    Parameters
+    ----------
+    program : Program
+    data : mapping of str to Any
+        Its data block.
+    instance : StanInstance
+    draws : StateDraws
+        The program as it was opened.
+    positions_of : mapping of str to ndarray of int
+        Coordinates of each parameter.
+    names : sequence of str
+    reference : Reference
+        Of the coordinates of ``names``, in the order of the program.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A name is no parameter, one is missing whose prior cannot be drawn from, or the reference has another number
+        of coordinates.
+    UnsupportedModelError
+        The law of the named parameters cannot be told from that of the others, or their transform is another one than
+        declared.
+    """
+    require_parameters(names, positions_of)
     if program.split_refusal is not None:
         raise UnsupportedModelError(
             f"The law of {', '.join(names)} cannot be told from the rest of the program: {program.split_refusal} "
             f"{_WAY_OUT}"
         )
-    positions = np.sort(np.concatenate([info.positions[name] for name in names]))
+    positions = np.sort(np.concatenate([positions_of[name] for name in names]))
     n_coordinates = reference.sample(1, default_rng(0)).shape[-1]
     if n_coordinates != len(positions):
         raise InvalidArgumentError(
@@ -68,22 +113,15 @@ def localise(model: StanModel, names: Sequence[str], reference: Reference) -> St
         text, kinds = rewrite(program, names)
     except RefusedError as error:
         raise UnsupportedModelError(str(error.refusal)) from error
-    library = StanLibrary(
-        build_library(
-            text, find_toolchain(), filename=program.source.name, places=lambda code: in_users_files(code, program)
-        )
-    )
-    owner = {int(place): name for name in names for place in info.positions[name]}
+    library = StanLibrary(build_library(text, find_toolchain(), places=in_users_files(program.source, program.edits)))
+    owner = {int(place): name for name in names for place in positions_of[name]}
     jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
-    _prove_jacobians(model.instance, owner, positions, jacobians)
+    _prove_jacobians(instance, owner, positions, jacobians)
     law = Law(positions, reference, jacobians)
-    instance = library.instance(model.data, law=law)
-    simulator = LocalisedSimulator(model.draws.simulator, model.instance, tuple(names), positions, reference)
-    draws = StateDraws(simulator, instance, model.draws.edged)
-    localised = replace(model, library=library, law=law, instance=instance, draws=draws)
-    notes = proof.prove_simulator(localised.draws, localised.condition_instance)
-    what = f"Localised: the law of {', '.join(names)} is a density near the real data ({reference.label})."
-    return replace(localised, info=replace(info, notes=(*info.notes, what, *notes)))
+    law_instance = library.instance(data, law=law)
+    simulator = LocalisedSimulator(draws.simulator, instance, tuple(names), positions, reference)
+    note = f"Localised: the law of {', '.join(names)} is a density near the real data ({reference.label})."
+    return Localised(library, law, law_instance, StateDraws(simulator, law_instance, draws.edged), note)
 
 
 def rewrite(program: Program, names: Sequence[str]) -> tuple[str, dict[str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,16 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
-from bread.backends.stan import fitting, localising
+from bread.backends.stan import fitting, localising, proof
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
+from bread.backends.support.posterior_draws import require_support
 from bread.errors import DensityError, InvalidArgumentError
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -91,38 +93,23 @@ class StanModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
         shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
-        return fitting.read_draws(posterior, shapes, self.info.parameters)
+        fit = fitting.read_draws(posterior, shapes, self.info.parameters)
+        has_prior = PriorPath.name in self.info.paths
+        log_prior = (lambda states: self.instance.terms(states)[0]) if has_prior else None
+        require_support(fit, self._states_of(fit), self.info.positions, log_prior)
+        return fit
 
-    def point_estimate(self, fit: Fit, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the posterior mean in unconstrained coordinates, mapped back.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For an unknown name, or draws outside the support.
-        """
+    def _states_of(self, fit: Fit) -> FloatArray:
+        """Return the states of draws, one chain after another."""
         parameters = self.instance.names("parameters")
-        unknown = [name for name in names if name not in parameters]
-        if unknown:
-            raise InvalidArgumentError(
-                f"hyperparameters names {unknown[0]!r}, which is no parameter of the program; it has "
-                f"{', '.join(parameters)}."
-            )
-        flat = {name: draws.reshape((-1, *draws.shape[2:])) for name, draws in fit.draws.items() if name in parameters}
         try:
-            states = self.instance.unconstrain(flat)
+            return self.instance.unconstrain(
+                {name: values for name, values in fit.flat_draws().items() if name in parameters}
+            )
         except DensityError as error:
             raise InvalidArgumentError(
                 f"{fit.source} has draws outside the support of the program: {error}. Pass draws of this program."
             ) from error
-        outside = ~np.isfinite(states).all(axis=0)
-        if outside.any():
-            raise InvalidArgumentError(
-                f"{fit.source} has draws on the border of the support of "
-                f"{', '.join(np.array(self.info.coordinates)[outside])}. Pass draws of this program, in full precision."
-            )
-        values = self.instance.constrain(states.mean(axis=0)[None, :])
-        return {name: np.array(values[name][0]) for name in names}
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to parameters and transformed parameters, each (n, ...).
@@ -192,6 +179,8 @@ class StanModel:
     def localise(self, names: Sequence[str], reference: Reference) -> StanModel:
         """Return this model with ``reference`` as the law of the named parameters; compiles once a set of names.
 
+        The program is checked as at its opening.
+
         Raises
         ------
         UnsupportedModelError
@@ -200,4 +189,9 @@ class StanModel:
         InvalidArgumentError
             A name is no parameter, or the reference has another number of coordinates.
         """
-        return localising.localise(self, names, reference)
+        parts = localising.localise(
+            self.program, self.data, self.instance, self.draws, self.info.positions, names, reference
+        )
+        model = replace(self, library=parts.library, law=parts.law, instance=parts.instance, draws=parts.draws)
+        notes = proof.prove_simulator(model.draws, model.condition_instance)
+        return replace(model, info=replace(model.info, notes=(*model.info.notes, parts.note, *notes)))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, OpenOptions
 from bread.backends.stan import opening, proof
-from bread.backends.stan.analysis.program import Program, analyse
+from bread.backends.stan.analysis.analyse import analyse
+from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.describing import (
     RESERVED_NAMES,
     bracketed,
@@ -21,10 +22,10 @@ from bread.backends.stan.describing import (
     name_of_coordinate,
     notes_on_program,
     path_refusals,
+    transformed_parameters,
     versions,
 )
-from bread.backends.stan.language.dataflow import analyse_dataflow
-from bread.backends.stan.language.messages import StanProgramError, without_place
+from bread.backends.stan.language.places import without_place
 from bread.backends.stan.language.refusals import RefusedError
 from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.syntax import parse
@@ -36,17 +37,14 @@ from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.toolchain import Toolchain, find_toolchain
 from bread.backends.stan.places import in_users_files
 from bread.backends.stan.simulation import (
-    USE_FIXED,
-    CallableSimulator,
     DerivedDrawError,
     DerivedSimulator,
     JointSimulator,
-    ProgramSimulator,
     require_fixable,
 )
-from bread.backends.stan.split.split import Splitter
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
-from bread.backends.support.user_function import UserFunction
+from bread.backends.stan.user_simulator import read_simulator
+from bread.backends.support.arguments import require_parameters
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
 
@@ -58,8 +56,8 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     model : CmdStanModel, path or str
         See `bread.backends.stan.opening.read_program`.
     options : OpenOptions
-        ``extra`` may hold "data" (dict or path of a JSON file), "observed" (names), "simulator" (a callable or a Stan
-        program), "likelihood" (line numbers) and "simulate_from".
+        ``data`` is a dict or the path of a JSON file, ``simulator`` a callable or a Stan program, ``likelihood`` line
+        numbers of the program.
 
     Returns
     -------
@@ -83,20 +81,20 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
     if options.engine not in (None, "stan"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a Stan program. Valid: 'stan'.")
     kernel = read_kernel(options.kernel)
-    extra = options.extra
     toolchain = find_toolchain()
     source, name = opening.read_program(model)
-    data = opening.read_data(extra.get("data"))
+    # Names that the program lacks do not count, as in Stan; those of bread's own switches would.
+    data = {name: value for name, value in opening.read_data(options.data).items() if not name.startswith("bread_")}
     program = analyse(
         source,
-        observed=opening.read_names(extra.get("observed")),
+        observed=opening.read_names(options.observed),
         data_names=tuple(data),
-        likelihood_lines=opening.read_lines(extra.get("likelihood")),
-        held=options.hyperparameters or () if extra.get("simulate_from") == "localised" else None,
+        likelihood_lines=opening.read_lines(options.likelihood),
+        held=options.hyperparameters or () if options.simulate_from == "localised" else None,
         data=data,
         stanc=toolchain.run_stanc,
     )
-    return _Opening(model, name, program, data, extra, toolchain).open(options, kernel)
+    return _Opening(model, name, program, data, options, toolchain).open(options, kernel)
 
 
 class _Opening:
@@ -106,13 +104,13 @@ class _Opening:
         name: str,
         program: Program,
         data: dict[str, Any],
-        extra: Mapping[str, Any],
+        options: OpenOptions,
         toolchain: Toolchain,
     ) -> None:
         self._model = model
         self._name = name
         self._program = program
-        self._extra = extra
+        self._options = options
         self._toolchain = toolchain
         self._data = {**data, **program.fixed_data}
         self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
@@ -129,15 +127,14 @@ class _Opening:
                 program.tempered,
                 self._toolchain,
                 original=source.text,
-                filename=source.name,
-                places=lambda code: in_users_files(code, program),
+                places=in_users_files(source, program.edits),
             )
         )
         data = {**self._data, **program.switches}
         original = self._original(library)  # first, because its messages have the right places
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
-        if self._extra.get("simulate_from") in ("fitted", "localised"):
+        if self._options.simulate_from in ("fitted", "localised"):
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
         model = StanModel(
@@ -151,11 +148,11 @@ class _Opening:
             transformed,
             user_model=self._sampler(),
         )
-        self._prove(model, original)
+        self._check(model, original)
         return replace(model, info=replace(model.info, notes=tuple(self._notes)))
 
     def _refuse(self, options: OpenOptions) -> None:
-        program, user_simulator = self._program, self._extra.get("simulator") is not None
+        program, user_simulator = self._program, self._options.simulator is not None
         if program.simulator_refusal is not None and not user_simulator:
             if program.split_refusal is not None:
                 raise UnsupportedModelError(
@@ -183,7 +180,7 @@ class _Opening:
         held = analyse(
             program.source,
             observed=program.observed,
-            likelihood_lines=opening.read_lines(self._extra.get("likelihood")),
+            likelihood_lines=opening.read_lines(self._options.likelihood),
             held=options.hyperparameters or (),
             stanc=self._toolchain.run_stanc,
         )
@@ -196,12 +193,7 @@ class _Opening:
     def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
         if options.hyperparameters is None:
             return self._program.hyperparameters
-        names = [one.name for one in self._program.parameters]
-        for name in options.hyperparameters:
-            if name not in names:
-                raise InvalidArgumentError(
-                    f"hyperparameters names {name!r}, which is no parameter of the program; it has {', '.join(names)}."
-                )
+        require_parameters(options.hyperparameters, [one.name for one in self._program.parameters])
         return options.hyperparameters
 
     # -- compile ----------------------------------------------------------------------------------------------
@@ -220,30 +212,21 @@ class _Opening:
     # -- simulate ---------------------------------------------------------------------------------------------
 
     def _simulator(self, library: StanLibrary, data: dict[str, Any], instance: StanInstance) -> JointSimulator:
-        wanted = self._extra.get("simulator")
-        parameters = instance.names("parameters")
-        observed = {name: self._array(name).dtype for name in self._program.observed}
-        if wanted is None:
-            return DerivedSimulator(library, data, parameters, observed, self._program.fixable)
-        if opening.is_stan_model(wanted):
-            source, _ = opening.read_program(wanted, "simulator.stan")
-            try:
-                built = build_library(source.text, self._toolchain, filename=source.name)
-            except StanProgramError as error:
-                raise StanProgramError(f"stanc rejects the program in simulator=: {error}") from error
-            inputs, _ = opening.declared_variables(source, self._toolchain.run_stanc)
-            middle = instance.constrain(np.zeros((1, instance.dim)))
-            holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]
-            unused = {name: middle[name][0] for name in holds}
-            return ProgramSimulator(StanLibrary(built), self._data, parameters, observed, unused)
-        if not callable(wanted):
-            raise InvalidArgumentError(
-                "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "
-                f"text); received {type(wanted).__name__}."
-            )
-        shapes = {name: instance.shape(name) for name in parameters}
-        outcomes = {name: (self._array(name).shape, dtype) for name, dtype in observed.items()}
-        return CallableSimulator(UserFunction(wanted, self._data, shapes, outcomes))
+        wanted, observed = self._options.simulator, {name: self._array(name) for name in self._program.observed}
+        if wanted is not None:
+            return read_simulator(wanted, self._data, observed, instance, self._toolchain)
+        dtypes = {name: values.dtype for name, values in observed.items()}
+        return DerivedSimulator(library, data, instance.names("parameters"), dtypes, self._program.fixable)
+
+    def _check(self, model: StanModel, original: StanInstance) -> None:
+        """Prove the model; where that fails and data are NaN or infinite, name them."""
+        try:
+            self._prove(model, original)
+        except UnsupportedModelError as error:
+            where = opening.where_not_finite(self._data, self._inputs)
+            if not where:
+                raise
+            raise InvalidArgumentError(f"The program cannot use its data. {where} {error}") from error
 
     def _prove(self, model: StanModel, original: StanInstance) -> None:
         if self._is_checked_later():
@@ -264,7 +247,7 @@ class _Opening:
                 is_split=self._program.split_refusal is None,
             )
         except BreadError as error:
-            named = self._extra.get("likelihood")
+            named = self._options.likelihood
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
             raise type(error)(f"{error}{doubt}") from error
@@ -293,8 +276,8 @@ class _Opening:
 
     def _is_checked_later(self) -> bool:
         """Return whether the simulator may need values of the hyperparameters, which localising gives it."""
-        is_localised = self._extra.get("simulate_from") == "localised"
-        return is_localised and (bool(self._program.held) or callable(self._extra.get("simulator")))
+        is_localised = self._options.simulate_from == "localised"
+        return is_localised and (bool(self._program.held) or callable(self._options.simulator))
 
     # -- describe ---------------------------------------------------------------------------------------------
 
@@ -302,27 +285,12 @@ class _Opening:
         return opening.as_array(self._data[name], self._inputs[name])
 
     def _transformed(self, instance: StanInstance) -> tuple[str, ...]:
-        """Return the transformed parameters whose value no outcome enters."""
-        program = self._program
-        blocks = parse(program.source)
-        scopes = resolve(blocks)
-        outcomes = [variable for variable in scopes.of_kind("data") if variable.name in program.observed]
-        splitter = Splitter(analyse_dataflow(blocks, scopes), program.source, outcomes)
-        kept, left_out = [], []
-        for variable in scopes.of_kind("transformed parameter"):
-            try:
-                is_free = not splitter.is_observed([variable])
-            except RefusedError:
-                is_free = False
-            if is_free and variable.name in instance.names("transformed") and variable.name not in RESERVED_NAMES:
-                kept.append(variable.name)
-            elif not is_free:
-                left_out.append(variable.name)
+        kept, left_out = transformed_parameters(self._program, instance.names("transformed"))
         if left_out:
             self._notes.append(
                 f"Transformed parameters left out of the report, because outcomes enter them: {', '.join(left_out)}."
             )
-        return tuple(kept)
+        return kept
 
     def _info(
         self, instance: StanInstance, hyperparameters: tuple[str, ...], transformed: tuple[str, ...], kernel: str

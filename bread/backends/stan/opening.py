@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.stan.language.source import Place, Source, Stanc
+from bread.backends.support.not_finite import bracketed_index, describe_not_finite
 from bread.errors import InvalidArgumentError
 
 _NUMBERS = {"NaN": math.nan, "Inf": math.inf, "Infinity": math.inf, "-Inf": -math.inf, "-Infinity": -math.inf}
 _NO_MISSING = "Stan has no missing values: leave such rows out, or declare them as parameters."
+_DEEPEST = 64  # dimensions, as many as NumPy's arrays may have
+_TOO_DEEP = "is nested too deeply to be read: arrays and tuples of Stan have a few dimensions."
 _DTYPES = {"int": np.int64, "real": np.float64, "complex": np.complex128}
 
 
@@ -49,7 +52,7 @@ def read_program(model: Any, name: str = "program.stan") -> tuple[Source, str]:
     ----------
     model : CmdStanModel, path or str
         An object with ``stan_file`` (its include paths count), the path of a ``.stan`` file, or the program itself: a
-        text with a brace.
+        text with a brace that is not the name of a file.
     name : str
         Of a program by its text, in messages.
 
@@ -62,7 +65,7 @@ def read_program(model: Any, name: str = "program.stan") -> tuple[Source, str]:
     """
     if isinstance(model, (str, os.PathLike)):
         text = os.fspath(model)
-        if "{" in text:
+        if isinstance(model, str) and "{" in text and not os.path.isfile(text):
             return Source.from_text(text, name), "program"
         return Source.from_file(Path(text)), Path(text).stem
     if model.stan_file is None:
@@ -104,15 +107,22 @@ def read_data(data: Any) -> dict[str, Any]:
         names = [name for name in data if not isinstance(name, str)]
         if names:
             raise InvalidArgumentError(f"data must be a dict from names to values; received the name {names[0]!r}.")
+        for name, value in data.items():
+            _refuse_masked(name, value)
         return dict(data)
     if not isinstance(data, (str, os.PathLike)):
         raise InvalidArgumentError(
             f"data must be a dict, or the path of a JSON file in CmdStan's format; received {type(data).__name__}."
         )
     try:
-        content = json.loads(Path(data).read_text(encoding="utf-8"))
+        text = Path(data).read_text(encoding="utf-8-sig")
+        content = json.loads(text, object_pairs_hook=lambda pairs: _without_repetition(pairs, data))
     except FileNotFoundError:
         raise InvalidArgumentError(f"There is no data file at {os.fspath(data)!r}.") from None
+    except RecursionError:
+        raise InvalidArgumentError(f"The data file {os.fspath(data)!r} {_TOO_DEEP}") from None
+    except InvalidArgumentError:
+        raise
     except (OSError, ValueError) as error:
         raise InvalidArgumentError(f"The data file {os.fspath(data)!r} cannot be read as JSON: {error}.") from None
     if not isinstance(content, dict):
@@ -120,14 +130,31 @@ def read_data(data: Any) -> dict[str, Any]:
             f"The data file {os.fspath(data)!r} must hold one JSON object, {{name: value, ...}}, but holds "
             f"{type(content).__name__}."
         )
-    return {name: _numbers(value, name) for name, value in content.items()}
+    try:
+        return {name: _numbers(value, name) for name, value in content.items()}
+    except RecursionError:
+        raise InvalidArgumentError(f"The data file {os.fspath(data)!r} {_TOO_DEEP}") from None
 
 
-def _numbers(value: Any, name: str) -> Any:
+def _without_repetition(pairs: list[tuple[str, Any]], data: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return a JSON object as a dict; refuse one that names a value twice, of which one would be ignored."""
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise InvalidArgumentError(
+                f"The data file {os.fspath(data)!r} holds {name!r} twice. Keep one: the other would be ignored."
+            )
+        content[name] = value
+    return content
+
+
+def _numbers(value: Any, name: str, depth: int = 1) -> Any:
+    if depth > _DEEPEST and isinstance(value, (list, dict)):
+        raise RecursionError
     if isinstance(value, list):
-        return [_numbers(item, f"{name}[{i}]") for i, item in enumerate(value, start=1)]
+        return [_numbers(item, f"{name}[{i}]", depth + 1) for i, item in enumerate(value, start=1)]
     if isinstance(value, dict):
-        return {key: _numbers(item, f"{name}.{key}") for key, item in value.items()}
+        return {key: _numbers(item, f"{name}.{key}", depth + 1) for key, item in value.items()}
     if isinstance(value, str) and value in _NUMBERS:
         return _NUMBERS[value]
     if value is None:
@@ -181,11 +208,33 @@ def as_array(value: Any, declared: Declared) -> NDArray[Any]:
     return array if array.ndim == declared.rank else array.reshape(array.shape + (0,) * (declared.rank - array.ndim))
 
 
+def _refuse_masked(name: str, value: Any) -> None:
+    """Raise InvalidArgumentError for a masked array: the values below its mask would be used as data."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return
+    masked = np.argwhere(np.ma.getmaskarray(value))
+    if len(masked):
+        place = bracketed_index(masked[0], 1)
+        raise InvalidArgumentError(
+            f"The data {name!r} are masked at {name}{place} ({len(masked)} in all). {_NO_MISSING}"
+        )
+
+
+def where_not_finite(data: Mapping[str, Any], inputs: Mapping[str, Declared]) -> str:
+    """Return which data of the program are NaN or infinite, each with its first index; "" if none is."""
+    arrays = {
+        repr(name): as_array(data[name], declared)
+        for name, declared in inputs.items()
+        if name in data and declared.type in ("real", "complex")
+    }
+    return describe_not_finite(arrays, first_index=1)
+
+
 def require_numbers(name: str, values: NDArray[Any], place: Place) -> None:
     """Raise InvalidArgumentError if observed values, declared at ``place``, are missing (NaN)."""
     missing = np.argwhere(np.isnan(values))
     if len(missing):
-        index = "".join(f"[{i + 1}]" for i in missing[0])
+        index = bracketed_index(missing[0], 1)
         raise InvalidArgumentError(
             f"The observed variable {name!r} ({place}) is NaN at {name}{index} ({len(missing)} in all). {_NO_MISSING}"
         )

@@ -1,38 +1,26 @@
-"""Places that Stan's messages name, in the user's own files: put into the C++ before it is compiled."""
+"""Places in generated C++, which its run-time messages name: put into the user's own files before it is compiled."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Sequence
 
-from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.language import places
+from bread.backends.stan.language.source import Source
 from bread.backends.stan.native.build import ORIGINAL_PLACE, TEMPERED_PLACE
-
-_PLACE = re.compile(
-    r"\(in '(?P<file>[^']*)', line (?P<line>\d+)"
-    r"(?:, column (?P<column>\d+) to (?:line (?P<last>\d+), )?column (?P<end>\d+))?\)"
-)
+from bread.backends.stan.split.rewriting import Edit, map_column
 
 
-def in_users_files(code: str, program: Program) -> str:
-    """Return C++ whose messages name the user's files, lines and columns.
+def in_users_files(source: Source, edits: Sequence[Edit] = ()) -> Callable[[str], str]:
+    """Return the function that puts the user's files, lines and columns into C++, for `build_library`.
 
-    stanc counts in the program that it translates, whose lines are those of the program with its includes inserted,
-    and whose columns are moved by what bread wrote into them, unless it is the original one.
+    Columns of the tempered program are moved by what ``edits`` wrote into it; those of the original one are the user's.
     """
-    tempered, original = (prefix + program.source.name for prefix in (TEMPERED_PLACE, ORIGINAL_PLACE))
 
-    def replace(match: re.Match[str]) -> str:
-        if match["file"] not in (tempered, original):
-            return match[0]
-        line = int(match["line"])
-        origin = program.source.origin(line)
-        place = f"in '{origin.file}', line {origin.line}"
-        if match["column"] is None:
-            return f"({place})"
-        column, last, end = int(match["column"]), int(match["last"] or line), int(match["end"])
-        if match["file"] == tempered:
-            column, end = program.user_column(line, column), program.user_column(last, end)
-        until = f"line {program.source.origin(last).line}, " if match["last"] else ""
-        return f"({place}, column {column} to {until}column {end})"
+    def user_column(line: int, column: int) -> int:
+        return map_column(edits, source.text, line, column)
 
-    return _PLACE.sub(replace, code)
+    def replace(code: str) -> str:
+        code = places.in_users_files(code, ORIGINAL_PLACE, source, escape=places.literal_body)
+        return places.in_users_files(code, TEMPERED_PLACE, source, user_column=user_column, escape=places.literal_body)
+
+    return replace

@@ -134,7 +134,6 @@ class StanPosterior:
         direction: Direction,
         start: FloatArray,
         seeds: Sequence[SeedSequence],
-        knots: IntArray | None = None,
     ) -> AnnealRun:
         """Run one chain per row of ``start``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
 
@@ -155,7 +154,7 @@ class StanPosterior:
         failure = chains.counts[:, 3].copy()
         return AnnealRun(
             log_weight=_log_weights(path, betas, chains, failure),
-            log_ratio=chains.log_ratio if knots is None else chains.log_ratio[:, knots],
+            log_ratio=chains.log_ratio,
             state_at_start=chains.state_at_start,
             state_at_end=chains.state_at_end,
             log_start_density=chains.log_start,

@@ -13,7 +13,6 @@ simulator that errs in the spread of symmetric outcomes alone passes there; the 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,13 +32,14 @@ REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan
 REWRITE_TOLERANCE = 1e-8  # nats, relative to the size of the terms; rounding leaves about 1e-13
 LIKELIHOOD_TOLERANCE = 1e-2  # nats, and 1e-8 of the log likelihood: solvers of differential equations leave noise
 NOISE_TIMES = 10.0  # beyond the tolerance: times the noise that rounding of the state makes there
-GRADIENT_DRAWS = 200
+# Joint draws whose gradients are compared. Their number depends on the program alone, never on the load of a machine:
+# fewer where their data, written as JSON for each, would be longer than this in all (100 kB allow 200 draws).
+GRADIENT_DRAWS, FEWEST_GRADIENT_DRAWS, MOST_CHARACTERS = 200, 20, 20_000_000
 MORE_DRAWS = 4  # a suspicion is tested on this many times as many fresh draws
-GRADIENT_SECONDS = 3.0
 LEFT_OUT, OUTCOME_DRAWS = 20, 5  # parameters at which generators fail, outcomes that are tried there
 NEXT_TO_IMPOSSIBLE = 30.0  # nats
 LEVEL = 1e-4  # of both tests: a false refusal needs two such chances
-_ROOT = 20160816
+_ROOT = 20160816  # of the random numbers of all checks: a program is accepted or refused, whoever asks
 
 Condition = Callable[[Mapping[str, NDArray[Any]]], StanInstance]
 
@@ -168,8 +168,9 @@ def prove_simulator(
     UnsupportedModelError
         They disagree; the message names the coordinate.
     """
-    scores = _scores(draws, condition, original, SeedSequence(_ROOT), GRADIENT_DRAWS, is_split)
-    _check_excess(scores, condition)
+    n_draws = n_gradient_draws(draws)
+    scores = draw_scores(draws, condition, original, SeedSequence(_ROOT), n_draws, is_split)
+    check_excess(scores, condition)
     doubts = derivatives_note(scores.with_derivatives, scores.log_likelihood, LIKELIHOOD_TOLERANCE) if is_split else ()
     before = (*([scores.redrawn] if scores.redrawn else []), *doubts)
     if not np.isfinite(scores.gradients).all():
@@ -183,17 +184,17 @@ def prove_simulator(
     is_tested: NDArray[np.bool_] = np.logical_not(draws.edged.ravel() if is_split else np.any(draws.edged, axis=0))
     if scores.redrawn:  # the law of the draws that are kept may end abruptly anywhere
         is_tested[:dim] = False
-    p_values = np.where(is_tested, _p_values(scores.gradients), 1.0)
+    p_values = np.where(is_tested, gradient_p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
-        again = _scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * GRADIENT_DRAWS, is_split)
+        again = draw_scores(draws, condition, original, SeedSequence(_ROOT + 1), MORE_DRAWS * n_draws, is_split)
         is_tested[:dim] &= not again.redrawn
-        suspect = is_tested & (p_values < LEVEL) & (_p_values(again.gradients) < LEVEL)
+        suspect = is_tested & (p_values < LEVEL) & (gradient_p_values(again.gradients) < LEVEL)
         suspect &= np.sign(again.gradients.mean(axis=0)) == np.sign(scores.gradients.mean(axis=0))
         if suspect.any():
             index = int(np.flatnonzero(suspect)[0])
             said = " ".join((_disagreement(index, again.gradients, draws.instance, is_split), *doubts))
             raise UnsupportedModelError(said)
-        scores, p_values = again, np.where(is_tested, _p_values(again.gradients), 1.0)
+        scores, p_values = again, np.where(is_tested, gradient_p_values(again.gradients), 1.0)
     what = "gradients of log prior and log likelihood are" if is_split else "gradient of the log joint density is"
     return (
         *before,
@@ -210,20 +211,22 @@ def prove_simulator(
     )
 
 
-def _scores(
+def n_gradient_draws(draws: StateDraws) -> int:
+    """Return at how many joint draws gradients are compared: fewer for large data, whatever a gradient costs."""
+    return int(np.clip(MOST_CHARACTERS // draws.instance.data_size, FEWEST_GRADIENT_DRAWS, GRADIENT_DRAWS))
+
+
+def draw_scores(
     draws: StateDraws, condition: Condition, original: Condition | None, seed: SeedSequence, n: int, is_split: bool
 ) -> Scores:
-    """Return gradients at ``n`` joint draws, or at as many as there is time for (20 at least)."""
+    """Return gradients at ``n`` joint draws."""
     try:
         states, joint = draws.simulate(n, None, seed)
     except DensityError as error:
         raise UnsupportedModelError(f"The prior cannot be simulated: {error}") from error
     gradients, log_likelihood, with_derivatives, outcomes = [], [], [], []
     left_out = draws.left_out(joint, LEFT_OUT)
-    began = time.perf_counter()
     for row, state in enumerate(states):
-        if row >= 20 and time.perf_counter() - began > GRADIENT_SECONDS * n / GRADIENT_DRAWS:
-            break
         data = {name: values[row] for name, values in joint.data.items()}
         try:
             instance = condition(data)
@@ -242,14 +245,13 @@ def _scores(
     values = np.array(log_likelihood)
     own = np.full(len(values), np.nan)
     if is_split and joint.log_likelihood is not None:
-        own = joint.log_likelihood[: len(values)]
+        own = joint.log_likelihood
     return Scores(
-        np.array(gradients), values, values - own, np.array(with_derivatives), states[: len(values)], outcomes,
-        joint.redrawn_note(n),
-    )  # fmt: skip
+        np.array(gradients), values, values - own, np.array(with_derivatives), states, outcomes, joint.redrawn_note(n)
+    )
 
 
-def _check_excess(scores: Scores, condition: Condition) -> None:
+def check_excess(scores: Scores, condition: Condition) -> None:
     """Refuse a simulator whose own log likelihood differs from the program's by more than a constant and rounding."""
     known = np.isfinite(scores.excess)
     if not known.any():
@@ -293,7 +295,7 @@ def _own_words(original: Condition | None, data: Mapping[str, NDArray[Any]], sta
         return str(error)
 
 
-def _p_values(gradients: FloatArray) -> FloatArray:
+def gradient_p_values(gradients: FloatArray) -> FloatArray:
     """Return Bonferroni p-values of mean zero for each column; 1 for a column of zeros."""
     n, n_tests = gradients.shape
     with np.errstate(all="ignore"):  # scores may be as large as the numbers of vague priors

@@ -1,12 +1,12 @@
-"""Exact joint draws of parameters and data: by the simulator derived from the program, or by the user's.
+"""Exact joint draws of parameters and data: what every simulator is asked, and the one derived from the program.
 
-Draw i depends on its own seed alone. All three simulators return values in the program's own coordinates.
+Draw i depends on its own seed alone. Simulators return values in the program's own coordinates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS
-from bread.backends.support.user_function import UserFunction
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
 Fixed = Mapping[str, NDArray[Any]]
 USE_FIXED = "use_fixed"
 _SIMULATED = "bread_sim_"
-_ANCHOR_TRIES = 50
+_ANCHOR_TRIES = 50  # states between -2 and 2, as Stan itself looks for a start
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ class DerivedSimulator:
         switch = {ONLY_PARAMETERS: int(only_parameters)}
         instance = self.library.instance({**self.data, **switch, **self._held(fixed or {})})
         try:
-            values = _generate(instance, seeds)
+            values = generate(instance, seeds)
         except (DensityError, UnsupportedModelError) as error:
             raise DerivedDrawError(str(error)) from error
         data = {name: values[_SIMULATED + name].astype(dtype) for name, dtype in self.observed.items()}
@@ -160,86 +159,7 @@ class DerivedSimulator:
         return held
 
 
-@dataclass(frozen=True)
-class ProgramSimulator:
-    """A Stan program of the user's whose generated quantities are parameters and observed data, under their names.
-
-    It can hold hyperparameters at values if its data block declares ``int use_fixed`` (1 to hold them) and, for each
-    of them, ``fixed_<name>``.
-
-    Parameters
-    ----------
-    library : StanLibrary
-    data : dict of str to Any
-    parameters : tuple of str
-    observed : dict of str to dtype
-    unused : mapping of str to ndarray
-        Parameters for which it has ``fixed_<name>``, each with a value that is given where it is not used.
-    """
-
-    library: StanLibrary
-    data: dict[str, Any]
-    parameters: tuple[str, ...]
-    observed: dict[str, np.dtype[Any]]
-    unused: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    can_redraw: ClassVar[bool] = False
-
-    @property
-    def fixable(self) -> tuple[str, ...]:
-        """Parameters that the program can hold: all for which it has data, or none."""
-        return tuple(self.unused)
-
-    def draw(
-        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
-    ) -> JointDraws:
-        """Return one draw per seed; see `JointSimulator.draw`.
-
-        Raises
-        ------
-        InvalidArgumentError
-            ``fixed`` holds some of the parameters that the program can hold, and not others; or the program lacks a
-            variable.
-        """
-        values = _generate(self.library.instance({**self.data, **self._held(fixed or {})}), seeds)
-        missing = [name for name in (*self.parameters, *self.observed) if name not in values]
-        if missing:
-            raise InvalidArgumentError(
-                f"The program in simulator= does not declare {missing[0]!r}. Its generated quantities must hold every "
-                f"parameter and observed variable: {', '.join((*self.parameters, *self.observed))}."
-            )
-        data = {name: values[name].astype(dtype) for name, dtype in self.observed.items()}
-        return JointDraws({name: values[name] for name in self.parameters}, data)
-
-    def _held(self, fixed: Fixed) -> dict[str, Any]:
-        if fixed and set(fixed) != set(self.unused):
-            raise InvalidArgumentError(
-                f"The program in simulator= has data for {', '.join(self.unused)} and can hold these together only; "
-                f"received values of {', '.join(fixed)}. Pass hyperparameters=[...] with the same names."
-            )
-        return {USE_FIXED: int(bool(fixed)), **{f"fixed_{name}": fixed.get(name, value) for name, value in
-                                                self.unused.items()}}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class CallableSimulator:
-    """A Python function of the user's."""
-
-    function: UserFunction
-    can_redraw: ClassVar[bool] = False
-
-    @property
-    def fixable(self) -> tuple[str, ...]:
-        """All parameters if the function takes ``fixed``, else none."""
-        return tuple(self.function.parameters) if self.function.takes_fixed else ()
-
-    def draw(
-        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
-    ) -> JointDraws:
-        """Return one draw per seed; see `JointSimulator.draw` and `UserFunction.draw`."""
-        return JointDraws(*self.function.draw(seeds, fixed))
-
-
-def _generate(instance: StanInstance, seeds: Sequence[SeedSequence]) -> dict[str, FloatArray]:
+def generate(instance: StanInstance, seeds: Sequence[SeedSequence]) -> dict[str, FloatArray]:
     """Return generated quantities, one run per seed; they do not use the state they are run at."""
     state = _anchor(instance)
     return instance.constrain(np.repeat(state[None, :], len(seeds), axis=0), "generated", list(seeds))

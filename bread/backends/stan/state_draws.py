@@ -18,7 +18,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.backends.stan.language.messages import without_place
+from bread.backends.stan.language.places import without_place
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.simulation import (
     DerivedDrawError,
@@ -33,7 +33,7 @@ from bread.errors import DensityError, InvalidArgumentError
 
 MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
 TIMES_OVER = " times over: "
-_OUTCOME_TRIES = 5
+_OUTCOME_TRIES = 5  # more draws of outcomes at the same parameters, before these count as without outcomes
 _REDRAW = 20160816  # in the keys of redraws
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,3 +35,20 @@ def check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Seque
         raise InvalidArgumentError(
             f"start has {len(start)} rows and seeds has {len(seeds)} entries; give one seed per chain."
         )
+
+
+def require_parameters(names: Sequence[str], known: Collection[str]) -> None:
+    """Check names of hyperparameters against the parameters of a model.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There are none, or one is no parameter.
+    """
+    if not names:
+        raise InvalidArgumentError(f"hyperparameters is empty; name at least one of {', '.join(known)}.")
+    for name in names:
+        if name not in known:
+            raise InvalidArgumentError(
+                f"hyperparameters names {name!r}, which is no parameter of the program; it has {', '.join(known)}."
+            )

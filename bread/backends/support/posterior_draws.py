@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Fit
+from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
+
+MINIMUM_DRAWS = 10
+SUPPORT_DRAWS = 500  # at which the density of the prior is looked at
+LogDensity = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def posterior_group(posterior: Any) -> Any:
@@ -21,6 +25,47 @@ def posterior_group(posterior: Any) -> Any:
     if hasattr(posterior, "data_vars"):  # Dataset
         return posterior
     return getattr(posterior, "posterior", posterior)  # InferenceData
+
+
+def require_support(
+    fit: Fit, states: NDArray[np.float64], positions: Mapping[str, NDArray[np.int64]], log_prior: LogDensity | None
+) -> None:
+    """Raise InvalidArgumentError if draws lie outside the support of the model, or on its border.
+
+    Parameters
+    ----------
+    fit : Fit
+    states : ndarray, shape (chains * draws, dim)
+        Its draws in unconstrained coordinates.
+    positions : mapping of str to ndarray of int
+        The coordinates of each parameter.
+    log_prior : callable or None
+        Maps states (n, dim) to log prior densities (nats), for supports that no transform expresses; at
+        `SUPPORT_DRAWS` states at most. None where there is no density of the prior.
+    """
+    n_draws = next(iter(fit.draws.values())).shape[1]
+    is_outside = ~np.isfinite(states)
+    if is_outside.any():
+        row = int(np.flatnonzero(is_outside.any(axis=1))[0])
+        column = int(np.flatnonzero(is_outside[row])[0])
+        name = next((name for name, places in positions.items() if column in places), "")
+        chain, draw = divmod(row, n_draws)
+        values = np.asarray(fit.draws[name][chain, draw]) if name else np.empty(0)
+        value = f": {values}" if values.ndim == 0 else ""
+        raise InvalidArgumentError(
+            f"{fit.source} has a value of {name!r} outside its support or on the border{value}, in chain {chain}, "
+            f"draw {draw} ({int(is_outside.any(axis=1).sum())} such draws of {len(states)}). Pass draws of this model."
+        )
+    if log_prior is None:
+        return
+    rows = np.unique(np.linspace(0, len(states) - 1, SUPPORT_DRAWS).astype(int))
+    is_zero = np.isneginf(log_prior(states[rows]))
+    if is_zero.any():
+        chain, draw = divmod(int(rows[np.flatnonzero(is_zero)[0]]), n_draws)
+        raise InvalidArgumentError(
+            f"{fit.source} has draws at which the density of the model is zero, such as chain {chain}, draw {draw} "
+            f"({int(is_zero.sum())} of {len(rows)} draws looked at). Pass draws of this model."
+        )
 
 
 def read_posterior(
@@ -43,7 +88,8 @@ def read_posterior(
     Raises
     ------
     InvalidArgumentError
-        Names the variable that is missing, has another shape, other coordinates, or values that are not finite.
+        Names the variable that is missing, has another shape, other coordinates, values that are not finite, or
+        there are too few draws.
     """
     group = posterior_group(posterior)
     if not isinstance(group, Mapping) or hasattr(group, "groups"):
@@ -74,6 +120,11 @@ def read_posterior(
         if values.dtype.kind not in "fiub" or not np.all(np.isfinite(values)):
             raise InvalidArgumentError(f"posterior= has values of {name!r} that are no finite numbers. Leave them out.")
         draws[name] = values
+    if n_draws is not None and n_draws[0] * n_draws[1] < MINIMUM_DRAWS:
+        raise InvalidArgumentError(
+            f"posterior= has {n_draws[0]} x {n_draws[1]} draws (chains x draws), and must have at least "
+            f"{MINIMUM_DRAWS} in all. Pass the whole run."
+        )
     return Fit(draws=draws, source="posterior=")
 
 
@@ -99,12 +150,3 @@ def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mappin
                 )
         return np.asarray(variable)
     return np.asarray(variable.transpose("chain", "draw", ...))
-
-
-def centre(states: NDArray[np.float64], discrete: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the mean of each coordinate of states (n, dim), the most frequent value of a discrete one."""
-    result: NDArray[np.float64] = states.mean(axis=0)
-    for index in np.flatnonzero(discrete):
-        values, counts = np.unique(states[:, index], return_counts=True)
-        result[index] = values[np.argmax(counts)]
-    return result

@@ -12,7 +12,7 @@ import pytest
 
 import bread
 from bread.report.container import read_attributes, read_group
-from tests.system.test_check import assert_same_report
+from tests.support.reports import assert_same_report
 
 pytestmark = pytest.mark.pymc
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))

@@ -11,19 +11,10 @@ import pytest
 from bread.backends.pymc.density.density import CountedDensity, TemperedDensity
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import InvalidArgumentError
+from tests.support.pymc_layout import layout_of
 from tests.support.pymc_models import MODELS as TABLE
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
-
-
-def layout_of(model: pm.Model) -> StateLayout:
-    point = model.initial_point()
-    values = model.value_vars
-    return StateLayout(
-        tuple(value.name for value in values),
-        tuple(np.shape(point[value.name]) for value in values),
-        tuple(value.type.dtype for value in values),
-    )
 
 
 def schools() -> pm.Model:
@@ -208,8 +199,8 @@ def test_failures_inside_a_kernel_are_rejected_proposals():
     assert counted(-1.0) == -np.inf
     assert counted(0) == -np.inf  # ZeroDivisionError
     assert counted.n_evaluations == 6
-    density = TemperedDensity(schools(), layout_of(schools()))
-    gradient = density.compile_gradient(density._values, {})
+    model = schools()
+    gradient = TemperedDensity(model, layout_of(model)).compile_gradient(model.continuous_value_vars, {})
 
     def broken(_):
         raise ArithmeticError("broken")

@@ -17,7 +17,7 @@ from pymc.step_methods.hmc.quadpotential import QuadPotentialFullAdapt
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.engines import compile_engine
 from bread.errors import UnsupportedKernelError
-from tests.backends.pymc.test_density import layout_of
+from tests.support.pymc_layout import layout_of, mixed
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -73,14 +73,6 @@ def categorical() -> pm.Model:
         z = pm.Categorical("z", [0.5, 0.3, 0.2])
         w = pm.Categorical("w", pm.math.stack([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]])[z])
         pm.Normal("y", z + 0.5 * w, 1.0, observed=1.2)
-    return model
-
-
-def mixed() -> pm.Model:
-    with pm.Model() as model:
-        z = pm.Bernoulli("z", 0.3)
-        x = pm.Normal("x", 3.0 * z, 1.0)
-        pm.Normal("y", x, 2.0, observed=1.0)
     return model
 
 

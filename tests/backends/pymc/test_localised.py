@@ -16,7 +16,6 @@ from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
-from tests.backends.pymc.test_evidence import SHORT
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -26,13 +25,13 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import SHORT
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
 Y = np.array([1.5, -0.2, 0.6])
 ERROR = np.array([1.0, 1.5, 0.8])
 LAW = gaussian(np.array([0.4, -0.2]), np.array([[0.3, 0.1], [0.1, 0.2]]))
-LOCALISED = {"simulate_from": "localised"}
 
 
 def groups(mu: Any = None, tau: Any = None) -> pm.Model:
@@ -46,7 +45,7 @@ def groups(mu: Any = None, tau: Any = None) -> pm.Model:
 
 
 def open_localised(model: pm.Model, **options: Any) -> Any:
-    return open_model(model, OpenOptions(extra=LOCALISED, **options))
+    return open_model(model, OpenOptions(simulate_from="localised", **options))
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +180,7 @@ def test_what_cannot_be_localised() -> None:
     with pytest.raises(UnsupportedModelError, match="'label' by a density, but it is discrete"):
         open_localised(discrete)
     with pytest.raises(UnsupportedModelError, match=r"simulator= replaces"):
-        open_model(groups(), OpenOptions(extra={**LOCALISED, "simulator": lambda rng, data: ({}, {})}))
+        open_model(groups(), OpenOptions(simulate_from="localised", simulator=lambda rng, data: ({}, {})))
 
 
 def test_other_kernels_and_restricting_transforms() -> None:

@@ -130,10 +130,6 @@ def test_a_discrete_model() -> None:
     draws = opened.simulate(30, fixed=None, seed=SeedSequence(4))
     assert set(draws.states[:, 0]) == {0.0, 1.0}
     assert draws.parameters["label"].dtype.kind in "iu"
-    draws_by_name = {"label": np.array([[0, 1, 1, 1, 0]]), "mean": np.array([[0.0, 1.0, 2.0, 3.0, 4.0]])}
-    estimate = opened.point_estimate(opened.read_posterior(draws_by_name), ["label", "mean"])
-    assert estimate["label"] == 1  # the mode
-    assert estimate["mean"] == 2.0
 
 
 def test_a_pickled_copy_computes_the_same() -> None:
@@ -252,17 +248,6 @@ def test_read_posterior(form: Any) -> None:
 def test_wrong_posterior(change: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         schools().read_posterior(change(named_draws()))
-
-
-def test_point_estimate_is_a_mean_in_unconstrained_coordinates() -> None:
-    draws = named_draws()
-    estimate = schools().point_estimate(schools().read_posterior(draws), ["mu", "tau"])
-    assert set(estimate) == {"mu", "tau"}
-    np.testing.assert_allclose(estimate["mu"], draws["mu"].mean())
-    np.testing.assert_allclose(estimate["tau"], np.exp(np.log(draws["tau"]).mean()))
-    draws["tau"][0, 0] = 0.0
-    with pytest.raises(InvalidArgumentError, match="posterior=.*border of the support of tau_log__"):
-        schools().point_estimate(schools().read_posterior(draws), ["mu", "tau"])
 
 
 def test_angles_are_wrapped() -> None:

@@ -21,8 +21,6 @@ from bread.paths.mixture import diagonal, gaussian
 from bread.paths.nested import NestedReference
 from bread.paths.user import as_reference
 from bread.report.compat import read_attributes
-from tests.backends.pymc.test_evidence import MODELS as CONJUGATE
-from tests.backends.pymc.test_evidence import SHORT, label_mixture
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -33,6 +31,8 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import MODELS as CONJUGATE
+from tests.support.pymc_conjugate import SHORT, label_mixture
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -105,27 +105,27 @@ STATES = np.array([[0.2, -0.3], [1.4, 0.8], [-2.0, -2.5], [5.0, 1.0]])
 def test_density_and_gradient_are_those_of_the_formulae(path: Path, opened: Any) -> None:
     """Values to 1e-9, gradients by central differences."""
     engine, step = opened.engine, 1e-5
-    opened.condition({"y": Y})._load(path)
+    opened.condition({"y": Y}).load(path)
     for beta in (0.0, 0.23, 0.8, 1.0):
-        engine._set_beta(beta)
+        engine.set_beta(beta)
 
         def expected(x: np.ndarray, beta: float = beta) -> Any:
             return log_start(path, x) + beta * log_ratio(path, x)
 
         for state in STATES:
-            value, gradient = engine._gradient(state)
+            value, gradient = engine.gradient(state)
             assert value == pytest.approx(float(expected(state)), rel=1e-8)
-            assert engine._gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
+            assert engine.gradient.finish(state) == pytest.approx(float(log_ratio(path, state)), rel=1e-8)
             numeric = [(expected(state + e) - expected(state - e)) / (2 * step) for e in step * np.eye(2)]
             np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 
 def test_values_of_other_steps_are_those_of_the_formula(sliced: Any) -> None:
-    sliced.condition({"y": Y})._load(PriorPath())
+    sliced.condition({"y": Y}).load(PriorPath())
     density = sliced.engine.steps[0].step.logp  # of mu alone; the other coordinate is a shared variable
     (shared,) = sliced.engine.steps[0].step.shared.values()
     for beta in (0.0, 0.23, 0.8, 1.0):
-        sliced.engine._set_beta(beta)
+        sliced.engine.set_beta(beta)
         for state in STATES:
             shared.set_value(np.array(state[1]))
             expected = log_prior(state) + beta * log_likelihood(state)

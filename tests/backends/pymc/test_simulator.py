@@ -15,7 +15,6 @@ from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
-from tests.backends.pymc.test_evidence import SHORT
 from tests.support.conformance import (
     check_contract_shapes,
     check_frozen,
@@ -23,6 +22,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.pymc_conjugate import SHORT
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -54,7 +54,7 @@ def wrong(rng: np.random.Generator, data: Any) -> Any:
 
 
 def opened_with(function: Any, **options: Any) -> Any:
-    return open_model(with_potential(), OpenOptions(extra={"simulator": function}, **options))
+    return open_model(with_potential(), OpenOptions(simulator=function, **options))
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +122,11 @@ def test_a_distribution_without_draws_keeps_all_paths() -> None:
         mu = rng.normal()
         return {"mu": mu}, {"y": rng.normal(mu, size=data["y"].shape)}
 
-    opened = open_model(model, OpenOptions(extra={"simulator": function}))
+    opened = open_model(model, OpenOptions(simulator=function))
     assert opened.info.paths == ("prior", "reference")
     check_contract_shapes(opened, tuned_kernel(opened, n_steps=30))
     with pytest.raises(InvalidArgumentError, match="cannot hold the hyperparameter 'mu'"):
-        open_model(model, OpenOptions(extra={"simulator": function, "simulate_from": "fitted"}))
+        open_model(model, OpenOptions(simulator=function, simulate_from="fitted"))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def check(case: Bad, folder: Path, **more: Any) -> None:
     assert re.search(case.words, message), message
     assert re.search(case.place, message), message
     assert "\n" not in message
-    assert not re.search(r"bread_[a-z]_|_namespace|bread-stan-|original of ", message), message
+    assert not re.search(r"bread_[a-z]_|_namespace|bread-stan-|bread (original|tempered)", message), message
 
 
 def every(cases: dict[Any, Any]) -> pytest.MarkDecorator:

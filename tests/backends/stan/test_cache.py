@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -21,6 +23,7 @@ from bread.backends.stan.native.build import build_library
 from bread.backends.stan.native.cache import IN_USE_SECONDS, MARK, BuildCache, default_cache
 from bread.backends.stan.native.library import StanLibrary
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
+from bread.errors import BreadError, MissingDependencyError
 from tests.support.stan_engine_programs import CONJUGATE, EXAMPLE, toolchain
 
 BUILDER = """
@@ -85,17 +88,30 @@ def test_a_failed_build_leaves_no_entry(tmp_path: Path) -> None:
     assert cache_in(tmp_path).get("key", "result", write()).read_text() == "finished"
 
 
-@pytest.mark.parametrize("damage", ["changed", "truncated", "removed", "unmarked", "bad mark"])
+DAMAGED_MARKS = {
+    "bad mark": b"{",
+    "another kind of mark": b'["result"]',
+    "an empty mark": b"",
+    "a binary mark": bytes(range(256)),
+    "a deep mark": b"[" * 200_000,
+    "another checksum": b'{"result": "0"}',
+}
+
+
+@pytest.mark.parametrize("damage", ["changed", "truncated", "removed", "unmarked", "a folder", *DAMAGED_MARKS])
 def test_a_damaged_entry_is_rebuilt(tmp_path: Path, damage: str) -> None:
     path = cache_in(tmp_path).get("key", "result", write("first"))
     mark = path.with_name(MARK)
-    {
-        "changed": lambda: path.write_text("fiRst"),
-        "truncated": lambda: path.write_text(""),
-        "removed": path.unlink,
-        "unmarked": mark.unlink,
-        "bad mark": lambda: mark.write_text("{"),
-    }[damage]()
+    if damage in DAMAGED_MARKS:
+        mark.write_bytes(DAMAGED_MARKS[damage])
+    elif damage in ("unmarked", "a folder"):
+        mark.unlink()
+        if damage == "a folder":
+            mark.mkdir()
+    elif damage == "removed":
+        path.unlink()
+    else:
+        path.write_text("fiRst" if damage == "changed" else "")
     assert cache_in(tmp_path).get("key", "result", write("second")).read_text() == "second"
     assert cache_in(tmp_path).get("key", "result", unwanted).read_text() == "second"
 
@@ -145,6 +161,100 @@ def test_the_default_folder_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert default_cache().folder == tmp_path / "chosen"
 
 
+# ---- folders that are not as usual --------------------------------------------------------------------------------
+
+
+def refuse(*arguments: object, **options: object) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_a_folder_that_is_only_read_gives_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = cache_in(tmp_path).get("key", "result", write())
+    monkeypatch.setattr(os, "utime", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert cache_in(tmp_path).get("key", "result", unwanted) == path
+
+
+def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(BreadError, match=r"cannot be written \(Permission denied\).*BREAD_CACHE") as caught:
+        cache_in(tmp_path).get("key", "result", write())
+    assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_in_place_of_the_folder_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    monkeypatch.setenv("BREAD_CACHE", str(file))
+    with pytest.raises(BreadError, match=r"cannot be written \(Not a directory\).*BREAD_CACHE"):
+        default_cache().get("key", "result", write())
+    assert file.read_text() == "no folder"
+
+
+def test_a_user_without_a_home_is_told_to_name_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BREAD_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does where there is no home
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BreadError, match=r"no home folder.*BREAD_CACHE"):
+        default_cache()
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_may_have_any_name_and_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BREAD_CACHE", "mémoire à part 缓存")
+    cache = default_cache()
+    monkeypatch.chdir("/")
+    path = cache.get("key", "result", write())
+    assert path.read_text() == "finished" and path.is_relative_to(tmp_path / "mémoire à part 缓存")
+
+
+def test_entries_that_another_process_removes_do_not_disturb(tmp_path: Path) -> None:
+    """Entries come and go while they are listed and counted; seen to fail within a second."""
+    cache, stopped = cache_in(tmp_path, 100), threading.Event()
+
+    def come_and_go() -> None:
+        while not stopped.is_set():
+            for number in range(20):
+                entry = tmp_path / "cache" / f"entry-{number}"
+                entry.mkdir(parents=True, exist_ok=True)
+                (entry / MARK).write_text("{}")
+            for number in range(20):
+                shutil.rmtree(tmp_path / "cache" / f"entry-{number}")
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        for number in range(200):
+            cache.get(f"key-{number % 5}", "result", write(), content=str(number))
+            cache.find("none", "result")
+            (tmp_path / "cache" / f"key-{number % 5}" / MARK).unlink()
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def test_what_killed_builds_left_is_removed_by_any_later_build(tmp_path: Path) -> None:
+    killed, building = start_builder(tmp_path, 600.0), tmp_path / "cache" / "building"
+    wait_for(lambda: list(building.glob("key-*/half")))
+    cache_in(tmp_path).get("other", "result", write())
+    assert list(building.glob("key-*/half"))  # it lives
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=60)
+    cache_in(tmp_path).get("third", "result", write())
+    assert not list(building.iterdir())
+
+
+def test_waiting_for_another_build_can_be_stopped(tmp_path: Path) -> None:
+    builder = start_builder(tmp_path, 600.0)
+    wait_for(lambda: list((tmp_path / "cache").glob("building/key-*/half")))
+    with pytest.raises(StanBuildError, match="was stopped"):
+        cache_in(tmp_path).get("key", "result", unwanted, is_stopped=lambda: True)
+    builder.send_signal(signal.SIGKILL)
+    builder.communicate(timeout=60)
+
+
 # ---- builds with a compiler that only keeps a record -----------------------------------------------------------
 
 
@@ -169,6 +279,20 @@ open(sys.argv[sys.argv.index("-o") + 1], "w").write("compiled")
     real = toolchain()
     compiler = Compiler(str(script), "g++ that keeps a record")
     return replace(real, compiler=compiler)
+
+
+def sleeping(tmp_path: Path) -> list[int]:
+    """Return the compilers that have started and sleep."""
+    log = tmp_path / "sleeping"
+    return [int(line) for line in log.read_text().split()] if log.exists() else []
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process runs; a dead one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def commands(tmp_path: Path) -> list[list[str]]:
@@ -209,10 +333,9 @@ def test_a_compiler_error_is_one_line_and_leaves_no_entry(recorder: Toolchain, t
 
 def test_an_interrupt_ends_the_compilers_too(recorder: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "sleep").touch()
-    sleeping = tmp_path / "sleeping"
 
     def interrupt() -> None:
-        wait_for(lambda: sleeping.exists() and sleeping.read_text().count("\n") == 2)
+        wait_for(lambda: len(sleeping(tmp_path)) == 2)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
@@ -220,10 +343,59 @@ def test_an_interrupt_ends_the_compilers_too(recorder: Toolchain, tmp_path: Path
     with pytest.raises(KeyboardInterrupt):
         build_library(CONJUGATE, recorder, cache=cache_in(tmp_path))
     thread.join()
-    for process in sleeping.read_text().split():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(process), 0)
+    wait_for(lambda: not any(map(is_running, sleeping(tmp_path))))
     assert cache_in(tmp_path).keys() == []
+
+
+BUILDING = """
+    import sys
+    from dataclasses import replace
+    from pathlib import Path
+    from bread.backends.stan.native.build import build_library
+    from bread.backends.stan.native.cache import BuildCache
+    from bread.backends.stan.native.toolchain import Compiler, find_toolchain
+
+    folder = Path(sys.argv[1])
+    toolchain = replace(find_toolchain(), compiler=Compiler(str(folder / "compiler"), "g++ that keeps a record"))
+    build_library("parameters { real t; } model { t ~ normal(0, 1); }", toolchain, cache=BuildCache(folder, 10**9))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_compilers_end_with_a_parent_that_is_killed(recorder: Toolchain, tmp_path: Path, number: int) -> None:
+    (tmp_path / "sleep").touch()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(BUILDING), str(tmp_path)], env=environment)
+    wait_for(lambda: len(sleeping(tmp_path)) == 2)
+    assert all(map(is_running, sleeping(tmp_path)))
+    parent.send_signal(number)
+    parent.wait()
+    wait_for(lambda: not any(map(is_running, sleeping(tmp_path))))
+
+
+def test_without_a_compiler_what_was_compiled_is_used(recorder: Toolchain, tmp_path: Path) -> None:
+    cache, without = cache_in(tmp_path), replace(recorder, compiler=None)
+    path = build_library(CONJUGATE, recorder, cache=cache, original=CONJUGATE)
+    assert build_library(CONJUGATE, without, cache=cache, original=CONJUGATE) == path
+    mark = path.with_name(MARK)
+    earlier = json.loads(mark.read_text())
+    del earlier["content"]
+    mark.write_text(json.dumps(earlier))  # as an earlier version wrote it: the next use with a compiler tells
+    assert build_library(CONJUGATE, recorder, cache=cache, original=CONJUGATE) == path
+    assert build_library(CONJUGATE, without, cache=cache, original=CONJUGATE) == path
+    # Negative control: nothing else is taken for it, and damage is seen.
+    monkey = pytest.MonkeyPatch()
+    monkey.setenv("CXX", "no-such-compiler")
+    for program, found in (
+        (CONJUGATE.replace("2, 0.5", "3, 0.5"), without),
+        (CONJUGATE, replace(without, version="9")),
+    ):
+        with pytest.raises(MissingDependencyError, match="No C\\+\\+ compiler was found.*this one was not yet"):
+            build_library(program, found, cache=cache, original=CONJUGATE)
+    path.write_text("damaged")
+    with pytest.raises(MissingDependencyError, match="No C\\+\\+ compiler was found"):
+        build_library(CONJUGATE, without, cache=cache, original=CONJUGATE)
+    monkey.undo()
 
 
 def test_a_refused_program_is_not_compiled(recorder: Toolchain, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ LEVEL = 1e-4  # of each of two tests a program: a false alarm on the whole corpu
 def opened(name: str) -> StanModel:
     """Return a program of the corpus, proven by opening it."""
     case = next(case for case in SUPPORTED if case.name == name)
-    return open_model(case.path, OpenOptions(extra={"data": case.data, "observed": case.observed_argument}))
+    return open_model(case.path, OpenOptions(data=case.data, observed=case.observed_argument))
 
 
 def free(parameter: Parameter, value: np.ndarray) -> np.ndarray:

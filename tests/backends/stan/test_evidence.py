@@ -153,7 +153,7 @@ def _pymc_gamma_poisson() -> Any:
 def pymc_model(name: str) -> Model:
     """Return the same model in PyMC; skip without PyMC."""
     pytest.importorskip("pymc")
-    from tests.backends.pymc.test_evidence import MODELS
+    from tests.support.pymc_conjugate import MODELS
 
     if name == "gamma-poisson":
         return open_model(_pymc_gamma_poisson(), OpenOptions())

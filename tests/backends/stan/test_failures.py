@@ -170,6 +170,25 @@ def test_an_interrupt_stops_a_long_run_and_leaves_the_program_usable() -> None:
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("is_started", [False, True])
+def test_an_interrupt_while_the_run_is_being_started_is_one(monkeypatch: pytest.MonkeyPatch, is_started: bool) -> None:
+    """Between making a thread and its first instruction it can neither be joined nor left alone."""
+    posterior, starts, usual_start = EXAMPLE.posterior(NUTS), [], threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        starts.append(thread)
+        if is_started:
+            usual_start(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(threading.Thread, "start", start)
+        posterior.evolve(PATH, frozen_kernel(NUTS), 1.0, np.zeros(2), (50_000_000,), SeedSequence(33))
+    assert len(starts) == 1
+    run = posterior.evolve(PATH, frozen_kernel(NUTS), 1.0, np.zeros(2), (5,), SeedSequence(32))
+    assert np.isfinite(run.states).all()
+
+
 def test_progress_is_told_and_its_exceptions_pass() -> None:
     instance, told = EXAMPLE.posterior(NUTS).instance, []
 

@@ -298,7 +298,7 @@ def test_what_has_no_prior_is_localised_with_the_hyperparameters() -> None:
     ("names", "size", "kind", "match"),
     [
         (("theta",), 3, UnsupportedModelError, r"line 11: .*the law of 'theta' depends on other parameters"),
-        (("nu",), 1, InvalidArgumentError, "names must be parameters of the program, mu, theta"),
+        (("nu",), 1, InvalidArgumentError, "names .nu., which is no parameter of the program; it has mu, theta"),
         (("mu",), 2, InvalidArgumentError, "density of 2 coordinates; here it must be one of 1"),
     ],
 )

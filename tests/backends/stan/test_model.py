@@ -153,21 +153,6 @@ def test_fit_is_the_posterior_for_any_number_of_cores() -> None:
     assert not np.array_equal(model.fit(seed=2, cores=1, progressbar=False).draws["mu"], draws)
 
 
-def test_point_estimate_is_the_mean_in_unconstrained_coordinates() -> None:
-    model = eight_schools()
-    tau = np.exp(np.random.default_rng(1).normal(size=(4, 50)))
-    draws = {"mu": tau, "tau": tau, "eta": np.repeat(tau[..., None], 8, axis=2)}
-    fit = model.read_posterior(draws)
-    estimate = model.point_estimate(fit, ["tau", "mu"])
-    assert estimate["tau"] == pytest.approx(np.exp(np.log(tau).mean())) and estimate["mu"] == pytest.approx(tau.mean())
-    with pytest.raises(InvalidArgumentError, match="'theta', which is no parameter of the program"):
-        model.point_estimate(fit, ["theta"])
-    with pytest.raises(InvalidArgumentError, match=r"outside the support .*line 9"):
-        model.point_estimate(model.read_posterior({**draws, "tau": -tau}), ["tau"])
-    with pytest.raises(InvalidArgumentError, match="border of the support of tau"):
-        model.point_estimate(model.read_posterior({**draws, "tau": 0 * tau}), ["tau"])
-
-
 class FakeCmdStanMCMC:
     """What bread needs of `cmdstanpy.CmdStanMCMC`: all draws of a chain, then those of the next."""
 

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 pytest.importorskip("lark")
-from bread.backends.stan.analysis.program import analyse
+from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.native.toolchain import find_toolchain

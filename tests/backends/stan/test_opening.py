@@ -144,10 +144,10 @@ def test_gradient_test_has_level_and_power() -> None:
     """Of 400 sets of scores of a gamma law none is rejected twice; a mean of a fifth of a deviation always is."""
     rng = np.random.default_rng(1)
     scores = rng.gamma(2.0, size=(400, 200, 6)) - 2.0
-    assert np.mean([(proof._p_values(one) < proof.LEVEL).any() for one in scores]) < 0.02
+    assert np.mean([(proof.gradient_p_values(one) < proof.LEVEL).any() for one in scores]) < 0.02
     shifted = rng.normal(0.5, 1.0, (20, 200, 6))
-    assert all((proof._p_values(one) < proof.LEVEL).all() for one in shifted)
-    assert (proof._p_values(np.zeros((20, 2))) == 1).all()
+    assert all((proof.gradient_p_values(one) < proof.LEVEL).all() for one in shifted)
+    assert (proof.gradient_p_values(np.zeros((20, 2))) == 1).all()
 
 
 # ---- input; what is wrong with it: test_stan_bad_input.py ----------------------------------------------------------

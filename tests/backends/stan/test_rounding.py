@@ -68,7 +68,7 @@ def chaotic() -> StanModel:
 
 
 def scores(model: StanModel) -> proof.Scores:
-    return proof._scores(model.draws, model.condition_instance, None, SeedSequence(3), 100, True)
+    return proof.draw_scores(model.draws, model.condition_instance, None, SeedSequence(3), 100, True)
 
 
 def test_noise_is_what_rounding_of_a_state_makes() -> None:
@@ -90,7 +90,7 @@ def test_rounding_does_not_explain_another_law(nats: float) -> None:
     found = scores(chaotic())
     wrong = found.excess + nats * (np.arange(len(found.excess)) % 2)
     with pytest.raises(UnsupportedModelError, match="another law"):
-        proof._check_excess(replace(found, excess=wrong), chaotic().condition_instance)
+        proof.check_excess(replace(found, excess=wrong), chaotic().condition_instance)
 
 
 @pytest.mark.parametrize(("times", "is_told"), [([0.01, 0.02], False), ([0.1, 2.0], True)])

@@ -58,13 +58,13 @@ def with_stans_classes(program: str = PROGRAM) -> StanLibrary:
     """Compile a program with a driver whose samplers are Stan's own classes."""
     with tempfile.TemporaryDirectory() as folder:
         sources = File(folder) / "cpp"
-        shutil.copytree(build._SOURCES, sources)
+        shutil.copytree(build.SOURCES, sources)
         text = (sources / "driver.cpp").read_text()
         for own, stans in (("DiagonalNuts", "diag_e_nuts"), ("DiagonalStaticHmc", "diag_e_static_hmc")):
             assert f"Kernel<{own}>" in text
             text = text.replace(f"Kernel<{own}>", f"Kernel<stan::mcmc::{stans}>")
         (sources / "driver.cpp").write_text(text)
-        with patch.object(build, "_SOURCES", sources):
+        with patch.object(build, "SOURCES", sources):
             return StanLibrary(build.build_library(program, toolchain(), filename="test.stan"))
 
 

@@ -1,13 +1,15 @@
 """Simulators derived from programs: the corpus by its table, the way out of refusals, and the code itself."""
 
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from bread.backends.stan.analysis.program import analyse
+from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.language.distributions import DISTRIBUTIONS, GENERALISED_LINEAR, is_discrete
 from bread.backends.stan.language.source import Source
+from bread.backends.stan.simulator.helpers import functions_for, helpers
 from tests.support.stan_corpus_table import CORPUS, SUPPORTED, analyse_text, analysed, stanc
 
 ANALYSED = [case for case in CORPUS if case.outcome in ("supported", "simulator refused")]
@@ -330,3 +332,16 @@ def test_a_single_value_with_several_densities_is_refused_by_name(spread):
     outcome = refused("real mu;", f"mu ~ normal(0, 1); for (n in 1:N) y[n] ~ normal(mu, {spread});", data)
     assert "`y[n] ~ normal(mu," in outcome and "single value" in outcome
     supported("vector[2] mu;", f"mu ~ normal(0, {spread}); y ~ normal(mu[1], 1);", data)
+
+
+def test_the_functions_of_derived_simulators_are_a_stan_program() -> None:
+    """stanc accepts the file by itself; each name has its own overloads, and no other's."""
+    text = (files("bread.backends.stan.simulator") / "helpers.stan").read_text(encoding="utf-8")
+    assert stanc(text).returncode == 0
+    found = helpers()
+    assert set(found) == {"bread_at", "bread_vector_at", "bread_reals", "bread_integers"}
+    for name, functions in found.items():
+        assert "\n" not in functions
+        assert set(re.findall(r"\b(bread_\w+)\(", functions)) == {name}
+    assert functions_for("x = bread_at(y, 1);") == found["bread_at"]
+    assert functions_for("x = y;") == ""

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bread.backends.stan.analysis.program import analyse
+from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.language.source import Source
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 from tests.support.stan_corpus_table import CORPUS, analyse_text, analysed, stanc

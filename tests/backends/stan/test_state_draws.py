@@ -23,7 +23,7 @@ LEVEL = 1e-4  # of each Kolmogorov-Smirnov test
 
 def corpus(name: str, **changes: object) -> StanModel:
     case = next(case for case in CORPUS if case.name == name)
-    return open_model(case.path, OpenOptions(extra={"data": {**case.data, **changes}}))
+    return open_model(case.path, OpenOptions(data={**case.data, **changes}))
 
 
 def test_draws_from_extreme_tails_follow_the_truncated_law() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bread.backends.stan.analysis.program import analyse
+from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.source import Source, blank_comments
 from bread.backends.stan.language.syntax import end, line, name_of, nodes, parse, start, strip, terms, walk

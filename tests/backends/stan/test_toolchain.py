@@ -13,10 +13,10 @@ import pytest
 from bread.backends.stan.language.messages import (
     StanProgramError,
     compiler_reason,
-    place_of,
     run_time_reason,
     stanc_reason,
 )
+from bread.backends.stan.language.places import place_of
 from bread.backends.stan.native import toolchain as module
 from bread.backends.stan.native.toolchain import find_compiler, find_toolchain
 from bread.errors import MissingDependencyError
@@ -96,6 +96,10 @@ def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(MissingDependencyError, match=r"tried 'no-such-compiler'.*apt install g\+\+.*set CXX"):
         find_compiler()
+    found = find_toolchain()
+    assert found.compiler is None and str(found).endswith("no compiler")  # what was compiled before still runs
+    with pytest.raises(MissingDependencyError, match="no-such-compiler"):
+        found.require_compiler()
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MissingDependencyError, match=r"'g\+\+' and 'clang\+\+'"):
@@ -132,6 +136,14 @@ def test_stanc_runs_with_any_options_and_never_raises() -> None:
     refused = toolchain().run_stanc("parameters { vector[3 beta; }")
     assert refused.returncode == 1
     assert "line 1" in refused.stderr
+
+
+def test_a_program_that_stanc_does_not_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of stanc grows with the cube of the depth of these brackets: minutes here."""
+    monkeypatch.setattr(module, "STANC_SECONDS", 0.5)
+    deep = "[" * 1000 + "1" + "][1]" * 1000
+    with pytest.raises(StanProgramError, match="stanc has not finished after 0.5 s"):
+        toolchain().run_stanc(f"parameters {{ real<lower={deep}> x; }}")
 
 
 def test_translation_keeps_the_name_of_the_program() -> None:

@@ -10,26 +10,23 @@ import pytensor
 from pytensor.compile.sharedvalue import SharedVariable
 
 from bread.backends.base import FloatArray
+from bread.backends.pymc.internals import CallableGradient
 
 CompiledFunction = Callable[..., Any]
 StartFunction = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
-class TemperedGradient:
+class TemperedGradient(CallableGradient):
     """Tempered log density and gradient of some variables: what PyMC's gradient steps call.
 
-    It has the attributes of PyMC's ``ValueGradFunction`` that NUTS and HMC use. The log ratio rides along: every
-    evaluation is kept in `trail` under the identity of its argument until `finish` is called, so the log ratio of the
-    point a trajectory ends at costs nothing. A density that raises inside a trajectory is a failed proposal: log
-    density -inf.
+    The log ratio rides along: every evaluation is kept in `trail` under the identity of its argument until `finish` is
+    called, so the log ratio of the point a trajectory ends at costs nothing. A density that raises inside a trajectory
+    is a failed proposal: log density -inf.
 
     On a reference path (`follow_reference`) the compiled function gives the model at beta = 1 and the tempered
     density is ``(1 - beta) log q + beta log p``; at beta = 0 the model is not evaluated, at beta = 1 the reference is
     not.
     """
-
-    _raveled_inputs = True
-    trust_input = True
 
     def __init__(
         self,
@@ -38,6 +35,7 @@ class TemperedGradient:
         names: tuple[str, ...],
         size: int,
     ) -> None:
+        super().__init__(extra)
         self.function = function
         self.names = names
         self.size = size
@@ -45,24 +43,18 @@ class TemperedGradient:
         self.trail: dict[int, tuple[FloatArray, Any]] = {}
         self.n_gradients = 0
         self.n_evaluations = 0
-        self._extra_vars_shared = extra
         self._zeros = np.zeros(size, dtype=self.dtype)
         self._start: StartFunction | None = None
-        self._share = 1.0
-
-    @property
-    def _pytensor_function(self) -> CompiledFunction:
-        """What PyMC's leapfrog integrator calls: position -> (log density, gradient)."""
-        return self.__call__
+        self._beta = 1.0
 
     def follow_reference(self, start: StartFunction | None) -> None:
         """Follow a reference path from the log density and gradient ``start(position)``, or no such path (None)."""
         self._start = start
-        self._share = 1.0
+        self._beta = 1.0
 
-    def set_share(self, beta: float) -> None:
+    def set_beta(self, beta: float) -> None:
         """Set the inverse temperature on a reference path."""
-        self._share = float(beta)
+        self._beta = float(beta)
 
     def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
         """Return the tempered log density (nats) and its gradient, shape (n,)."""
@@ -77,11 +69,11 @@ class TemperedGradient:
         return value.item(), gradient
 
     def _combine(self, position: FloatArray, start: StartFunction) -> tuple[float, FloatArray]:
-        share, log_ratio = self._share, None
+        beta, log_ratio = self._beta, None
         try:
-            if share == 0.0:
+            if beta == 0.0:
                 value, gradient = start(position)
-            elif share == 1.0:
+            elif beta == 1.0:
                 value, gradient, _ = self.function(position)
                 log_ratio = value = value.item()  # the reference is subtracted where the trajectory ends
             else:
@@ -89,8 +81,8 @@ class TemperedGradient:
                 value, gradient = start(position)
                 joint = joint.item()
                 log_ratio = joint - value
-                value = (1.0 - share) * value + share * joint
-                gradient = (1.0 - share) * gradient + share * slope
+                value = (1.0 - beta) * value + beta * joint
+                gradient = (1.0 - beta) * gradient + beta * slope
         except Exception:
             value, gradient, log_ratio = -np.inf, self._zeros.copy(), np.nan
         self.trail[id(position)] = (position, log_ratio)
@@ -100,7 +92,7 @@ class TemperedGradient:
         """Return the log ratio at ``position``, a point of the last trajectory, and forget the trajectory."""
         kept = self.trail[id(position)][1]
         self.forget()
-        if self._start is None or 0.0 < self._share < 1.0:
+        if self._start is None or 0.0 < self._beta < 1.0:
             return float(kept)
         try:
             if kept is None:
@@ -112,6 +104,6 @@ class TemperedGradient:
 
     def forget(self) -> None:
         """Count the evaluations of the last trajectory and drop them."""
-        if self._start is None or self._share != 0.0:
+        if self._start is None or self._beta != 0.0:
             self.n_gradients += len(self.trail)
         self.trail.clear()

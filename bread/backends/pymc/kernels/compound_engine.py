@@ -16,6 +16,7 @@ from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep
 from bread.backends.pymc.model.layout import StateLayout
+from bread.errors import UnsupportedKernelError
 
 
 class CompoundEngine(Engine):
@@ -35,7 +36,7 @@ class CompoundEngine(Engine):
         super().__init__(
             layout, controls, steps, {"reference": self._refuse_reference(layout, steps), **(refusals or {})}
         )
-        self._terms = terms
+        self.compiled_terms = terms
         self._running = self.steps
 
     @staticmethod
@@ -62,8 +63,12 @@ class CompoundEngine(Engine):
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log prior and log likelihood."""
         self._extra_evaluations += 1
-        log_prior, log_ratio = self._terms(state)
+        log_prior, log_ratio = self.compiled_terms(state)
         return float(log_prior), float(log_ratio)
+
+    def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Refuse: gradients of the whole density belong to reference paths."""
+        raise UnsupportedKernelError(self.path_refusals["reference"])
 
     def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
         """Set the kernel; in reverse the step methods run in the opposite order, each reversed."""

@@ -5,6 +5,7 @@ An engine is made once; path, inverse temperature, data, settings, direction and
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from bread.paths.kinds import Path, ReferencePath
 from bread.paths.mixture import Reference
 
 
-class Engine:
+class Engine(ABC):
     """Compiled functions and step methods of one model; mutable, shared by all data sets, one chain at a time.
 
     A position is the state of a chain as the step methods want it; `start` and `state_of` convert.
@@ -68,31 +69,32 @@ class Engine:
         if path.name in self.path_refusals:
             raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
 
+    @abstractmethod
     def start(self, state: FloatArray) -> Any:
         """Return the position of a state of shape (dim,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def state_of(self, position: Any) -> FloatArray:
         """Return the state of shape (dim,) of a position."""
-        raise NotImplementedError
 
+    @abstractmethod
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log f_0 and log ratio (nats) of a state. Leaves the inverse temperature undefined."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient on a reference path."""
-        raise NotImplementedError
 
+    @abstractmethod
     def move(self, position: Any) -> tuple[Any, float, bool]:
         """Run the kernel once; return the new position, its log ratio, whether a transition diverged."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, position: Any) -> Any:
         """Run the kernel once; return the new position alone."""
-        raise NotImplementedError
 
-    def _set_beta(self, beta: float) -> None:
+    def set_beta(self, beta: float) -> None:
+        """Set the inverse temperature of what the next step sees."""
         self.controls.set_beta(beta)
 
     @property
@@ -124,7 +126,7 @@ class Engine:
 
     def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
         """Set the inverse temperature, the frozen settings that `prepare` returned, and the direction."""
-        self._set_beta(beta)
+        self.set_beta(beta)
         for step, values in zip(self.steps, prepared, strict=True):
             step.apply(values, reverse=reverse)
 
@@ -141,7 +143,7 @@ class Engine:
             step.freeze()
             step.start_adapting(point, n_steps, None if previous is None else self._settings_of(index, previous))
         self._seed(seed)
-        self._set_beta(beta)
+        self.set_beta(beta)
 
     @property
     def setting_names(self) -> tuple[str, ...]:
@@ -170,7 +172,7 @@ class GradientEngine(Engine):
         super().__init__(layout, controls, steps, refusals)
         (step,) = steps
         assert isinstance(step, GradientStep)
-        self._step, self._gradient = step.step, step.gradient
+        self._step, self.gradient = step.step, step.gradient
         index = dict(zip(layout.names, range(len(layout.names)), strict=True))
         starts = np.concatenate([[0], np.cumsum(layout.sizes)])
         chosen = [index[name] for name in step.gradient.names]
@@ -181,7 +183,7 @@ class GradientEngine(Engine):
 
     def start(self, state: FloatArray) -> FloatArray:
         """Return the position of a state."""
-        position: FloatArray = state[self._order].astype(self._gradient.dtype)
+        position: FloatArray = state[self._order].astype(self.gradient.dtype)
         return position
 
     def state_of(self, position: FloatArray) -> FloatArray:
@@ -196,7 +198,7 @@ class GradientEngine(Engine):
         if isinstance(path, ReferencePath):
             self.controls.set_beta(1.0)  # the compiled density stays there: the reference is combined with it
             self._start = self._start_function(path.reference)
-        self._gradient.follow_reference(self._start)
+        self.gradient.follow_reference(self._start)
 
     def _start_function(self, reference: Reference) -> StartFunction:
         """Return log density and gradient of the reference as a function of a position."""
@@ -204,7 +206,7 @@ class GradientEngine(Engine):
             lambda state: (float(reference.log_density(state)), reference.gradient(state))
         )
         order, inverse = self._order, self._inverse_order
-        dtype = np.dtype(self._gradient.dtype)
+        dtype = np.dtype(self.gradient.dtype)
         if dtype == np.float64 and np.array_equal(order, np.arange(len(order))):
             return evaluate
 
@@ -214,38 +216,39 @@ class GradientEngine(Engine):
 
         return reordered
 
-    def _set_beta(self, beta: float) -> None:
+    def set_beta(self, beta: float) -> None:
+        """Set the inverse temperature; on a reference path that of the combination, not of the compiled density."""
         if self._start is None:
             self.controls.set_beta(beta)
         else:
-            self._gradient.set_share(beta)
+            self.gradient.set_beta(beta)
 
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log f_0 and log ratio, from the compiled gradient."""
         self._extra_gradients += 1
         position = self.start(state)
         if self._start is not None:
-            joint, log_start = self._gradient.function(position)[0], self._start(position)[0]
+            joint, log_start = self.gradient.function(position)[0], self._start(position)[0]
             return float(log_start), float(joint - log_start)
         self.controls.set_beta(0.0)
-        log_prior, _, log_ratio = self._gradient.function(position)
+        log_prior, _, log_ratio = self.gradient.function(position)
         return float(log_prior), float(log_ratio)
 
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 and its gradient from the compiled function, which stays at beta = 1 on a reference path."""
         self._extra_gradients += 1
-        value, gradient, _ = self._gradient.function(self.start(state))
+        value, gradient, _ = self.gradient.function(self.start(state))
         return float(value), gradient[self._inverse_order].astype(np.float64)
 
     def move(self, position: FloatArray) -> tuple[FloatArray, float, bool]:
         """Run one trajectory; the log ratio comes from its own evaluations."""
         moved, diverged = self._run_step(position)
-        return moved, self._gradient.finish(moved), diverged
+        return moved, self.gradient.finish(moved), diverged
 
     def step(self, position: FloatArray) -> FloatArray:
         """Run one trajectory."""
         moved, _ = self._run_step(position)
-        self._gradient.forget()
+        self.gradient.forget()
         return moved
 
     def _run_step(self, position: FloatArray) -> tuple[FloatArray, bool]:

@@ -13,8 +13,8 @@ import numpy as np
 import pymc as pm
 from pymc.step_methods import metropolis
 from pymc.step_methods.hmc import quadpotential
-from pymc.step_methods.hmc.hmc import unif as jittered_step_size
 
+from bread.backends.pymc import internals
 from bread.backends.pymc.kernels.gradient_free_steps import DiscreteStep, MetropolisStep, SliceStep
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.errors import UnsupportedKernelError
@@ -83,11 +83,11 @@ def _function_of(method: Any) -> Any:
 
 def _refuse_gradient_options(step: Any) -> None:
     name = type(step).__name__
-    if step._step_rand is jittered_step_size:
-        step._step_rand = None  # PyMC's default for HMC; annealing uses one step size at each temperature
-    if step._step_rand is not None:
+    internals.remove_default_jitter(step)  # annealing uses one step size at each temperature
+    rule = internals.step_size_rule(step)
+    if rule is not None:
         raise UnsupportedKernelError(
-            f"{name} has step_rand={step._step_rand!r}: a step size that changes by a rule of its own cannot be "
+            f"{name} has step_rand={rule!r}: a step size that changes by a rule of its own cannot be "
             "reversed. Set step_rand=None."
         )
     kind = type(step.potential)

@@ -13,6 +13,7 @@ from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
 from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 
+from bread.backends.pymc import internals
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.backends.pymc.density.density import TemperedDensity
 from bread.backends.pymc.density.gradients import TemperedGradient
@@ -131,7 +132,7 @@ def _build_class(kind: type, tempered: TemperedModel, taken: Sequence[Variable])
 
 def _can_move(kind: Any, value: Variable, tempered: TemperedModel) -> bool:
     has_gradient = value not in tempered.discrete_value_vars and _has_gradient(tempered, value)
-    (competence,) = kind._competence([tempered.values_to_rvs[value]], [has_gradient])
+    competence = internals.competence(kind, tempered.values_to_rvs[value], has_gradient)
     return bool(competence != Competence.INCOMPATIBLE)
 
 
@@ -162,7 +163,7 @@ def _flatten(steps: Sequence[Any]) -> list[Any]:
 def _wrap(step: Any, density: TemperedDensity) -> FrozenStep:
     """Wrap a step, or refuse it if it was not built on the tempered density."""
     if isinstance(step, pm.NUTS | pm.HamiltonianMC):
-        belongs = isinstance(step._logp_dlogp_func, TemperedGradient)
+        belongs = isinstance(internals.gradient_of(step), TemperedGradient)
     else:
         function = step.fs[0].f if hasattr(step, "fs") else _compiled_density(step)
         belongs = density.controls.beta_variable in function.get_shared()

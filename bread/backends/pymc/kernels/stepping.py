@@ -17,9 +17,9 @@ import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
 from pymc.blocking import DictToArrayBijection
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag, QuadPotentialDiagAdapt
-from pymc.step_methods.step_sizes import DualAverageAdaptation
 
 from bread.backends.base import Settings
+from bread.backends.pymc import internals
 from bread.backends.pymc.density.gradients import TemperedGradient
 from bread.backends.pymc.versions import seed_step
 from bread.backends.support.arguments import within_limits
@@ -50,9 +50,7 @@ class FrozenStep:
         self.step = step
         self.name = type(step).__name__
         self.reverse = False
-        # The step keeps its model for error messages and for building its copy when it is unpickled. Neither is
-        # needed, and both would send the user's model with it.
-        step._BlockedStep__newargs = ((list(step.vars),), {"model": "tempered", "blocked": True})
+        internals.forget_model(step)  # or it would send the user's model with it
 
     @property
     def n_gradients(self) -> int:
@@ -95,14 +93,6 @@ class FrozenStep:
         return point, False
 
 
-class _NoModel:
-    """Stands for the model that PyMC asks for details when a trajectory starts at a density that is not finite."""
-
-    def point_logps(self) -> dict[str, float]:
-        """Return no details."""
-        return {}
-
-
 class GradientStep(FrozenStep):
     """NUTS or HMC: step size, and the inverse of a diagonal metric (one value per coordinate of the step).
 
@@ -113,11 +103,9 @@ class GradientStep(FrozenStep):
 
     def __init__(self, step: Any) -> None:
         super().__init__(step)
-        step._model = _NoModel()
-        self.gradient: TemperedGradient = step._logp_dlogp_func
-        initial = step.step_adapt
-        self._initial_step = float(initial._initial_step)
-        self._dual_averaging = (initial._target, initial._gamma, initial._k, initial._t0)
+        internals.leave_out_details(step)  # which it would ask the user's model for
+        self.gradient: TemperedGradient = internals.gradient_of(step)
+        self._dual_averaging = internals.read_dual_averaging(step)
         self.adapts_metric = isinstance(step.potential, QuadPotentialDiagAdapt)
         if not self.adapts_metric:
             self.setting_names = ("step_size",)
@@ -139,16 +127,9 @@ class GradientStep(FrozenStep):
         super().freeze()
         step = self.step
         if self.adapts_metric and not isinstance(step.potential, QuadPotentialDiag):
-            self._install(QuadPotentialDiag(np.ones(self._size), dtype=self.gradient.dtype))
-        step.step_adapt._tuned_stats = []
-        step.iter_count = 0
-        step.divergences = 0
-        step._num_divs_sample = 100  # PyMC then stores no copies of divergent points
+            internals.set_metric(step, QuadPotentialDiag(np.ones(self._size), dtype=self.gradient.dtype))
+        internals.forget_history(step)
         self.gradient.forget()
-
-    def _install(self, potential: Any) -> None:
-        self.step.potential = potential
-        self.step.integrator._potential = potential
 
     def prepare(self, settings: Settings) -> tuple[Any, ...]:
         """Return the log of the step size and, if there is a metric, its inverse, the root and the inverse root."""
@@ -161,8 +142,7 @@ class GradientStep(FrozenStep):
 
     def apply(self, prepared: Any, *, reverse: bool) -> None:
         """Set step size and metric; the kernel is its own reversal."""
-        # The attribute `step_size` of the step is only reported; this is what it reads when it does not tune.
-        self.step.step_adapt._log_bar = prepared[0]
+        internals.set_log_step_size(self.step, prepared[0])
         if self.adapts_metric:
             potential = self.step.potential
             _, potential.v, potential.s, potential.inv_s = prepared
@@ -171,13 +151,14 @@ class GradientStep(FrozenStep):
         """Begin dual averaging of the step size and the estimation of the posterior variances."""
         super().start_adapting(point, n_steps, previous)
         self.step.iter_count = 0
-        initial_step = self._initial_step if previous is None else float(previous["step_size"])
-        self.step.step_adapt = DualAverageAdaptation(np.float64(initial_step), *self._dual_averaging)
+        initial_step = self._dual_averaging.initial_step if previous is None else float(previous["step_size"])
+        self.step.step_adapt = self._dual_averaging.start(initial_step)
         if self.adapts_metric:
             position = DictToArrayBijection.map({name: np.asarray(point[name]) for name in self.gradient.names}).data
             variance = np.ones(self._size) if previous is None else previous["inverse_metric"]
             window = min(LONGEST_METRIC_WINDOW, max(n_steps // 3, 1))
-            self._install(
+            internals.set_metric(
+                self.step,
                 QuadPotentialDiagAdapt(
                     self._size,
                     position.astype(np.float64),
@@ -186,15 +167,16 @@ class GradientStep(FrozenStep):
                     adaptation_window=window,
                     discard_window=window // 2,
                     dtype=self.gradient.dtype,
-                )
+                ),
             )
 
     def settings(self) -> Settings:
         """Return step size, shape (), and inverse metric, shape (n,)."""
-        result = {"step_size": within_limits(np.exp(self.step.step_adapt._log_bar))}
+        result = {"step_size": within_limits(np.exp(internals.read_log_step_size(self.step)))}
         if self.adapts_metric:
             potential = self.step.potential
-            variance = potential.v if isinstance(potential, QuadPotentialDiag) else potential._var
+            is_frozen = isinstance(potential, QuadPotentialDiag)
+            variance = potential.v if is_frozen else internals.adapted_variance(potential)
             result["inverse_metric"] = within_limits(variance)
         return result
 

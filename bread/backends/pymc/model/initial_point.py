@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.variable import TensorConstant
 
 from bread.backends.pymc.density.compiling import detach, first_line, interpreted
-from bread.backends.pymc.model.reading import read_initial_point
-from bread.errors import UnsupportedModelError
+from bread.backends.pymc.model.reading import read_constant_data, read_initial_point, read_observed
+from bread.backends.support.not_finite import describe_not_finite, is_finite
+from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 
 def checked_initial_point(model: Any) -> dict[str, NDArray[Any]]:
@@ -18,6 +22,8 @@ def checked_initial_point(model: Any) -> dict[str, NDArray[Any]]:
 
     Raises
     ------
+    InvalidArgumentError
+        The log density there is not finite, and neither are data that enter it.
     UnsupportedModelError
         PyMC has no log density for a variable, or the log density there raises or is not finite.
     """
@@ -34,17 +40,32 @@ def checked_initial_point(model: Any) -> dict[str, NDArray[Any]]:
         try:
             values = _evaluate_terms(model, terms, point)
         except Exception as error:
+            what = f"The log density raises an exception at the model's initial point: {first_line(error)}."
+            _blame_data(model, variables, what)
             raise UnsupportedModelError(
-                f"The log density raises an exception at the model's initial point: {first_line(error)}. "
-                "model.debug() shows where; correct the model or pass initval=."
+                f"{what} model.debug() shows where; correct the model or pass initval=."
             ) from error
     wrong = [f"{v.name} = {x}" for v, x in zip(variables, values, strict=True) if not np.isfinite(x)]
     if wrong:
+        what = f"The log density is not finite at the model's initial point: {', '.join(wrong)}."
+        _blame_data(model, [v for v, x in zip(variables, values, strict=True) if not np.isfinite(x)], what)
         raise UnsupportedModelError(
-            f"The log density is not finite at the model's initial point: {', '.join(wrong)}. For an observed variable "
-            "look for data outside the support; for a free one pass initval=. model.debug() shows more."
+            f"{what} For an observed variable look for data outside the support; for a free one "
+            "pass initval=. model.debug() shows more."
         )
     return point
+
+
+def _blame_data(model: Any, variables: Sequence[Any], what: str) -> None:
+    """Raise InvalidArgumentError if data, covariates, or arrays that enter these variables, are NaN or infinite."""
+    arrays = {f"{name!r}": values for name, values in read_observed(model).items()}
+    arrays |= {f"{name!r}": values for name, (_, values) in read_constant_data(model).items()}
+    for variable in variables:
+        constants = [one.data for one in ancestors([variable]) if isinstance(one, TensorConstant) and one.type.ndim > 0]
+        arrays |= {f"an array that enters {variable.name!r}": one for one in constants if not is_finite(one)}
+    where = describe_not_finite(arrays, first_index=0)
+    if where:
+        raise InvalidArgumentError(f"{what} {where} Correct such values, or leave them out.")
 
 
 def _log_density_terms(model: Any, variables: list[Any]) -> list[Any]:

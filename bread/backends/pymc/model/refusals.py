@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
 from bread.backends.pymc.density.compiling import detach, interpreted, is_generator
+from bread.backends.pymc.internals import lacks_random
 from bread.backends.pymc.model.initial_point import checked_initial_point
 from bread.backends.pymc.model.reading import evaluate
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
@@ -165,7 +166,7 @@ def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced:
             )
         if isinstance(op, PartialObservedRV):
             raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
-        if isinstance(op, CustomDistRV) and _lacks_random(op) and not has_simulator:
+        if isinstance(op, CustomDistRV) and lacks_random(op) and not has_simulator:
             raise UnsupportedModelError(
                 f"Variable {name} is or depends on a pm.CustomDist (DensityDist) without random=: it cannot be "
                 f"simulated. Pass random=, or define it by dist=; or pass {WITH_SIMULATOR}."
@@ -174,10 +175,6 @@ def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced:
         raise UnsupportedModelError(
             f"The data of {name} are drawn at random (pm.Minibatch): its density is random. Pass all data."
         )
-
-
-def _lacks_random(op: Any) -> bool:
-    return str(getattr(op._random_fn, "__qualname__", "")).startswith("default_not_implemented")
 
 
 def _imputed_message(name: str) -> str:

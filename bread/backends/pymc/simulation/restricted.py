@@ -41,13 +41,15 @@ class Restrictions:
 
 def read_restrictions(model: Any) -> Restrictions:
     """Find the transforms that PyMC would not have chosen by itself."""
-    from pymc.distributions.transforms import Chain, _default_transform
+    from pymc.distributions.transforms import Chain
+
+    from bread.backends.pymc.internals import default_transform
 
     tested: list[str] = []
     ascending: dict[str, bool] = {}
     for variable in model.free_RVs:
         transform = model.rvs_to_transforms[variable]
-        default = _default_transform(variable.owner.op, variable)
+        default = default_transform(variable)
         if transform is None or (type(transform) is type(default) and not isinstance(transform, Chain)):
             continue
         tested.append(variable.name)

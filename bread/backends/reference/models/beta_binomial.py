@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, gammaln, log_expit, logit
 
 from bread.backends.base import Data, FloatArray, IntArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.hmc import HMCKernel
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.model import ReferenceModel

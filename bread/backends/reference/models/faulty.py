@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bread.backends.base import FloatArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.models.gaussian_models import NormalMean
 
 

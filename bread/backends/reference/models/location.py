@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.model import ReferenceModel
 from bread.backends.reference.models.gaussian import LOG_2PI
 

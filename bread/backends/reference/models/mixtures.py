@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bread.backends.base import FloatArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.hmc import HMCKernel
 from bread.backends.reference.kernels import AutoregressiveKernel, CompoundKernel, GibbsLabelKernel, ReferenceKernel
 from bread.backends.reference.models.location import (

@@ -13,7 +13,7 @@ from scipy.special import gammaln, kve
 from scipy.stats import geninvgauss
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.hmc import HMCKernel
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.model import ReferenceModel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.density import Statistics
+from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.hmc import HMCKernel
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.models.location import (

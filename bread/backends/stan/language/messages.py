@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 
+from bread.backends.stan.language.places import STANC_NAME, in_users_files, on_one_line
+from bread.backends.stan.language.source import Source, Stanc
 from bread.errors import BreadError, InvalidArgumentError
 
 PROGRAM_NAME = "bread_m_"  # of the generated class; a short name would clash with identifiers of the program
 
-_PLACE = re.compile(r"\(in '[^']*', line [^()]*\)")
 ORIGINAL_NAME = "bread_o_"  # of the class of the user's own program
 _GENERATED_NAME = re.compile(rf"(?:(?:{PROGRAM_NAME}|{ORIGINAL_NAME})_namespace::)+\w+:? ?")
 
 
 class StanProgramError(InvalidArgumentError):
-    """stanc refuses a Stan program; the message has the place and stanc's reason."""
+    """Stan's compiler refuses a Stan program; the message has the place and stanc's reason."""
 
 
 class StanDataError(InvalidArgumentError):
@@ -36,7 +37,7 @@ def stanc_reason(stderr: str) -> str:
     Returns
     -------
     str
-        Such as "Semantic error in 'm.stan', line 3, column 2 to column 5: Identifier 'x' not in scope."
+        Such as "Semantic error in 'm.stan', line 3, column 2 to column 5: Identifier 'x' not in scope".
     """
     kept = []
     for line in stderr.strip().splitlines():
@@ -45,6 +46,20 @@ def stanc_reason(stderr: str) -> str:
         if text and not is_excerpt:
             kept.append(text)
     return " ".join(kept)
+
+
+def check_text(source: Source, stanc: Stanc, what: str = "the program") -> None:
+    """Check a program by stanc.
+
+    Raises
+    ------
+    StanProgramError
+        stanc rejects it; the message is stanc's, on one line, with the place in the user's file.
+    """
+    output = stanc(source.text, "--allow-undefined", f"--filename-in-msg={STANC_NAME}")
+    if output.returncode != 0:
+        reason = stanc_reason(output.stderr).partition(" Available signatures:")[0]
+        raise StanProgramError(f"stanc rejects {what}: {in_users_files(reason, STANC_NAME, source)}")
 
 
 def run_time_reason(message: str) -> str:
@@ -60,19 +75,8 @@ def run_time_reason(message: str) -> str:
     str
         Such as "normal_lpdf: Scale parameter is -1, but must be positive! (in 'm.stan', line 5)".
     """
-    text = _GENERATED_NAME.sub("", " ".join(message.split()))
+    text = _GENERATED_NAME.sub("", on_one_line(message))
     return text.removeprefix("Exception: ").strip()
-
-
-def place_of(message: str) -> str:
-    """Return the place in the program that a run-time message names, innermost first; "" if it names none."""
-    found = _PLACE.search(message)
-    return found.group(0) if found else ""
-
-
-def without_place(message: str) -> str:
-    """Return a run-time message without its place, which may lie in code that bread wrote."""
-    return message.replace(place_of(message), "").strip()
 
 
 def compiler_reason(stderr: str) -> str:

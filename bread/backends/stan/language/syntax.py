@@ -27,6 +27,7 @@ BLOCKS = (
     "generated_quantities_block",
 )
 SIZES = ("size", "num_elements", "rows", "cols")
+MOST_DEPTH = 250  # of the tree: a quarter of the calls that Python allows inside each other
 DENSITY_SUFFIXES = ("_lpdf", "_lpmf", "_lupdf", "_lupmf")
 
 
@@ -47,7 +48,7 @@ def parse(source: Source) -> dict[str, Node]:
     Raises
     ------
     UnsupportedModelError
-        The text does not parse: the place and the line.
+        The text does not parse, or nests too deeply: the place and the line.
     """
     try:
         tree = _parser().parse(source.text)
@@ -59,7 +60,23 @@ def parse(source: Source) -> dict[str, Node]:
             f"{place}: bread cannot read this line of the Stan program: {found!r}. "
             "Check it with stanc; if stanc accepts it, please report the line."
         ) from None
-    return {str(block.data): block for block in nodes(tree)}
+    blocks = nodes(tree)
+    for block in blocks:
+        _refuse_deep(block, source)
+    return {str(block.data): block for block in blocks}
+
+
+def _refuse_deep(block: Node, source: Source) -> None:
+    """Refuse a block that nests more deeply than the analysis, which recurses into expressions, can follow."""
+    level = [block]
+    for _ in range(MOST_DEPTH):
+        deepest, level = level, [child for node in level for child in nodes(node)]
+        if not level:
+            return
+    raise UnsupportedModelError(
+        f"{source.origin(line(deepest[0]))}: the program nests more than {MOST_DEPTH} levels deep here (each operator "
+        "of a sum and each parenthesis counts), which bread does not follow. Use intermediate variables."
+    )
 
 
 def nodes(node: Node) -> list[Node]:
@@ -102,18 +119,21 @@ def line(node: Node) -> int:
 
 def walk(node: Node) -> Iterator[Node]:
     """Yield ``node`` and everything below it, in the order of the text."""
-    yield node
-    for child in nodes(node):
-        yield from walk(child)
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack += reversed(nodes(current))
 
 
 def walk_values(node: Node) -> Iterator[Node]:
     """Yield what `walk` does, but for variables of which only the size is asked: ``rows(x)``, ``size(x)``."""
-    if is_size(node):
-        return
-    yield node
-    for child in nodes(node):
-        yield from walk_values(child)
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if not is_size(current):
+            yield current
+            stack += reversed(nodes(current))
 
 
 def is_size(node: Node) -> bool:
@@ -155,3 +175,18 @@ def terms(node: Node, sign: int = 1) -> list[tuple[int, Node]]:
     if node.data == "unary" and token(node, "SIGN") is not None:
         return terms(nodes(node)[0], sign if token(node, "SIGN") == "+" else -sign)
     return [(sign, node)]
+
+
+def number(node: Node | None) -> float | None:
+    """Return the value of a literal number, else None."""
+    if node is None:
+        return None
+    node = strip(node)
+    if node.data in ("integer", "real"):
+        return float(str(node.children[0]).replace("_", ""))
+    return None
+
+
+def is_number(node: Node | None, value: float) -> bool:
+    """Return whether ``node`` is the literal ``value``."""
+    return number(node) == value

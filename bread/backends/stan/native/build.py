@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import platform
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from bread.backends.stan.language.messages import ORIGINAL_NAME, PROGRAM_NAME, StanBuildError, compiler_reason
@@ -18,9 +22,10 @@ from bread.backends.stan.native.toolchain import Toolchain
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
 STANC_OPTIONS = ("--O1", "--allow-undefined")
 ORIGINAL = "bread_original"
-# Before the name of the program in the places that messages name, until they are those of the user's files.
-ORIGINAL_PLACE, TEMPERED_PLACE = "original of ", "tempered "
-_SOURCES = Path(__file__).with_name("cpp")
+# What stanc calls the two programs, until places in C++ are those of the user's files. stanc never sees the user's
+# file names, which may hold any character.
+ORIGINAL_PLACE, TEMPERED_PLACE = "bread original", "bread tempered"
+SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = (
     "state.hpp",
     "mixture.hpp",
@@ -31,9 +36,18 @@ _DRIVER_FILES = (
     "samplers.hpp",
     "kernels.hpp",
     "chains.hpp",
+    "layout.hpp",
     "driver.cpp",
 )
 _MODEL_FILES = ("state.hpp", "tempering.hpp")
+# Runs a command, and kills its process group when the other end of standard input is closed: by the end of this
+# process, however it comes. Nothing else reaches a compiler in a session of its own.
+_SUPERVISOR = """exec 3<&0 </dev/null
+(read -r line <&3; kill -KILL 0) &
+"$@"
+status=$?
+kill -KILL $! 2>/dev/null
+exit $status"""
 
 
 def build_library(
@@ -62,10 +76,10 @@ def build_library(
     cache : BuildCache, optional
         Default: the user's.
     filename : str
-        Name of the program in messages.
+        Name of the program in messages, without ``places``.
     places : callable, optional
-        Puts the user's files into the places that the C++ holds for its messages; they name the program with
-        `TEMPERED_PLACE` or `ORIGINAL_PLACE` before its name.
+        Puts the user's files into the places that the C++ holds for its messages; there the two programs are called
+        `TEMPERED_PLACE` and `ORIGINAL_PLACE`. See `bread.backends.stan.places.in_users_files`.
 
     Returns
     -------
@@ -78,18 +92,28 @@ def build_library(
         stanc refuses the program.
     StanBuildError
         The compiler fails.
+    MissingDependencyError
+        There is no compiler, and the program was not compiled before.
+    BreadError
+        The cache cannot be written, and the program is not in it.
     """
     cache = cache or default_cache()
     # The C++ stands for the program in the key: it names the version and the options of stanc.
     tempered_name, original_name = filename, filename
     if places is not None:
-        tempered_name, original_name = TEMPERED_PLACE + filename, ORIGINAL_PLACE + filename
+        tempered_name, original_name = TEMPERED_PLACE, ORIGINAL_PLACE
     code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
     if original is not None:
         other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
         code = _two_programs(code, other)
     if places is not None:
         code = places(code)
+    content = _content(toolchain, code)
+    if toolchain.compiler is None:
+        compiled = cache.find(content, "model.so")
+        if compiled is not None:
+            return compiled
+    toolchain = replace(toolchain, compiler=toolchain.require_compiler())
     driver_key = _key("driver", toolchain, _DRIVER_FILES)
     model_key = _key("model", toolchain, _MODEL_FILES, driver_key, code)
 
@@ -98,19 +122,19 @@ def build_library(
         source.write_text(code, encoding="utf-8")
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
             try:
-                prefix = ["-include", str(_SOURCES / "tempering.hpp")]
+                driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
+                prefix = ["-include", str(SOURCES / "tempering.hpp")]
                 _compile(toolchain, source, folder / "model.o", prefix, stopped)
                 linked = [folder / "model.o", driver.result(), *_ordered(toolchain)]
             except BaseException:
                 stopped.set()
                 raise
-        link = [toolchain.compiler.path, "-shared", "-o", str(folder / "model.so")]
+        link = [toolchain.require_compiler().path, "-shared", "-o", str(folder / "model.so")]
         _run([*link, *map(str, linked), *_rpaths(toolchain)], stopped)
         (folder / "model.o").unlink()
 
-    return cache.get(model_key, "model.so", build)
+    return cache.get(model_key, "model.so", build, content=content)
 
 
 def _two_programs(tempered: str, original: str) -> str:
@@ -135,9 +159,9 @@ stan::math::profile_map& get_stan_profile_data() {{ return {PROGRAM_NAME}_namesp
 
 def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: threading.Event) -> Path:
     def build(folder: Path) -> None:
-        _compile(toolchain, _SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
+        _compile(toolchain, SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
 
-    return cache.get(key, "driver.o", build)
+    return cache.get(key, "driver.o", build, is_stopped=stopped.is_set)
 
 
 def compile_flags(toolchain: Toolchain) -> list[str]:
@@ -149,22 +173,32 @@ def compile_flags(toolchain: Toolchain) -> list[str]:
         "-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-D_REENTRANT", "-DBOOST_DISABLE_ASSERTS",
         "-DBOOST_PHOENIX_NO_VARIADIC_EXPRESSION", "-w",
     ]  # fmt: skip
-    return flags if toolchain.compiler.is_clang else [*flags, "-fno-gnu-unique"]
+    return flags if toolchain.require_compiler().is_clang else [*flags, "-fno-gnu-unique"]
 
 
 def _key(kind: str, toolchain: Toolchain, files: Sequence[str], *texts: str) -> str:
+    compiler = toolchain.require_compiler()
+    described = [toolchain.version, toolchain.source, str(toolchain.folder), compiler.path, compiler.version]
+    return f"{kind}-{_digest([*described, *compile_flags(toolchain), *texts], files)[:32]}"
+
+
+def _content(toolchain: Toolchain, code: str) -> str:
+    """Return what identifies a library that runs here, whichever compiler made it."""
+    described = [toolchain.version, toolchain.source, str(toolchain.folder), sys.platform, platform.machine()]
+    return _digest([*described, code], sorted({*_DRIVER_FILES, *_MODEL_FILES}))
+
+
+def _digest(texts: Sequence[str], files: Sequence[str]) -> str:
     digest = hashlib.sha256()
-    described = [toolchain.version, toolchain.source, str(toolchain.folder), toolchain.compiler.path]
-    described += [toolchain.compiler.version, *compile_flags(toolchain)]
-    for text in (*described, *texts, *((_SOURCES / name).read_text(encoding="utf-8") for name in files)):
+    for text in (*texts, *((SOURCES / name).read_text(encoding="utf-8") for name in files)):
         encoded = text.encode()
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
-    return f"{kind}-{digest.hexdigest()[:32]}"
+    return digest.hexdigest()
 
 
 def _compile(toolchain: Toolchain, source: Path, output: Path, prefix: Sequence[str], stopped: threading.Event) -> None:
     includes = [flag for folder in toolchain.include_folders for flag in ("-isystem", str(folder))]
-    command = [toolchain.compiler.path, *compile_flags(toolchain), *includes, *prefix]
+    command = [toolchain.require_compiler().path, *compile_flags(toolchain), *includes, *prefix]
     _run([*command, "-c", "-o", str(output), str(source)], stopped)
 
 
@@ -179,10 +213,20 @@ def _rpaths(toolchain: Toolchain) -> list[str]:
 
 
 def _run(command: Sequence[str], stopped: threading.Event) -> None:
-    """Run a compiler; kill it and its children when this process is interrupted or another part has failed."""
+    """Run a compiler; it and its children end when this process is interrupted, is killed, or another part fails."""
+    alive, held = os.pipe()
+    try:
+        _supervise(command, alive, stopped)
+    finally:
+        os.close(alive)
+        os.close(held)
+
+
+def _supervise(command: Sequence[str], alive: int, stopped: threading.Event) -> None:
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    ) as process:
+        ["/bin/sh", "-c", _SUPERVISOR, "sh", *command], stdin=alive, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:  # fmt: skip
         try:
             while True:
                 try:
@@ -192,12 +236,13 @@ def _run(command: Sequence[str], stopped: threading.Event) -> None:
                     if stopped.is_set():
                         raise StanBuildError("The build was stopped.") from None
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
     if process.returncode:
         text = stderr.decode(errors="replace")
         raise StanBuildError(
-            f"{command[0]} failed with status {process.returncode} (a status of -9 is often a lack of memory: a build "
+            f"{command[0]} failed with status {process.returncode} (a status of 137 is often a lack of memory: a build "
             f"needs about 2 GB): {compiler_reason(text)}"
         )

@@ -7,20 +7,28 @@ the operating system when a process dies.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
+from bread.backends.stan.language.messages import StanBuildError
+from bread.errors import BreadError
+
 MARK = "complete.json"
+CONTENT = "content"  # in the mark, beside the checksum of the file
+WAIT_SECONDS = 0.2
 IN_USE_SECONDS = 3600.0  # an entry used this recently is not removed
 
 
@@ -39,10 +47,19 @@ class BuildCache:
     folder: Path
     max_bytes: int
 
-    def get(self, key: str, name: str, build: Callable[[Path], None]) -> Path:
+    def get(
+        self,
+        key: str,
+        name: str,
+        build: Callable[[Path], None],
+        *,
+        content: str = "",
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Path:
         """Return the file ``name`` of the entry ``key``; build it first if it is not there.
 
-        Of several processes or threads that ask for one key, one builds and the others wait.
+        Of several processes or threads that ask for one key, one builds and the others wait. An entry that is there is
+        used from a folder that cannot be written, too.
 
         Parameters
         ----------
@@ -52,56 +69,124 @@ class BuildCache:
             The file that ``build`` writes into the folder that it is given.
         build : callable
             Its exceptions pass through and leave no entry.
+        content : str
+            What the entry can be found by where the key is not known: see `find`.
+        is_stopped : callable
+            Asked now and then while another process builds; a true answer ends the wait with StanBuildError.
 
         Returns
         -------
         Path
+
+        Raises
+        ------
+        BreadError
+            The entry is not there, and the folder cannot be written.
         """
-        found = self._finished(key, name)
+        found = self._finished(key, name, content)
         if found is not None:
             return found
-        with self._lock(key):
-            found = self._finished(key, name)
+        with self._waiting(key, is_stopped):
+            found = self._finished(key, name, content)
             if found is not None:
                 return found
-            self._build(key, name, build)
+            work = self._begin(key)
+            try:
+                build(work)
+                self._finish(work, key, name, content)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
         self._prune(key)
         return self.folder / key / name
 
+    def find(self, content: str, name: str) -> Path | None:
+        """Return the file ``name`` of the newest entry with this content, whatever else its build depended on."""
+        for key in reversed(self.keys()):
+            mark = _read(self.folder / key / MARK)
+            if mark.get(CONTENT) == content and name in mark:
+                found = self._finished(key, name)
+                if found is not None:
+                    return found
+        return None
+
     def keys(self) -> list[str]:
         """Return the keys of marked entries, the one used least recently first."""
-        marks = {mark.parent.name: mark.stat().st_mtime for mark in self.folder.glob(f"*/{MARK}")}
-        return sorted(marks, key=marks.__getitem__)
+        used = {}
+        for name in os.listdir(self.folder) if self.folder.is_dir() else ():
+            with contextlib.suppress(OSError):  # no entry, or one that another process has just removed
+                used[name] = (self.folder / name / MARK).stat().st_mtime
+        return sorted(used, key=used.__getitem__)
 
-    def _finished(self, key: str, name: str) -> Path | None:
+    def _finished(self, key: str, name: str, content: str = "") -> Path | None:
         path, mark = self.folder / key / name, self.folder / key / MARK
+        read = _read(mark)
         try:
-            if json.loads(mark.read_text())[name] != _checksum(path):
+            if read.get(name) != _checksum(path):
                 return None
-            os.utime(mark)
-        except (OSError, ValueError, KeyError, TypeError):
+        except OSError:
             return None
+        with contextlib.suppress(OSError):  # a folder that is only read keeps no account of its use
+            if content and CONTENT not in read:  # of an earlier version
+                _write(mark, {**read, CONTENT: content})
+            os.utime(mark)
         return path
 
-    def _build(self, key: str, name: str, build: Callable[[Path], None]) -> None:
+    # -- build ------------------------------------------------------------------------------------------------
+
+    def _begin(self, key: str) -> Path:
+        """Return a new folder to build in, and remove those of processes that were killed."""
         building = self.folder / "building"
-        building.mkdir(exist_ok=True)
-        for left_over in building.glob(f"{key}-*"):  # of a process that was killed: this one holds the lock
-            shutil.rmtree(left_over, ignore_errors=True)
-        # A new folder every time: a compiler that outlives its killed parent writes into the old one.
-        work = Path(tempfile.mkdtemp(prefix=f"{key}-", dir=building))
-        try:
-            build(work)
-            entry = self.folder / key
+        with self._writing():
+            building.mkdir(exist_ok=True)
+            # A new folder every time: a compiler that outlives its killed parent writes into the old one.
+            work = Path(tempfile.mkdtemp(prefix=f"{key}-", dir=building))
+        for left_over in building.iterdir():
+            owner = left_over.name.rpartition("-")[0]
+            if owner == key and left_over != work:  # this process holds the lock
+                shutil.rmtree(left_over, ignore_errors=True)
+            elif owner != key:
+                with contextlib.suppress(OSError, Timeout), self._lock(owner, timeout=0):
+                    shutil.rmtree(left_over, ignore_errors=True)
+        return work
+
+    def _finish(self, work: Path, key: str, name: str, content: str) -> None:
+        """Move what was built into place, and mark it."""
+        entry = self.folder / key
+        with self._writing():
             shutil.rmtree(entry, ignore_errors=True)
             os.replace(work, entry)
-            unfinished = entry / f"{MARK}.new"
-            unfinished.write_text(json.dumps({name: _checksum(entry / name)}))
-            os.replace(unfinished, entry / MARK)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+            _write(entry / MARK, {name: _checksum(entry / name), CONTENT: content})
 
-    def _lock(self, key: str, timeout: float = -1) -> FileLock:
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say what to do where the folder cannot be written."""
+        try:
+            yield
+        except (OSError, NotImplementedError) as error:  # no locks on this file system
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise BreadError(
+                f"Compiled Stan programs are kept in {self.folder}, which cannot be written ({reason}), and this "
+                "program is not in it. Set the environment variable BREAD_CACHE to a folder that you may write."
+            ) from error
+
+    @contextlib.contextmanager
+    def _waiting(self, key: str, is_stopped: Callable[[], bool]) -> Iterator[None]:
+        """Hold the lock of a key; wait for it as long as another process builds."""
+        with self._writing():
+            lock = self._lock(key, WAIT_SECONDS)
+            while True:
+                try:
+                    lock.acquire()
+                    break
+                except Timeout:
+                    if is_stopped():
+                        raise StanBuildError("The build was stopped.") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _lock(self, key: str, timeout: float) -> FileLock:
         locks = self.folder / "locks"
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{key}.lock", timeout=timeout)
@@ -125,9 +210,42 @@ class BuildCache:
 
 
 def default_cache() -> BuildCache:
-    """Return the cache of this user: ``$BREAD_CACHE``, else the user's cache folder of the operating system."""
+    """Return the cache of this user: ``$BREAD_CACHE``, else the user's cache folder of the operating system.
+
+    Raises
+    ------
+    BreadError
+        There is neither.
+    """
     chosen = os.environ.get("BREAD_CACHE")
-    return BuildCache(Path(chosen) if chosen else user_cache_path("bread") / "stan", max_bytes=500_000_000)
+    if chosen:
+        folder = Path(chosen).absolute()
+    else:
+        try:
+            folder = user_cache_path("bread") / "stan"
+        except RuntimeError:  # newer versions of platformdirs; older ones leave "~" as it is
+            folder = Path("~")
+    if not folder.is_absolute():
+        raise BreadError(
+            "Compiled Stan programs are kept in your cache folder, but this user has no home folder. Set the "
+            "environment variable BREAD_CACHE to a folder that you may write."
+        )
+    return BuildCache(folder, max_bytes=500_000_000)
+
+
+def _read(mark: Path) -> dict[str, Any]:
+    """Return what a mark says; nothing where it is missing or damaged."""
+    try:
+        read = json.loads(mark.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _write(mark: Path, content: dict[str, Any]) -> None:
+    unfinished = mark.with_name(f"{MARK}.{os.getpid()}-{threading.get_ident()}")
+    unfinished.write_text(json.dumps(content), encoding="utf-8")
+    os.replace(unfinished, mark)
 
 
 def _checksum(path: Path) -> str:
@@ -135,4 +253,9 @@ def _checksum(path: Path) -> str:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # another process has just removed it
+                size += os.stat(os.path.join(parent, name)).st_size
+    return size

@@ -1,7 +1,8 @@
-"""The C interface of a compiled program: signatures and structures of cpp/driver.cpp, and its errors."""
+"""The C interface of a compiled program: signatures of cpp/driver.cpp, and its errors."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import threading
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.stan.language.messages import StanDataError, run_time_reason
+from bread.backends.stan.native.structures import ControlStruct, require_layout
 from bread.errors import BreadError, DensityError
 
 MESSAGE_BYTES = 8192
@@ -34,39 +36,6 @@ class Status(IntEnum):
     BAD_START = 3
     INTERRUPTED = 4
     UNKNOWN = 5
-
-
-class ControlStruct(ctypes.Structure):
-    """`bread_control` of density.hpp: memory that a running call and Python share."""
-
-    _fields_ = (("stop", _INT32), ("unused", _INT32), ("done", _DOUBLE))
-
-
-class KernelStruct(ctypes.Structure):
-    """`bread_kernel` of kernels.hpp."""
-
-    _fields_ = (
-        ("name", _INT32), ("max_tree_depth", _INT32), ("max_leapfrogs", _INT32), ("unused", _INT32),
-        ("integration_time", _DOUBLE), ("step_size_jitter", _DOUBLE),
-    )  # fmt: skip
-
-
-class ScheduleStruct(ctypes.Structure):
-    """`bread_schedule` of chains.hpp."""
-
-    _fields_ = (
-        ("n_temperatures", _INT64), ("betas", _POINTER), ("step_sizes", _POINTER), ("inverse_metrics", _POINTER),
-        ("is_reverse", _INT32), ("unused", _INT32),
-    )  # fmt: skip
-
-
-class ChainsStruct(ctypes.Structure):
-    """`bread_chains` of chains.hpp."""
-
-    _fields_ = (
-        ("n_chains", _INT64), ("start", _POINTER), ("seeds", _POINTER), ("log_ratio", _POINTER),
-        ("state_at_start", _POINTER), ("state_at_end", _POINTER), ("log_start", _POINTER), ("counts", _POINTER),
-    )  # fmt: skip
 
 
 # Arguments between the instance and the message of each function that returns a status.
@@ -89,27 +58,37 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 class Library:
-    """A loaded library. One call at a time: Stan's automatic differentiation has one tape a library."""
+    """A loaded library. One call at a time: Stan's automatic differentiation has one tape a library.
+
+    Attributes
+    ----------
+    lock : threading.Lock
+        Held during a call.
+    garbage : deque of int
+        Instances that were given up during a call, to be freed after it.
+    """
 
     def __init__(self, path: Path) -> None:
         try:
             self._functions = ctypes.CDLL(str(path))
         except OSError as error:
             raise BreadError(f"The compiled Stan program cannot be loaded: {error}. Build it again.") from error
-        self._lock = threading.Lock()
-        self._garbage: deque[int] = deque()
+        self.lock = threading.Lock()
+        self.garbage: deque[int] = deque()
         for name, arguments in _ARGUMENTS.items():
             getattr(self._functions, name).argtypes = (_POINTER, *arguments, _TEXT, _INT64)
         self._functions.bread_new.argtypes = (_TEXT, _UINT32, _POINTER, _TEXT, _INT64)
         self._functions.bread_describe.argtypes = (_POINTER,)
         self._functions.bread_describe.restype = _TEXT
         self._functions.bread_delete.argtypes = (_POINTER,)
+        self._functions.bread_layout.restype = _TEXT
+        require_layout(self._functions.bread_layout().decode())
 
     def new(self, json: str, seed: int) -> int:
         """Return the handle of a new instance of the program with these data."""
         self._free()
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(MESSAGE_BYTES)
-        with self._lock:
+        with self.lock:
             status = self._functions.bread_new(json.encode(), seed, ctypes.byref(handle), message, MESSAGE_BYTES)
         if status != Status.OK or handle.value is None:
             raise StanDataError(run_time_reason(message.value.decode(errors="replace")))
@@ -121,16 +100,16 @@ class Library:
         Python may collect an instance at any moment, also in a thread that is inside a call of this library: waiting
         for the call would be waiting for ever.
         """
-        self._garbage.append(handle)
+        self.garbage.append(handle)
         self._free()
 
     def _free(self) -> None:
-        if self._lock.acquire(blocking=False):
+        if self.lock.acquire(blocking=False):
             try:
-                while self._garbage:
-                    self._functions.bread_delete(self._garbage.popleft())
+                while self.garbage:
+                    self._functions.bread_delete(self.garbage.popleft())
             finally:
-                self._lock.release()
+                self.lock.release()
 
     def describe(self, handle: int) -> str:
         """Return names and shapes as JSON."""
@@ -145,7 +124,7 @@ class Library:
             The function ended with an exception; the message is Stan's.
         """
         message = ctypes.create_string_buffer(MESSAGE_BYTES)
-        with self._lock:
+        with self.lock:
             status = getattr(self._functions, name)(handle, *arguments, message, MESSAGE_BYTES)
         text = run_time_reason(message.value.decode(errors="replace"))
         if status != Status.OK:
@@ -164,29 +143,66 @@ class Library:
             Told now and then the share of the work that is done. Its exceptions stop the call and pass through.
         """
         control = ControlStruct()
-        outcome: list[str | Exception] = []
-
-        def work() -> None:
-            try:
-                outcome.append(self.call(name, handle, ctypes.addressof(control), *arguments))
-            except Exception as error:
-                outcome.append(error)
-
-        thread = threading.Thread(target=work, name=name, daemon=True)
+        call = _WatchedCall(lambda: self.call(name, handle, ctypes.addressof(control), *arguments))
         try:
-            thread.start()
-            while thread.is_alive():
-                thread.join(None if progress is None else PROGRESS_SECONDS)
+            call.start(name)
+            while not call.ended.wait(None if progress is None else PROGRESS_SECONDS):
                 if progress is not None:
                     progress(control.done)
+            if progress is not None:
+                progress(control.done)
         except BaseException:
             control.stop = 1
-            thread.join()
+            call.abandon()
             raise
-        (result,) = outcome
-        if isinstance(result, Exception):
-            raise result
-        return result
+        return call.result()
+
+
+class _WatchedCall:
+    """A call in a thread of its own that may be given up at any moment, even while the thread is being started.
+
+    An interrupt may come when the thread is made and does not run yet, or runs and is not yet known to: then it can
+    neither be joined nor left alone, because it will use memory of the caller's. So it asks for leave when it begins.
+    """
+
+    def __init__(self, function: Callable[[], str]) -> None:
+        self._function = function
+        self._leave = threading.Lock()
+        self._is_abandoned = False
+        self._has_begun = False
+        self._outcome: str | Exception | None = None
+        self.ended = threading.Event()
+
+    def start(self, name: str) -> None:
+        """Start the thread."""
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _work(self) -> None:
+        with self._leave:
+            if self._is_abandoned:
+                return
+            self._has_begun = True
+        try:
+            self._outcome = self._function()
+        except Exception as error:
+            self._outcome = error
+        finally:
+            self.ended.set()
+
+    def abandon(self) -> None:
+        """Keep the call from beginning, or wait for its end: it uses memory that is freed next, whoever interrupts."""
+        with self._leave:
+            self._is_abandoned = True
+        while self._has_begun and not self.ended.is_set():
+            with contextlib.suppress(KeyboardInterrupt):
+                self.ended.wait()
+
+    def result(self) -> str:
+        """Return what the call returned, or raise what it raised."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        assert self._outcome is not None
+        return self._outcome
 
 
 @functools.cache

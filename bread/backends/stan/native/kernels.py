@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bread.backends.stan.native.interface import KernelStruct
+from bread.backends.stan.native.structures import KernelStruct
 from bread.errors import UnsupportedKernelError
 
 TARGET_ACCEPTANCE = 0.8  # Stan's default delta

@@ -14,14 +14,12 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import Direction, FloatArray, IntArray
 from bread.backends.stan.native.interface import (
-    ChainsStruct,
-    KernelStruct,
     Progress,
-    ScheduleStruct,
     doubles,
     pointer,
 )
 from bread.backends.stan.native.path_arguments import Law, PathArguments
+from bread.backends.stan.native.structures import ChainsStruct, KernelStruct, ScheduleStruct
 from bread.backends.stan.native.values import data_json
 from bread.backends.stan.native.variables import StanVariables, seed_words
 from bread.errors import DensityError
@@ -102,6 +100,11 @@ class StanInstance(StanVariables):
     def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
         self._library, self._data, self._seed, self._law = library, data, seed, law
         super().__init__(library.path, data, seed)
+
+    @property
+    def data_size(self) -> int:
+        """Length of the data block as JSON, two at least: what an instance with other data costs."""
+        return len(self._data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StanInstance, (self._library, self._data, self._seed, self._law)

@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray
+from bread.backends.stan.native.structures import CALLBACK, ComponentStruct, DensityStruct, NestedStruct, PathStruct
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path
 from bread.paths.mixture import Component, MixtureReference, Reference
 from bread.paths.nested import NestedReference
-
-_POINTER, _INT32, _INT64, _DOUBLE = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_double
-_DOUBLES = ctypes.POINTER(_DOUBLE)
-_CALLBACK = ctypes.CFUNCTYPE(_INT32, _DOUBLES, _DOUBLES, _DOUBLES)
 
 
 class Law(NamedTuple):
@@ -35,40 +32,6 @@ class Law(NamedTuple):
     positions: IntArray
     reference: Reference
     jacobians: IntArray
-
-
-class ComponentStruct(ctypes.Structure):
-    """`bread_component` of mixture.hpp."""
-
-    _fields_ = (
-        ("mean", _POINTER), ("scale", _POINTER), ("matrix", _POINTER), ("directions", _POINTER), ("stretch", _POINTER),
-        ("degrees", _POINTER), ("rank", _INT64), ("log_factor", _DOUBLE),
-    )  # fmt: skip
-
-
-class NestedStruct(ctypes.Structure):
-    """`bread_nested` of nested.hpp."""
-
-    _fields_ = (
-        ("driver", _INT64), ("n_components", _INT64), ("components", _POINTER), ("centre", _POINTER),
-        ("matrix", _POINTER), ("n_knots", _INT64), ("knots", _POINTER), ("origins", _POINTER), ("widths", _POINTER),
-        ("coefficients", _POINTER), ("log_factor", _DOUBLE),
-    )  # fmt: skip
-
-
-class DensityStruct(ctypes.Structure):
-    """`bread_density` of reference.hpp."""
-
-    _fields_ = (
-        ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
-        ("jacobians", _POINTER), ("nested", _POINTER), ("callback", _CALLBACK),
-    )  # fmt: skip
-
-
-class PathStruct(ctypes.Structure):
-    """`bread_path` of paths.hpp."""
-
-    _fields_ = (("reference", _POINTER), ("law", _POINTER))
 
 
 class PathArguments:
@@ -103,7 +66,7 @@ class PathArguments:
 
     def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
         components: tuple[int, int | None] = (0, None)
-        nested, callback = None, _CALLBACK()
+        nested, callback = None, CALLBACK()
         if isinstance(reference, MixtureReference | NestedReference):
             if reference.dim != len(coordinates):
                 raise InvalidArgumentError(
@@ -192,7 +155,7 @@ class PathArguments:
                 return 1
             return 0
 
-        return _CALLBACK(call)
+        return CALLBACK(call)
 
 
 def _require_shape(values: NDArray[Any], shape: tuple[int, ...], name: str, owner: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,8 +16,10 @@ from typing import Literal
 from bread.backends.stan.language.messages import PROGRAM_NAME, StanProgramError, stanc_reason
 from bread.backends.stan.language.source import StancOutput
 from bread.errors import InvalidArgumentError, MissingDependencyError
+from bread.scratch import scratch_folder
 
 OLDEST_STAN = (2, 33)
+STANC_SECONDS = 60.0  # stanc takes a tenth of a second; what takes this long never ends
 Source = Literal["CmdStan", "httpstan"]
 
 
@@ -56,7 +58,8 @@ class Toolchain:
         Stan's version, such as "2.39.0".
     stanc : Path
         Translates Stan to C++.
-    compiler : Compiler
+    compiler : Compiler or None
+        None where there is none: programs that were compiled before still run.
     include_folders : tuple of Path
         Stan, Stan Math, Eigen, Boost, SUNDIALS, TBB, RapidJSON.
     libraries : tuple of Path
@@ -67,12 +70,23 @@ class Toolchain:
     folder: Path
     version: str
     stanc: Path
-    compiler: Compiler
+    compiler: Compiler | None
     include_folders: tuple[Path, ...]
     libraries: tuple[Path, ...]
 
     def __str__(self) -> str:
-        return f"Stan {self.version} ({self.source} in {self.folder}), {self.compiler.version}"
+        compiler = self.compiler.version if self.compiler else "no compiler"
+        return f"Stan {self.version} ({self.source} in {self.folder}), {compiler}"
+
+    def require_compiler(self) -> Compiler:
+        """Return the compiler.
+
+        Raises
+        ------
+        MissingDependencyError
+            There is none; the message says what to install.
+        """
+        return self.compiler or find_compiler()
 
     def run_stanc(self, text: str, *options: str) -> StancOutput:
         """Run stanc on a program; implements `bread.backends.stan.language.source.Stanc`.
@@ -88,12 +102,23 @@ class Toolchain:
         -------
         StancOutput
             Its return code, and what it wrote; a refused program raises nothing.
+
+        Raises
+        ------
+        StanProgramError
+            stanc does not finish.
         """
-        with tempfile.TemporaryDirectory(prefix="bread-stan-") as folder:
-            path = Path(folder) / "program.stan"
+        with scratch_folder() as folder:
+            path = folder / "program.stan"
             path.write_text(text, encoding="utf-8")
-            command = [str(self.stanc), f"--o={Path(folder) / 'program.hpp'}", *options, str(path)]
-            done = subprocess.run(command, capture_output=True, check=False)
+            command = [str(self.stanc), f"--o={folder / 'program.hpp'}", *options, str(path)]
+            try:
+                done = subprocess.run(command, capture_output=True, check=False, timeout=STANC_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise StanProgramError(
+                    f"stanc has not finished after {STANC_SECONDS:g} s, where it usually takes less than one: brackets "
+                    "nested very deeply can take it for ever. Simplify the program."
+                ) from None
             stderr = done.stderr.decode(errors="replace").replace(str(path), path.name)
             return StancOutput(done.returncode, done.stdout.decode(errors="replace"), stderr)
 
@@ -143,9 +168,12 @@ def find_toolchain(source: Source | None = None) -> Toolchain:
     Raises
     ------
     MissingDependencyError
-        There is no Stan, it is older than 2.33, or there is no C++ compiler; the message says what to install.
+        There is no Stan, or it is older than 2.33; the message says what to install.
     """
     reasons = []
+    compiler = None
+    with contextlib.suppress(MissingDependencyError):  # needed only for a program that was not compiled before
+        compiler = find_compiler()
     for name, find in (("CmdStan", _cmdstan_folder), ("httpstan", _httpstan_folder)):
         if source not in (None, name):
             continue
@@ -154,7 +182,7 @@ def find_toolchain(source: Source | None = None) -> Toolchain:
             reasons.append(found)
             continue
         try:
-            return _toolchain(name, found, find_compiler())
+            return _toolchain(name, found, compiler)
         except InvalidArgumentError as error:
             reasons.append(str(error))
     raise MissingDependencyError(
@@ -179,8 +207,8 @@ def find_compiler() -> Compiler:
             return Compiler(path, version)
     tried = " and ".join(repr(name) for name in names)
     raise MissingDependencyError(
-        f"No C++ compiler was found: tried {tried}. Stan programs are compiled on your machine; install one "
-        "(apt install g++; xcode-select --install; conda: conda install cxx-compiler), or set CXX."
+        f"No C++ compiler was found: tried {tried}. Stan programs are compiled on your machine, and this one was not "
+        "yet; install one (apt install g++; xcode-select --install; conda: conda install cxx-compiler), or set CXX."
     )
 
 
@@ -217,7 +245,7 @@ def _httpstan_folder() -> Path | str:
 
 
 @functools.cache
-def _toolchain(source: Source, folder: Path, compiler: Compiler) -> Toolchain:
+def _toolchain(source: Source, folder: Path, compiler: Compiler | None) -> Toolchain:
     if source == "CmdStan":
         stanc, includes, libraries = _cmdstan_layout(folder)
     else:

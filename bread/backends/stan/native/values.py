@@ -88,7 +88,12 @@ def data_json(data: Mapping[str, Any]) -> str:
     InvalidArgumentError
         A value is neither; None and text are not data.
     """
-    return json.dumps({name: _plain(value, name) for name, value in data.items()})
+    try:
+        return json.dumps({name: _plain(value, name) for name, value in data.items()})
+    except RecursionError:
+        raise InvalidArgumentError(
+            "data hold a value that is nested too deeply; Stan's have a few dimensions."
+        ) from None
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -41,16 +41,16 @@ class StanVariables:
     """
 
     def __init__(self, path: pathlib.Path, data: str, seed: int) -> None:
-        self._loaded: Library = load(path)
-        self._handle = self._loaded.new(data, seed)
-        description = json.loads(self._loaded.describe(self._handle))
+        self.loaded: Library = load(path)
+        self._handle = self.loaded.new(data, seed)
+        description = json.loads(self.loaded.describe(self._handle))
         self._description = description
         self.coordinates: tuple[str, ...] = tuple(description["coordinates"])
         self.dim = len(self.coordinates)
 
     def __del__(self) -> None:
         if hasattr(self, "_handle"):
-            self._loaded.delete(self._handle)
+            self.loaded.delete(self._handle)
 
     @cached_property
     def _layouts(self) -> dict[str, Layout]:
@@ -135,10 +135,10 @@ class StanVariables:
         return states
 
     def _call(self, name: str, *arguments: Any) -> str:
-        return self._loaded.call(name, self._handle, *arguments)
+        return self.loaded.call(name, self._handle, *arguments)
 
     def _watched(self, name: str, progress: Progress | None, *arguments: Any) -> str:
-        return self._loaded.call_watched(name, self._handle, progress, *arguments)
+        return self.loaded.call_watched(name, self._handle, progress, *arguments)
 
     def _rows(self, states: FloatArray) -> FloatArray:
         result = np.ascontiguousarray(states, dtype=np.float64)

@@ -18,7 +18,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, is_density, name_of, nodes, strip, terms, token, walk
 from bread.backends.stan.language.variates import rank, read_variate
 from bread.backends.stan.simulator.coverage import Coverage, Region
-from bread.backends.stan.simulator.draws import Draw
+from bread.backends.stan.simulator.draw import Draw
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,46 +13,24 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.language.variates import rank
 from bread.backends.stan.simulator.assembly import Assembly
-from bread.backends.stan.simulator.drawer import Bounds, Drawer
-from bread.backends.stan.simulator.draws import Draw, Reader
+from bread.backends.stan.simulator.bounds import Bounds
+from bread.backends.stan.simulator.draw import Draw
+from bread.backends.stan.simulator.drawer import Drawer
 from bread.backends.stan.simulator.edges import Edges
+from bread.backends.stan.simulator.forms.inflated import Inflated
+from bread.backends.stan.simulator.forms.residuals import Residual
+from bread.backends.stan.simulator.helpers import functions_for
 from bread.backends.stan.simulator.implicit import Implicit
+from bread.backends.stan.simulator.reader import Reader
 from bread.backends.stan.simulator.requirements import Requirements, stays_inside
 from bread.backends.stan.simulator.sequences import Sequences
 from bread.backends.stan.simulator.slicing import Slicer
 from bread.backends.stan.split.own_laws import OwnLaws
 from bread.backends.stan.split.split import Classified, Splitter
 
-MOST_ATTEMPTS = 100_000
+MOST_ATTEMPTS = 100_000  # joint redraws of all parameters within parametric bounds, then the draw is given up
 ONLY_PARAMETERS = "bread_only_parameters"  # data: 1 leaves the outcomes as they are observed
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
-_SIZE = 'if (size(x) != n) reject("bread: an argument has ", size(x), " elements where the outcome has ", n);'
-_HELPERS = {
-    "bread_at": (
-        "int bread_at(int x, int i) { return x; } real bread_at(real x, int i) { return x; } "
-        "real bread_at(vector x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
-        "real bread_at(row_vector x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
-        "int bread_at(array[] int x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
-        "real bread_at(array[] real x, int i) { return size(x) == 1 ? x[1] : x[i]; }"
-    ),
-    "bread_vector_at": (
-        "vector bread_vector_at(vector x, int i) { return x; } "
-        "vector bread_vector_at(row_vector x, int i) { return x'; } "
-        "vector bread_vector_at(array[] vector x, int i) { return size(x) == 1 ? x[1] : x[i]; } "
-        "vector bread_vector_at(array[] row_vector x, int i) { return size(x) == 1 ? x[1]' : x[i]'; }"
-    ),
-    "bread_reals": (
-        "vector bread_reals(real x, int n) { return rep_vector(x, n); } "
-        "vector bread_reals(vector x, int n) { SIZE return x; } "
-        "vector bread_reals(row_vector x, int n) { SIZE return x'; } "
-        "vector bread_reals(array[] real x, int n) { SIZE return to_vector(x); } "
-        "vector bread_reals(array[] int x, int n) { SIZE return to_vector(x); }"
-    ),
-    "bread_integers": (
-        "array[] int bread_integers(int x, int n) { return rep_array(x, n); } "
-        "array[] int bread_integers(array[] int x, int n) { SIZE return x; }"
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -160,7 +138,7 @@ class Derivation:
                 f"{self._source.origin(variable.line)}: the declared bounds of {variable.name!r} are not enforced: "
                 "its density may be positive outside of them."
             )
-        functions = " ".join(text.replace("SIZE", _SIZE) for name, text in _HELPERS.items() if name + "(" in generated)
+        functions = functions_for(generated)
         hyper = self._hyperparameters(needs)
         edges = Edges(self._flow)
         prior, likelihood = (self._names(edges.find(draws, kind)) for kind in ("parameter", "data"))
@@ -265,9 +243,10 @@ class Derivation:
         return " " + code
 
     def _outcome(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
-        if variable not in needs and not any(draw.residual for draw in draws):
+        follows_errors = any(isinstance(draw.form, Residual) for draw in draws)
+        if variable not in needs and not follows_errors:
             return f"{{ {slicer.code(draws, 'draw')} }}"
-        inflated = [draw.inflated is not None for draw in draws]
+        inflated = [isinstance(draw.form, Inflated) for draw in draws]
         if any(inflated) and not all(inflated):
             raise refuse(
                 self._source,
@@ -277,7 +256,7 @@ class Derivation:
             )
         visits = "bread_visit = 0; " if any(inflated) else ""
         check = self._checked(variable, f"{visits}{{ {slicer.code(draws, 'check')} }}")
-        if any(draw.residual for draw in draws) or (slicer.draws_in_order(draws, variable) and not any(inflated)):
+        if follows_errors or (slicer.draws_in_order(draws, variable) and not any(inflated)):
             body = f"{{ {slicer.code(draws, 'sequence')} }}"
         else:
             self._notes.append(f"{variable.name!r} is simulated element by element, its law computed anew each time.")

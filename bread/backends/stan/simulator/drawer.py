@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.distributions import DISTRIBUTIONS, Distribution
 from bread.backends.stan.language.refusals import quote, refuse
 from bread.backends.stan.language.rendering import Renderer
-from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, strip
 from bread.backends.stan.language.variates import Index, rank
-from bread.backends.stan.simulator.coverage import Coverage
-from bread.backends.stan.simulator.draws import Argument, Draw
+from bread.backends.stan.simulator.bounds import Bounds, DeclaredBounds
+from bread.backends.stan.simulator.draw import Argument, Draw, Mode
 from bread.backends.stan.simulator.truncated import TRIES, inverse_code
 from bread.backends.stan.split.rewriting import truncated_probability
 
-# all at once; one element after the other; only element number bread_step; nothing, but the density of what is held
-# (and, for a zero-inflated outcome, its whole density)
-Mode = Literal["draw", "sequence", "step", "check", "total"]
-MOST_TRIES = 1_000_000
+MOST_TRIES = 1_000_000  # redraws of one element within constant bounds: a second or so, then the draw is given up
 # what may be said about parameters whose type has a constraint that a draw of independent elements cannot meet
 _ONLY = {
     "simplex": ("dirichlet",),
@@ -32,30 +25,13 @@ _ONLY = {
 _NO_ROOM = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
 
 
-class Bounds:
-    """The declared bounds of a parameter, beside what a draw may produce."""
-
-    def __init__(self, variable: Variable) -> None:
-        self.lower = variable.bounds.get("lower")
-        self.upper = variable.bounds.get("upper")
-        self.positive = variable.type == "positive_ordered"
-
-    def __bool__(self) -> bool:
-        return self.positive or self.lower is not None or self.upper is not None
-
-    def nodes(self) -> list[Node]:
-        """Return the bounds as written."""
-        return [node for node in (self.lower, self.upper) if node is not None]
-
-
 class Drawer:
     """Writes the code of draws for one program."""
 
     def __init__(self, flow: Dataflow, source: Source) -> None:
-        self._flow = flow
-        self._source = source
-        self._coverage = Coverage(flow)
-        self.uses_joint_rejection = False
+        self.flow = flow
+        self.source = source
+        self._bounds = DeclaredBounds(flow, source)
 
     def code(self, draw: Draw, render: Renderer, mode: Mode) -> str:
         """Return the statements that make ``draw``, its log density added up.
@@ -77,7 +53,7 @@ class Drawer:
         typed = _ONLY.get(variable.type)
         if variable.kind == "parameter" and typed is not None and name not in typed:
             raise refuse(
-                self._source,
+                self.source,
                 draw.statement,
                 f"a {variable.type} under {name!r} has no simulator (known: {', '.join(typed)}).",
                 _NO_ROOM,
@@ -86,14 +62,14 @@ class Drawer:
             lower_dimensional = {n for names in _ONLY.values() for n in names}
             if name in lower_dimensional:
                 raise refuse(
-                    self._source,
+                    self.source,
                     draw.statement,
                     f"{name!r} needs a parameter of its own type, {variable.name!r} is a {variable.type}.",
                     "Declare it with that type.",
                 )
             if name == "von_mises":
                 raise refuse(
-                    self._source,
+                    self.source,
                     draw.statement,
                     "von_mises is periodic: as a prior it has no generator over declared bounds.",
                     _NO_ROOM,
@@ -106,10 +82,10 @@ class Drawer:
             return
         for i, argument in enumerate(draw.arguments):
             plain = argument.template == "{0}" and i not in distribution.vector_arguments
-            if plain and rank(argument.parts[0], self._flow.scopes) not in (0, None):
+            if plain and rank(argument.parts[0], self.flow.scopes) not in (0, None):
                 reason = "gives a single value several densities, one per element of an argument: their product"
-                what = f"{reason} has no generator ({quote(self._source, argument.parts[0])})."
-                raise refuse(self._source, draw.statement, what, f"Give it numbers as arguments. {_NO_ROOM}")
+                what = f"{reason} has no generator ({quote(self.source, argument.parts[0])})."
+                raise refuse(self.source, draw.statement, what, f"Give it numbers as arguments. {_NO_ROOM}")
 
     # scalars
 
@@ -149,7 +125,7 @@ class Drawer:
         return f"{{ {' '.join(before)} for (bread_i in 1:({total})) {{ {body} }} }}"
 
     def _is_scalar(self, argument: Argument) -> bool:
-        return argument.template == "{0}" and rank(argument.parts[0], self._flow.scopes) == 0
+        return argument.template == "{0}" and rank(argument.parts[0], self.flow.scopes) == 0
 
     def _element(self, draw: Draw, positions: list[str], render: Renderer) -> str:
         name = render.name(draw.variable)
@@ -172,12 +148,12 @@ class Drawer:
         if mode == "check":
             if variate.wrappers:
                 raise refuse(
-                    self._source, draw.statement, "an outcome that is shifted or scaled enters its own law.", _NO_ROOM
+                    self.source, draw.statement, "an outcome that is shifted or scaled enters its own law.", _NO_ROOM
                 )
             return f"{{ {value_type} bread_x = {element}; bread_again += {density}; }}"
         generator = distribution.generator.format(*arguments, variate=element)
         value = variate.invert("bread_x", render)
-        outside, whole = self._outside(draw, distribution, value, counter, render)
+        outside, whole = self._bounds.outside(draw, distribution, value, counter, render)
         truncation = self._truncation("bread_x", draw, render)
         redraw = " || ".join([*truncation, *outside])
         code = f"{value_type} bread_x = {generator};"
@@ -190,9 +166,8 @@ class Drawer:
             code += (
                 f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; {tries} }} }}"
             )
-        code += f" {element} = {value}; {self._total(draw)} += {density};"
+        code += f" {element} = {value}; {draw.total} += {density};"
         if whole:
-            self.uses_joint_rejection = True
             code += f" if ({' || '.join(whole)}) bread_accept = 0;"
         if mode == "step":
             return f"bread_count += 1; if (bread_count == bread_step) {{ {code} }}"
@@ -213,9 +188,6 @@ class Drawer:
             draw, DISTRIBUTIONS[draw.distribution], element, [a.text(render) for a in draw.arguments], render
         )
 
-    def _total(self, draw: Draw) -> str:
-        return "bread_sim_log_prior" if draw.variable.kind == "parameter" else "bread_sim_log_likelihood"
-
     def _density(
         self, draw: Draw, distribution: Distribution, value: str, arguments: list[str], render: Renderer
     ) -> str:
@@ -234,89 +206,12 @@ class Drawer:
             found.append(f"{value} > {render(draw.high)}")
         if found and draw.variate.open:
             raise refuse(
-                self._source,
+                self.source,
                 draw.statement,
                 "truncates a container; Stan's normalising constant then depends on the shapes.",
                 "Write a loop over its elements.",
             )
         return found
-
-    # bounds
-
-    def _outside(
-        self, draw: Draw, distribution: Distribution, value: str, counter: str | None, render: Renderer
-    ) -> tuple[list[str], list[str]]:
-        """Return conditions under which one element is drawn again, and those under which the whole draw is.
-
-        An element is drawn again where the probability of its bounds is a constant; otherwise that probability is part
-        of the law that the program states, and only rejecting whole draws of all parameters gives this law.
-        """
-        variable = draw.variable
-        bounds = Bounds(variable)
-        if variable.kind != "parameter" or not bounds or self._inside(draw, distribution, bounds):
-            return [], []
-        conditions = []
-        for node, sign in ((bounds.lower, "<="), (bounds.upper, ">=")):
-            if node is not None:
-                conditions.append(f"{value} {sign} {self._bound(node, draw, counter, render)}")
-        if bounds.positive:
-            conditions.append(f"{value} <= 0")
-        constant = not any(v.kind == "parameter" for v in self._flow.depends(*draw.expressions(), *bounds.nodes()))
-        if constant or self._is_half(draw, distribution, bounds):
-            return conditions, []
-        return [], conditions
-
-    def _bound(self, node: Node, draw: Draw, counter: str | None, render: Renderer) -> str:
-        known = rank(node, self._flow.scopes)
-        if known == 0:
-            return render(node)
-        if draw.variate.is_whole and len(draw.variate.indices) == 1 and counter is not None:
-            return f"bread_at({render(node)}, {counter})"
-        raise refuse(
-            self._source,
-            draw.statement,
-            f"the bounds of {draw.variable.name!r} may differ between its elements.",
-            "Give the prior to the whole variable in one statement.",
-        )
-
-    def _inside(self, draw: Draw, distribution: Distribution, bounds: Bounds) -> bool:
-        """Return whether the law never leaves the bounds."""
-        if draw.variate.wrappers:
-            return False
-        lower_zero = bounds.positive or is_number(bounds.lower, 0)
-        if distribution.support == "positive":
-            return bounds.upper is None and (lower_zero or bounds.lower is None)
-        if distribution.support == "unit":
-            return (bounds.lower is None or lower_zero) and (bounds.upper is None or is_number(bounds.upper, 1))
-        if draw.distribution == "uniform" and not draw.variate.open:
-            low, high = (argument.parts[0] for argument in draw.arguments)
-            return (bounds.lower is None or self._same(bounds.lower, low)) and (
-                bounds.upper is None or self._same(bounds.upper, high)
-            )
-        return False
-
-    def _is_half(self, draw: Draw, distribution: Distribution, bounds: Bounds) -> bool:
-        """Return whether the bound cuts a symmetric law at its centre: half of it is left, whatever its scale."""
-        if distribution.location is None or draw.variate.wrappers or draw.low is not None or draw.high is not None:
-            return False
-        ends = [node for node in (bounds.lower, bounds.upper) if node is not None]
-        if len(ends) + bounds.positive != 1:
-            return False
-        if distribution.location < 0:
-            return bounds.positive or is_number(ends[0], 0)
-        centre = draw.arguments[distribution.location].parts[0]
-        if bounds.positive or is_number(ends[0], 0):
-            return is_number(centre, 0)
-        return self._same(ends[0], centre) and rank(centre, self._flow.scopes) == 0
-
-    def _same(self, a: Node, b: Node) -> bool:
-        numbers = [number(node) for node in (a, b)]
-        if None not in numbers:
-            return numbers[0] == numbers[1]
-        both = [strip(node) for node in (a, b)]
-        return all(node.data == "variable" for node in both) and self._flow.scopes.variable(
-            both[0]
-        ) is self._flow.scopes.variable(both[1])
 
     # vectors and matrices
 
@@ -333,15 +228,11 @@ class Drawer:
         variate, variable = draw.variate, draw.variable
         dimensions = variate.open
         if not 1 <= len(dimensions) <= 2 or draw.low is not None or draw.high is not None or variate.wrappers:
-            raise refuse(
-                self._source, draw.statement, "a vector is drawn in a form that bread does not know.", _NO_ROOM
-            )
+            raise refuse(self.source, draw.statement, "a vector is drawn in a form that bread does not know.", _NO_ROOM)
         element_axis = dimensions[-1]
         rank_of_element = variable.rank - len(variable.array_sizes)
         if distribution.discrete != (variable.plain == "int") or (rank_of_element == 2 and len(dimensions) == 2):
-            raise refuse(
-                self._source, draw.statement, "a vector is drawn in a form that bread does not know.", _NO_ROOM
-            )
+            raise refuse(self.source, draw.statement, "a vector is drawn in a form that bread does not know.", _NO_ROOM)
         is_row = variable.plain == "row_vector" or (rank_of_element == 2 and element_axis == variable.rank - 1)
         positions = []
         for d, index in enumerate(variate.indices):
@@ -368,9 +259,7 @@ class Drawer:
             or variable.plain != "matrix"
             or variate.wrappers
         ):
-            raise refuse(
-                self._source, draw.statement, "a matrix is drawn in a form that bread does not know.", _NO_ROOM
-            )
+            raise refuse(self.source, draw.statement, "a matrix is drawn in a form that bread does not know.", _NO_ROOM)
         positions = [render(index.low) for index in variate.indices if index.kind == "one" and index.low is not None]
         name = render.name(variable)
         value = f"{name}[{', '.join(positions)}]" if positions else name
@@ -388,28 +277,12 @@ class Drawer:
         bounds = Bounds(draw.variable)
         if draw.variable.kind == "parameter" and bounds:
             conditions = [
-                f"{reduce}({value}) {sign} {self._bound(node, draw, None, render)}"
+                f"{reduce}({value}) {sign} {self._bounds.bound(node, draw, None, render)}"
                 for node, reduce, sign in ((bounds.lower, "min", "<="), (bounds.upper, "max", ">="))
                 if node is not None
             ]
             if bounds.positive:
                 conditions.append(f"min({value}) <= 0")
-            self.uses_joint_rejection = True
             code += f" if ({' || '.join(conditions)}) bread_accept = 0;"
-        code += f" {self._total(draw)} += {density};"
+        code += f" {draw.total} += {density};"
         return f"bread_count += 1; if (bread_count == bread_step) {{ {code} }}" if mode == "step" else code
-
-
-def number(node: Node | None) -> float | None:
-    """Return the value of a literal number, else None."""
-    if node is None:
-        return None
-    node = strip(node)
-    if node.data in ("integer", "real"):
-        return float(str(node.children[0]).replace("_", ""))
-    return None
-
-
-def is_number(node: Node | None, value: float) -> bool:
-    """Return whether ``node`` is the literal ``value``."""
-    return number(node) == value

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.scopes import Kind, Variable
-from bread.backends.stan.simulator.drawer import is_number
-from bread.backends.stan.simulator.draws import Draw
+from bread.backends.stan.language.syntax import is_number
+from bread.backends.stan.simulator.draw import Draw
 
 _BOUNDED = ("uniform", "pareto", "pareto_type_2")
 _ENDS = {"uniform": (0, 1), "pareto": (0,), "pareto_type_2": (0,)}  # arguments at which the density ends

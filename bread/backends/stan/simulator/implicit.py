@@ -7,9 +7,8 @@ from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, nodes, strip, token
+from bread.backends.stan.language.syntax import Node, is_number, nodes, strip, token
 from bread.backends.stan.language.variates import rank
-from bread.backends.stan.simulator.drawer import is_number
 
 
 class Implicit:

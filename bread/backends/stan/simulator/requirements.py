@@ -9,10 +9,9 @@ from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, line, name_of, nodes, walk
+from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, walk
 from bread.backends.stan.simulator.coverage import Coverage, Region, branch
-from bread.backends.stan.simulator.drawer import is_number
-from bread.backends.stan.simulator.draws import Draw
+from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.implicit import mending_line
 from bread.backends.stan.split.split import Splitter
 

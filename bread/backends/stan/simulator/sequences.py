@@ -9,7 +9,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, nodes, walk
 from bread.backends.stan.language.variates import Index, Variate, read_variate
 from bread.backends.stan.simulator.coverage import Coverage, Linear, constant, difference
-from bread.backends.stan.simulator.draws import Draw
+from bread.backends.stan.simulator.draw import Draw
 
 
 class Sequences:

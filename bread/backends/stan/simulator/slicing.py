@@ -10,10 +10,8 @@ from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable, name_position
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, name_of, nodes
-from bread.backends.stan.simulator.drawer import Drawer, Mode
-from bread.backends.stan.simulator.draws import Draw
-from bread.backends.stan.simulator.forms.mixtures import mixture_code
-from bread.backends.stan.simulator.forms.residuals import residual_code
+from bread.backends.stan.simulator.draw import Draw, Mode
+from bread.backends.stan.simulator.drawer import Drawer
 
 _BLOCKS = ("transformed_data_block", "transformed_parameters_block", "model_block")
 
@@ -114,10 +112,8 @@ class Slicer:
         return ""
 
     def _draw(self, draw: Draw, mode: Mode) -> str:
-        if draw.residual is not None:
-            return residual_code(draw, self._render, mode)
-        if draw.components:
-            return mixture_code(draw, self._flow, self._source, self._render, self._drawer, mode)
+        if draw.form is not None:
+            return draw.form.code(draw, self._drawer, self._render, mode)
         return self._drawer.code(draw, self._render, mode)
 
     def _declare(self, variable: Variable, declarator: Node) -> str:

@@ -11,7 +11,7 @@ from bread.backends.stan.language.distributions import Distribution
 from bread.backends.stan.split.rewriting import truncated_probability
 
 TRIES = 1000  # redraws before the distribution function is inverted
-_HALVINGS = 200
+_HALVINGS = 200  # more than the 52 bits of a double, so that an interval that begins wide is halved to rounding, too
 _UNDERFLOW = 'reject("bread: the probability of the truncation underflows")'
 
 

@@ -12,7 +12,7 @@ namespace bread {
 enum Failure : std::int64_t { none = 0, zero_ratio = 1, zero_start = 2, not_a_number = 3, exception = 4 };
 
 extern "C" {
-// Mirrored by ctypes in library.py. Matrices are stored by row.
+// Mirrored in structures.py. Matrices are stored by row.
 struct bread_schedule {
   std::int64_t n_temperatures;
   const double* betas;           // (n_temperatures), from 0 to 1

@@ -19,7 +19,7 @@
 namespace bread {
 
 extern "C" {
-// Shared with Python while a call runs; mirrored in interface.py.
+// Shared with Python while a call runs; mirrored in structures.py.
 struct bread_control {
   volatile std::int32_t stop;  // set by Python: the call ends at the next evaluation
   std::int32_t unused;

@@ -3,6 +3,7 @@
 // All functions that return a Status write the text of a failure to `message`, at most `size` bytes with the final 0.
 // Vectors are unconstrained states of `dim` numbers unless said otherwise; matrices are stored by row.
 #include "chains.hpp"
+#include "layout.hpp"
 
 #include <stan/io/json/json_data.hpp>
 #include <stan/model/gradient.hpp>
@@ -22,7 +23,7 @@ Tempering tempering;
 
 namespace {
 
-// Mirrored by library.py.
+// Mirrored in interface.py.
 enum Status : std::int32_t { ok = 0, rejected = 1, failed = 2, bad_start = 3, interrupted = 4, unknown = 5 };
 
 using ModelRng = decltype(stan::services::util::create_rng(0U, 0U));
@@ -146,6 +147,12 @@ BREAD_API std::int32_t bread_new(const char* json, std::uint32_t seed, Instance*
     instance->description = bread::describe(*instance->model);
     *result = instance.release();
   });
+}
+
+// The layout of the structures below, as JSON.
+BREAD_API const char* bread_layout() {
+  static const std::string text = bread::layout();
+  return text.c_str();
 }
 
 BREAD_API void bread_delete(Instance* instance) { delete instance; }

@@ -20,7 +20,7 @@ namespace bread {
 using Rng = boost::random::mixmax;
 
 extern "C" {
-// Mirrored by ctypes in library.py.
+// Mirrored in structures.py.
 struct bread_kernel {
   std::int32_t name;             // 0: NUTS, 1: static HMC
   std::int32_t max_tree_depth;   // NUTS

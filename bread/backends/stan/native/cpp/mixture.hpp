@@ -12,7 +12,7 @@
 namespace bread {
 
 extern "C" {
-// Mirrored in path_arguments.py; one location-scale law of a mixture (bread.paths.mixture.Component).
+// Mirrored in structures.py; one location-scale law of a mixture (bread.paths.mixture.Component).
 struct bread_component {
   const double* mean;        // (n)
   const double* scale;       // (n)

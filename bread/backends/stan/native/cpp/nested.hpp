@@ -12,7 +12,7 @@
 namespace bread {
 
 extern "C" {
-// Mirrored in path_arguments.py; n is that of bread_density. Piece i ends at knot i, the last one nowhere; in a piece
+// Mirrored in structures.py; n is that of bread_density. Piece i ends at knot i, the last one nowhere; in a piece
 // the functions of u are polynomials of (u - origin) / width.
 struct bread_nested {
   std::int64_t driver;                // place of u among the coordinates

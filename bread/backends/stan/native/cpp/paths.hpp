@@ -9,7 +9,7 @@
 namespace bread {
 
 extern "C" {
-// Mirrored in path_arguments.py.
+// Mirrored in structures.py.
 struct bread_path {
   const bread_density* reference;  // where the path starts; null: from the prior
   const bread_density* law;        // multiplies the program's density, on every path; or null

@@ -17,7 +17,7 @@ extern "C" {
 // Log density (1) and gradient (n) at n coordinates, written by Python; not 0 after an exception.
 typedef std::int32_t (*bread_callback)(const double* state, double* value, double* gradient);
 
-// Mirrored in path_arguments.py.
+// Mirrored in structures.py.
 struct bread_density {
   std::int64_t n_components;
   const bread_component* components;

@@ -11,22 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bread.backends.stan.language.dataflow import Dataflow, Definition, loop_variable
+from bread.backends.stan.language.dataflow import Definition, loop_variable
 from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.rendering import Renderer, plain_type
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.syntax import Node, name_of, nodes, start, strip, terms, walk
 from bread.backends.stan.language.variates import Index, Variate, read_variate
 from bread.backends.stan.simulator.coverage import Coverage, Linear, Region, constant, difference
-from bread.backends.stan.simulator.forms.inflated import CHOOSE
+from bread.backends.stan.simulator.draw import Draw, Mode, Reading, Writer
+from bread.backends.stan.simulator.forms.weights import CHOOSE, check_sum, refuse_bounded, refuse_own_elements
 
-if TYPE_CHECKING:
-    from bread.backends.stan.simulator.drawer import Drawer
-    from bread.backends.stan.simulator.draws import Draw, Reader
-
-_SUM = 'if (abs(log_sum_exp(bread_w)) > 1e-6) reject("bread: the probabilities of a hidden state do not sum to one");'
+_SUM = check_sum("the probabilities of a hidden state")
 _CHOOSE = f"bread_state = {CHOOSE};"
 
 
@@ -77,14 +73,14 @@ class Hidden:
         """The outcomes, drawn together."""
         return tuple(draw.variable for draw in self.first.outcomes)
 
-    def expressions(self, variable: Variable) -> list[Node]:
+    def expressions(self, draw: Draw) -> list[Node]:
         """Return what the law of an outcome reads; later ones read the first, with which they are drawn."""
         found = [self.last, *self.table.dimensions, *self.summed.dimensions]
         for move in (self.first, self.next):
             found += [term for _, term in move.weights]
-            found += [node for draw in move.outcomes for node in draw.expressions()]
+            found += [node for one in move.outcomes for node in one.expressions()]
             found += [node for loop in move.definition.controls for node in nodes(loop)[:-1]]
-        if variable is not self.variables[0]:
+        if draw.variable is not self.variables[0]:
             base = next(n for n in walk(self.first.definition.node) if n.data == "variable" and self._is_first(n))
             found.append(base)
         return found
@@ -92,32 +88,78 @@ class Hidden:
     def _is_first(self, node: Node) -> bool:
         return name_of(node) == self.variables[0].name
 
+    def code(self, draw: Draw, writer: Writer, render: Renderer, mode: Mode) -> str:
+        """Return the code that draws states and outcomes in turn, then adds the program's own log density of them."""
+        refuse_bounded(draw, writer)
+        refuse_own_elements(draw, writer, mode)
+        if draw.variable is not self.variables[0]:
+            return ""
+        size = render(self.table.dimensions[1])
+        first, following = self.first, self.next
+        (begin,) = first.definition.controls
+        time, state, before = following.definition.controls
+        chosen = f"{name_of(state)} == bread_state"
+        came = f"{name_of(before)} == bread_before"
+        pieces = [
+            f"vector[{size}] bread_w; int bread_state; int bread_before;",
+            _loop(begin, f"bread_w[{name_of(begin)}] = {_weight(first, render)};", render),
+            f"{_SUM if first.weights else ''} {_CHOOSE}",
+            _loop(begin, f"if ({name_of(begin)} == bread_state) {{ {_assign(first, render, writer)} }}", render),
+        ]
+        weigh = f"if ({came}) bread_w[{name_of(state)}] = {_weight(following, render)};"
+        give = f"if ({chosen} && {came}) {{ {_assign(following, render, writer)} }}"
+        step = (
+            f"bread_before = bread_state; {_loop(state, _loop(before, weigh, render), render)} "
+            f"{_SUM if following.weights else ''} {_CHOOSE} {_loop(state, _loop(before, give, render), render)}"
+        )
+        pieces.append(_loop(time, step, render))
+        pieces.append(self._density(render, draw.total))
+        return f"{{ {' '.join(pieces)} }}"
 
-def read_hidden(
-    reader: Reader, flow: Dataflow, node: Node, controls: tuple[Node, ...], term: Node, outcomes: frozenset[Variable]
-) -> list[Draw] | None:
+    def _density(self, render: Renderer, total: str) -> str:
+        """Return the program's own forward algorithm over the simulated outcomes."""
+        first, inner, assigned = self.first.definition, self.next.definition, self.assigned
+        names = {render.name(self.table): "bread_table", render.name(self.summed): "bread_summed"}
+
+        def own(text: str) -> str:
+            for name, new in names.items():
+                text = re.sub(rf"\b{re.escape(name)}\b", new, text)
+            return text
+
+        def assign(one: Definition) -> str:
+            left, value = nodes(one.node)
+            return own(f"{render(left)} = {render(value)};")
+
+        time, state, before = inner.controls
+        step = f"{_loop(before, assign(inner), render)} {assign(assigned)}"
+        return (
+            f"{plain_type(self.table, render)} bread_table; {plain_type(self.summed, render)} bread_summed; "
+            f"{_loop(first.controls[0], assign(first), render)} {_loop(time, _loop(state, step, render), render)} "
+            f"{total} += log_sum_exp(bread_table[{render(self.last)}]);"
+        )
+
+
+def read_hidden(reading: Reading, node: Node, controls: tuple[Node, ...], term: Node) -> list[Draw] | None:
     """Read ``log_sum_exp(g[N])`` as the draws of the outcomes of a hidden chain; None where it is none."""
-    from bread.backends.stan.simulator.draws import Draw
-
     if controls or term.data != "call" or name_of(term) != "log_sum_exp" or len(nodes(term)) != 1:
         return None
-    hidden = _Reading(reader, flow, outcomes).read(strip(nodes(term)[0]))
+    hidden = _HiddenReader(reading).read(strip(nodes(term)[0]))
     if hidden is None or any(start(one.node) >= start(node) for one in (hidden.first.definition, hidden.assigned)):
         return None
     draws = []
     for position, variable in enumerate(hidden.variables):
         rows = Variate(variable, (Index("between", variable.dimensions[0], None, hidden.last),))
         components = tuple(move.outcomes[position] for move in (hidden.first, hidden.next))
-        draws.append(Draw(node, (), rows, "mixture", (), components=components, hidden=hidden))
+        draws.append(Draw(node, (), rows, "mixture", (), components=components, form=hidden))
     return draws
 
 
-class _Reading:
-    def __init__(self, reader: Reader, flow: Dataflow, outcomes: frozenset[Variable]) -> None:
-        self._reader = reader
-        self._flow = flow
-        self._outcomes = outcomes
-        self._coverage = Coverage(flow)
+class _HiddenReader:
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._flow = reading.flow
+        self._outcomes = reading.outcomes
+        self._coverage = Coverage(reading.flow)
 
     def read(self, row: Node) -> Hidden | None:
         """Read ``g[N]`` and the assignments behind it."""
@@ -187,8 +229,8 @@ class _Reading:
         outcomes: list[Draw] = []
         n_before = 0
         for sign, term in terms(one.value):
-            if self._reader.is_density(term) and not self._outcomes.isdisjoint(self._flow.depends(term)):
-                draw = self._reader.component(one.node, one.controls, term) if sign > 0 else None
+            if self._reading.is_density(term) and not self._outcomes.isdisjoint(self._flow.depends(term)):
+                draw = self._reading.component(one.node, one.controls, term) if sign > 0 else None
                 if draw is None or not self._is_outcome(draw):
                     return None
                 outcomes.append(draw)
@@ -250,33 +292,6 @@ class _Summed:
     definition: Definition
 
 
-def hidden_code(hidden: Hidden, variable: Variable, render: Renderer, drawer: Drawer, total: str) -> str:
-    """Return the code that draws states and outcomes in turn, then adds the log density as the program computes it."""
-    if variable is not hidden.variables[0]:
-        return ""
-    size = render(hidden.table.dimensions[1])
-    first, following = hidden.first, hidden.next
-    (begin,) = first.definition.controls
-    time, state, before = following.definition.controls
-    chosen = f"{name_of(state)} == bread_state"
-    came = f"{name_of(before)} == bread_before"
-    pieces = [
-        f"vector[{size}] bread_w; int bread_state; int bread_before;",
-        _loop(begin, f"bread_w[{name_of(begin)}] = {_weight(first, render)};", render),
-        f"{_SUM if first.weights else ''} {_CHOOSE}",
-        _loop(begin, f"if ({name_of(begin)} == bread_state) {{ {_assign(first, render, drawer)} }}", render),
-    ]
-    weigh = f"if ({came}) bread_w[{name_of(state)}] = {_weight(following, render)};"
-    give = f"if ({chosen} && {came}) {{ {_assign(following, render, drawer)} }}"
-    step = (
-        f"bread_before = bread_state; {_loop(state, _loop(before, weigh, render), render)} "
-        f"{_SUM if following.weights else ''} {_CHOOSE} {_loop(state, _loop(before, give, render), render)}"
-    )
-    pieces.append(_loop(time, step, render))
-    pieces.append(_density(hidden, render, total))
-    return f"{{ {' '.join(pieces)} }}"
-
-
 def _loop(loop: Node, code: str, render: Renderer) -> str:
     low, high, _ = nodes(loop)
     return f"for ({name_of(loop)} in ({render(low)}):({render(high)})) {{ {code} }}"
@@ -286,28 +301,5 @@ def _weight(move: Move, render: Renderer) -> str:
     return "0" + "".join(f" {'+' if sign > 0 else '-'} ({render(term)})" for sign, term in move.weights)
 
 
-def _assign(move: Move, render: Renderer, drawer: Drawer) -> str:
-    return " ".join(drawer.assign(draw, render) for draw in move.outcomes)
-
-
-def _density(hidden: Hidden, render: Renderer, total: str) -> str:
-    """Return the program's own forward algorithm over the simulated outcomes."""
-    first, inner, assigned = hidden.first.definition, hidden.next.definition, hidden.assigned
-    names = {render.name(hidden.table): "bread_table", render.name(hidden.summed): "bread_summed"}
-
-    def own(text: str) -> str:
-        for name, new in names.items():
-            text = re.sub(rf"\b{re.escape(name)}\b", new, text)
-        return text
-
-    def assign(one: Definition) -> str:
-        left, value = nodes(one.node)
-        return own(f"{render(left)} = {render(value)};")
-
-    time, state, before = inner.controls
-    step = f"{_loop(before, assign(inner), render)} {assign(assigned)}"
-    return (
-        f"{plain_type(hidden.table, render)} bread_table; {plain_type(hidden.summed, render)} bread_summed; "
-        f"{_loop(first.controls[0], assign(first), render)} {_loop(time, _loop(state, step, render), render)} "
-        f"{total} += log_sum_exp(bread_table[{render(hidden.last)}]);"
-    )
+def _assign(move: Move, render: Renderer, writer: Writer) -> str:
+    return " ".join(writer.assign(draw, render) for draw in move.outcomes)

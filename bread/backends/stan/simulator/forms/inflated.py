@@ -8,11 +8,10 @@ is binomial for that sum, the elements are drawn as independent trials: given th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from bread.backends.stan.language.dataflow import Dataflow, base_variable
+from bread.backends.stan.language.dataflow import base_variable
 from bread.backends.stan.language.distributions import DISTRIBUTIONS
-from bread.backends.stan.language.source import Source
+from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.syntax import (
     Node,
     distribution_of,
@@ -26,19 +25,11 @@ from bread.backends.stan.language.syntax import (
 )
 from bread.backends.stan.language.variates import Variate, rank
 from bread.backends.stan.simulator.coverage import Coverage
-
-if TYPE_CHECKING:
-    from bread.backends.stan.language.rendering import Renderer
-    from bread.backends.stan.simulator.drawer import Drawer, Mode
-    from bread.backends.stan.simulator.draws import Draw, Reader
+from bread.backends.stan.simulator.draw import Argument, Draw, Mode, Reading, Writer
+from bread.backends.stan.simulator.forms.weights import CHOOSE, check_sum, refuse_bounded
 
 _IS_ZERO = {">0": False, "!=0": False, ">=1": False, "==0": True, "<1": True}
 _SINGLE = {"binomial": "bernoulli", "binomial_logit": "bernoulli_logit"}
-_SUM = (
-    'if (abs(log_sum_exp(bread_w)) > 1e-6) reject("bread: the weights of a zero-inflated outcome do not sum to one");'
-)
-# Not categorical_logit_rng: it refuses the log weight of a component whose probability has rounded to 0.
-CHOOSE = "categorical_rng(softmax(bread_w))"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +38,8 @@ class Inflated:
 
     Attributes
     ----------
+    weights : tuple of Argument
+        Log weights of the counting distribution, and of zero.
     elements : Node
     positive, zero : Node
         What is added where they are not all zero, and where they are.
@@ -56,22 +49,65 @@ class Inflated:
         The sum of the elements, as computed from real data, where it has the density in their place.
     """
 
+    weights: tuple[Argument, ...]
     elements: Node
     positive: Node
     zero: Node
     density: Node
     total: Node | None = None
 
+    def expressions(self, draw: Draw) -> list[Node]:
+        """Return the weights."""
+        return [part for weight in self.weights for part in weight.parts]
+
+    def code(self, draw: Draw, writer: Writer, render: Renderer, mode: Mode) -> str:
+        """Return the code that draws a zero-inflated outcome: where from, then the outcome, then its log density.
+
+        Where elements of a row depend on earlier ones (mode "step"), ``bread_from`` keeps where each row comes from;
+        the log densities of rows that come from the counting distribution are checked (mode "check"), and then
+        replaced by those of the mixture (mode "total").
+        """
+        refuse_bounded(draw, writer)
+        (component,), total = draw.components, draw.total
+        weights = ", ".join(weight.text(render) for weight in self.weights)
+        held, variate = render(self.elements), draw.variate
+        positions = [index.at("bread_i", render) for index in variate.indices]
+        element = f"{render.name(draw.variable)}{'[' + ', '.join(positions) + ']' if positions else ''}"
+        nothing = f"{element} = 0;"
+        for dimension in variate.open:
+            nothing = f"for (bread_i in 1:({variate.indices[dimension].count(render)})) {{ {nothing} }}"
+        positive = f"sum({held}) > 0" if variate.open else f"{held} > 0"
+        choose = f"vector[2] bread_w = [{weights}]'; {check_sum('the weights of a zero-inflated outcome')} "
+        law = f"{positive} ? {render(self.positive)} : {render(self.zero)}"
+        if self.total is not None:
+            law = law.replace(render(self.total), f"sum({held})")
+        if mode == "check":
+            return f"bread_visit += 1; if (bread_from[bread_visit] == 1) bread_again += {render(self.density)};"
+        if mode == "total":
+            return f"{total} += {law};"
+        if mode == "step":
+            return (
+                f"bread_visit += 1; if (bread_from[bread_visit] == 0) {{ {choose} bread_from[bread_visit] = "
+                f"{CHOOSE}; if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
+                f"if (bread_from[bread_visit] == 1) {{ {writer.code(component, render, 'step')} }}"
+            )
+        return (
+            f"{{ {choose} real bread_so_far = {total}; "
+            f"if ({CHOOSE} == 1) {{ {writer.code(component, render, 'draw')} }} else {{ {nothing} }} "
+            f"{total} = bread_so_far + ({law}); }}"
+        )
+
 
 class InflatedReader:
     """Recognises zero-inflated outcomes of one program."""
 
-    def __init__(self, flow: Dataflow, source: Source) -> None:
-        self._flow = flow
-        self._source = source
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._flow = reading.flow
+        self._source = reading.source
         self._found: dict[int, Draw | None] = {}
 
-    def read(self, reader: Reader, statement: Node, controls: tuple[Node, ...]) -> list[Draw] | None:
+    def read(self, statement: Node, controls: tuple[Node, ...]) -> list[Draw] | None:
         """Return the draw of a statement in one branch: for the first branch, and nothing for the second.
 
         None if the condition around the statement is none of a zero-inflated outcome.
@@ -81,15 +117,13 @@ class InflatedReader:
         condition = controls[-1]
         is_first = id(condition) not in self._found
         if is_first:
-            self._found[id(condition)] = self._read(reader, condition, controls[:-1])
+            self._found[id(condition)] = self._read(condition, controls[:-1])
         draw = self._found[id(condition)]
         if draw is None:
             return None
         return [draw] if is_first else []
 
-    def _read(self, reader: Reader, node: Node, controls: tuple[Node, ...]) -> Draw | None:
-        from bread.backends.stan.simulator.draws import Argument, Draw
-
+    def _read(self, node: Node, controls: tuple[Node, ...]) -> Draw | None:
         condition, *bodies = nodes(node)
         added = [_added(body) for body in bodies]
         looked = self._looked_at(strip(condition))
@@ -101,7 +135,7 @@ class InflatedReader:
         trials = None
         if not own and total is not None:
             own = [term for _, term in terms(positive) if is_density(term) and self._is(nodes(term)[0], total)]
-            trials = self._trials(reader, node, controls, elements, total, own[0]) if own else None
+            trials = self._trials(node, controls, elements, total, own[0]) if own else None
             if trials is None:
                 return None
         branches = nodes(zero) if zero.data == "call" and name_of(zero) == "log_sum_exp" else []
@@ -112,7 +146,7 @@ class InflatedReader:
         if not weight or sorted(same) != [False, True]:
             return None
         other = branches[same.index(False)]
-        component = trials or reader.component(node, controls, own[0])
+        component = trials or self._reading.component(node, controls, own[0])
         if component is None or component.variate.wrappers or len(component.variate.open) > 1:
             return None
         distribution = DISTRIBUTIONS[component.distribution]
@@ -124,25 +158,15 @@ class InflatedReader:
             Argument(tuple(weight), " + ".join(f"({{{i}}})" for i in range(len(weight)))),
             Argument((other,), "({0})"),
         )
-        return Draw(
-            node,
-            controls,
-            component.variate,
-            "mixture",
-            (),
-            weights=weights,
-            components=(component,),
-            inflated=Inflated(elements, positive, zero, own[0], total if trials is not None else None),
-        )
+        form = Inflated(weights, elements, positive, zero, own[0], total if trials is not None else None)
+        return Draw(node, controls, component.variate, "mixture", (), components=(component,), form=form)
 
     def _trials(
-        self, reader: Reader, node: Node, controls: tuple[Node, ...], elements: Node, total: Node, density: Node
+        self, node: Node, controls: tuple[Node, ...], elements: Node, total: Node, density: Node
     ) -> Draw | None:
         """Return the draw of a row of trials whose sum has a binomial density with as many trials."""
-        from bread.backends.stan.simulator.draws import Argument, Draw
-
         single = _SINGLE.get(distribution_of(density))
-        row = reader.selection(elements)
+        row = self._reading.selection(elements)
         position = nodes(total)[1:]
         if single is None or row is None or len(nodes(density)) != 3 or row.wrappers or len(position) != 1:
             return None
@@ -212,41 +236,3 @@ def _added(body: Node) -> Node | None:
         return None
     left, value = nodes(inner)
     return strip(value) if left.data == "variable" and name_of(left) == "target" else None
-
-
-def inflated_code(draw: Draw, render: Renderer, drawer: Drawer, mode: Mode, total: str) -> str:
-    """Return the code that draws a zero-inflated outcome: where from, then the outcome, then its log density.
-
-    Where elements of a row depend on earlier ones (mode "step"), ``bread_from`` keeps where each row comes from; the
-    log densities of rows that come from the counting distribution are checked (mode "check"), and then replaced by
-    those of the mixture (mode "total").
-    """
-    assert draw.inflated is not None
-    (component,), inflated = draw.components, draw.inflated
-    weights = ", ".join(weight.text(render) for weight in draw.weights)
-    held, variate = render(inflated.elements), draw.variate
-    positions = [index.at("bread_i", render) for index in variate.indices]
-    element = f"{render.name(draw.variable)}{'[' + ', '.join(positions) + ']' if positions else ''}"
-    nothing = f"{element} = 0;"
-    for dimension in variate.open:
-        nothing = f"for (bread_i in 1:({variate.indices[dimension].count(render)})) {{ {nothing} }}"
-    positive = f"sum({held}) > 0" if variate.open else f"{held} > 0"
-    choose = f"vector[2] bread_w = [{weights}]'; {_SUM} "
-    law = f"{positive} ? {render(inflated.positive)} : {render(inflated.zero)}"
-    if inflated.total is not None:
-        law = law.replace(render(inflated.total), f"sum({held})")
-    if mode == "check":
-        return f"bread_visit += 1; if (bread_from[bread_visit] == 1) bread_again += {render(inflated.density)};"
-    if mode == "total":
-        return f"{total} += {law};"
-    if mode == "step":
-        return (
-            f"bread_visit += 1; if (bread_from[bread_visit] == 0) {{ {choose} bread_from[bread_visit] = "
-            f"{CHOOSE}; if (bread_from[bread_visit] == 2) {{ {nothing} }} }} "
-            f"if (bread_from[bread_visit] == 1) {{ {drawer.code(component, render, 'step')} }}"
-        )
-    return (
-        f"{{ {choose} real bread_so_far = {total}; "
-        f"if ({CHOOSE} == 1) {{ {drawer.code(component, render, 'draw')} }} else {{ {nothing} }} "
-        f"{total} = bread_so_far + ({law}); }}"
-    )

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bread.backends.stan.language.dataflow import Contribution, Dataflow, Definition
 from bread.backends.stan.language.distributions import DISTRIBUTIONS
+from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.syntax import Node, distribution_of, nodes, start, strip, terms
 from bread.backends.stan.language.variates import Variate, rank, read_variate
 from bread.backends.stan.simulator.coverage import Coverage
-
-if TYPE_CHECKING:
-    from bread.backends.stan.language.rendering import Renderer
-    from bread.backends.stan.simulator.drawer import Mode
-    from bread.backends.stan.simulator.draws import Draw
+from bread.backends.stan.simulator.draw import Argument, Draw, Mode, Writer
 
 _FIXED = ("parameter", "transformed parameter", "data", "transformed data")
 
@@ -35,17 +31,30 @@ class Residual:
     sign: int
     rest: tuple[tuple[int, Node], ...]
 
-    def expressions(self) -> list[Node]:
+    def expressions(self, draw: Draw) -> list[Node]:
         """Return what the assignment reads and writes, but for the outcome."""
         return [self.error, *(term for _, term in self.rest)]
+
+    def code(self, draw: Draw, writer: Writer, render: Renderer, mode: Mode) -> str:
+        """Return the code in the place of the assignment: draw the error and the outcome, or compute it again."""
+        arguments = [argument.text(render) for argument in draw.arguments]
+        rest = " ".join(f"{'+' if sign > 0 else '-'} ({render(term)})" for sign, term in self.rest) or "+ 0"
+        error, outcome = render(self.error), render(self.outcome)
+        sign = "" if self.sign > 0 else "-"
+        density = f"{draw.distribution}_lpdf({{}} | {', '.join(arguments)})" if arguments else "std_normal_lpdf({})"
+        if mode == "check":
+            return f"{error} = {sign}{outcome} {rest}; bread_again += {density.format(error)};"
+        generator = DISTRIBUTIONS[draw.distribution].generator.format(*arguments)
+        return (
+            f"{{ real bread_x = {generator}; {outcome} = {sign}(bread_x - (0 {rest})); {error} = bread_x; "
+            f"bread_sim_log_likelihood += {density.format('bread_x')}; }}"
+        )
 
 
 def read_residuals(
     flow: Dataflow, contribution: Contribution, is_outcome: Callable[[Variable], bool]
 ) -> list[Draw] | None:
     """Return the draws of ``err ~ d(...)``; None where ``err`` is no error of outcomes that bread can follow."""
-    from bread.backends.stan.simulator.draws import Argument, Draw
-
     variate, *arguments = nodes(contribution.node)
     variate = strip(variate)
     variable = flow.scopes.variable(variate) if variate.data == "variable" else None
@@ -68,7 +77,7 @@ def read_residuals(
             return None
         outcome, residual = found
         listed = tuple(Argument((argument,)) for argument in arguments)
-        draws.append(Draw(definition.node, definition.controls, outcome, name, listed, residual=residual))
+        draws.append(Draw(definition.node, definition.controls, outcome, name, listed, form=residual))
     return draws or None
 
 
@@ -136,21 +145,3 @@ def _read(
         return None
     ((sign, term, outcome),) = chosen
     return outcome, Residual(nodes(definition.node)[0], term, sign, tuple(rest))
-
-
-def residual_code(draw: Draw, render: Renderer, mode: Mode) -> str:
-    """Return the code in the place of the assignment: draw the error and the outcome, or compute it again."""
-    assert draw.residual is not None
-    residual = draw.residual
-    arguments = [argument.text(render) for argument in draw.arguments]
-    rest = " ".join(f"{'+' if sign > 0 else '-'} ({render(term)})" for sign, term in residual.rest) or "+ 0"
-    error, outcome = render(residual.error), render(residual.outcome)
-    sign = "" if residual.sign > 0 else "-"
-    density = f"{draw.distribution}_lpdf({{}} | {', '.join(arguments)})" if arguments else "std_normal_lpdf({})"
-    if mode == "check":
-        return f"{error} = {sign}{outcome} {rest}; bread_again += {density.format(error)};"
-    generator = DISTRIBUTIONS[draw.distribution].generator.format(*arguments)
-    return (
-        f"{{ real bread_x = {generator}; {outcome} = {sign}(bread_x - (0 {rest})); {error} = bread_x; "
-        f"bread_sim_log_likelihood += {density.format('bread_x')}; }}"
-    )

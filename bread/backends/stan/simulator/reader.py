@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from bread.backends.stan.language.dataflow import Dataflow, Definition, base_variable
 from bread.backends.stan.language.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
@@ -21,126 +21,41 @@ from bread.backends.stan.language.syntax import (
     terms,
     walk,
 )
-from bread.backends.stan.language.variates import Render, Variate, looked_up, read_variate
+from bread.backends.stan.language.variates import Variate, looked_up, read_variate
 from bread.backends.stan.simulator.copies import read_elementwise
 from bread.backends.stan.simulator.coverage import Coverage
-from bread.backends.stan.simulator.forms.hidden import Hidden, read_hidden
-from bread.backends.stan.simulator.forms.inflated import Inflated, InflatedReader
-from bread.backends.stan.simulator.forms.residuals import Residual, read_residuals
+from bread.backends.stan.simulator.draw import Argument, Draw, Reading
+from bread.backends.stan.simulator.forms.gathered import read_gathered
+from bread.backends.stan.simulator.forms.hidden import read_hidden
+from bread.backends.stan.simulator.forms.inflated import InflatedReader
+from bread.backends.stan.simulator.forms.mixtures import read_mixture
+from bread.backends.stan.simulator.forms.residuals import read_residuals
 from bread.backends.stan.split.split import Classified, Splitter
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a distribution: expressions of the user's in a template, "{0}" for a plain one."""
-
-    parts: tuple[Node, ...]
-    template: str = "{0}"
-
-    def text(self, render: Render) -> str:
-        """Return the argument as a Stan expression."""
-        return self.template.format(*(render(part) for part in self.parts))
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """One random draw, or one vectorised statement of them.
-
-    Attributes
-    ----------
-    statement : Node
-        The statement that the draw replaces.
-    controls : tuple of Node
-        ``if``, ``for`` around it.
-    variate : Variate
-    distribution : str
-        Name in `DISTRIBUTIONS`.
-    arguments : tuple of Argument
-    low, high : Node or None
-        Truncation ``T[low, high]``.
-    weights, components : tuple
-        For a mixture: log weights (expressions) and the draws that they weigh; then ``distribution`` is "mixture".
-    gathered : Gathered or None
-        For a mixture whose log densities are gathered in a local vector first.
-    inflated : Inflated or None
-        For a mixture of the one component and zero.
-    residual : Residual or None
-        For an outcome whose error has the density: how the program computes the error.
-    hidden : Hidden or None
-        For outcomes of a hidden Markov chain; then ``components`` are those of the first state and of later ones.
-    """
-
-    statement: Node
-    controls: tuple[Node, ...]
-    variate: Variate
-    distribution: str
-    arguments: tuple[Argument, ...]
-    low: Node | None = None
-    high: Node | None = None
-    weights: tuple[Argument, ...] = ()
-    components: tuple[Draw, ...] = ()
-    gathered: Gathered | None = None
-    inflated: Inflated | None = None
-    residual: Residual | None = None
-    hidden: Hidden | None = None
-
-    @property
-    def variable(self) -> Variable:
-        """What is drawn."""
-        return self.variate.variable
-
-    def expressions(self) -> list[Node]:
-        """Return every expression that the draw's law reads."""
-        found = [part for argument in (*self.arguments, *self.weights) for part in argument.parts]
-        found += [node for node in (self.low, self.high) if node is not None]
-        found += [node for index in self.variate.indices for node in (index.low, index.high) if node is not None]
-        found += [node for _, node in self.variate.wrappers if node is not None]
-        for component in self.components:
-            found += component.expressions()
-        if self.residual is not None:
-            found += self.residual.expressions()
-        if self.hidden is not None:
-            found += self.hidden.expressions(self.variable)
-        return found + (self.gathered.expressions() if self.gathered is not None else [])
-
-
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """A local vector that gathers the log densities of a mixture's components, and the statements that fill it."""
-
-    variable: Variable
-    definitions: tuple[Definition, ...]
-    densities: dict[int, Draw] = field(default_factory=dict)  # id of the density's node -> its draw
-
-    def expressions(self) -> list[Node]:
-        """Return the weights and the indices at which they stand."""
-        found = []
-        for definition in self.definitions:
-            assert definition.value is not None
-            found += [
-                term for _, term in terms(definition.value) if id(term) not in self.densities and term.data != "indexed"
-            ]
-            found += [term for _, term in terms(definition.value) if term.data == "indexed" and not self._is_own(term)]
-            if definition.node.data == "assignment":
-                target = strip(nodes(definition.node)[0])
-                found += nodes(target)[1:] if target.data == "indexed" else []
-        return found
-
-    def _is_own(self, term: Node) -> bool:
-        return str(next(iter(term.scan_values(lambda _: True)))) == self.variable.name
+# What a term of the log density may be, other than a density; each reads it or returns None.
+TermForm = Callable[[Reading, Node, tuple[Node, ...], Node], list[Draw] | None]
+TERM_FORMS: tuple[TermForm, ...] = (read_hidden, read_mixture, read_gathered)
 
 
 class Reader:
-    """Reads the draws of one program."""
+    """Reads the draws of one program; implements `bread.backends.stan.simulator.draw.Reading`.
+
+    Attributes
+    ----------
+    flow : Dataflow
+    source : Source
+    outcomes : frozenset of Variable
+    """
 
     def __init__(self, flow: Dataflow, source: Source, splitter: Splitter, observed: frozenset[Variable]) -> None:
-        self._flow = flow
-        self._source = source
+        self.flow = flow
+        self.source = source
+        self.outcomes = observed
         self._splitter = splitter
-        self._observed = observed
-        self._inflated = InflatedReader(flow, source)
+        self._inflated = InflatedReader(self)
         self._coverage = Coverage(flow)
 
     def read(self, classified: Classified) -> list[Draw]:
@@ -154,14 +69,14 @@ class Reader:
         contribution, node = classified.contribution, classified.node
         if contribution.kind == "function":
             raise refuse(
-                self._source,
+                self.source,
                 node,
                 "a function that adds to the log density has no simulator.",
                 "Write its statements in the model block. " + _OWN,
             )
         if contribution.kind == "jacobian":
             raise refuse(
-                self._source,
+                self.source,
                 node,
                 "a change of variables has no simulator.",
                 "Declare the variable that has the prior as a parameter. " + _OWN,
@@ -170,7 +85,7 @@ class Reader:
             variate, *arguments = nodes(node)
             truncation = next((child for child in arguments if child.data == "truncation"), None)
             low = high = None
-            residuals = read_residuals(self._flow, contribution, lambda v: v in self._observed)
+            residuals = read_residuals(self.flow, contribution, lambda v: v in self.outcomes)
             if residuals is not None:
                 return residuals
             if truncation is not None:
@@ -179,7 +94,7 @@ class Reader:
                 high = next((nodes(c)[0] for c in nodes(truncation) if c.data == "upper_limit"), None)
             draw = self._draw(node, contribution.controls, distribution_of(node), variate, arguments, low, high)
             return [draw] if draw is not None else []
-        inflated = self._inflated.read(self, node, contribution.controls)
+        inflated = self._inflated.read(node, contribution.controls)
         if inflated is not None:
             return inflated
         return self._read_sum(node, contribution.controls, terms(nodes(node)[1]))
@@ -196,14 +111,14 @@ class Reader:
     ) -> Draw | None:
         if not self._is_random(variate_node, *arguments):
             return None
-        variate = read_variate(variate_node, self._flow.scopes, self._is_drawn, self._alias)
+        variate = read_variate(variate_node, self.flow.scopes, self._is_drawn, self._alias)
         if variate is None:
             self._refuse_variate(node, variate_node)
             return None
-        own = self._splitter.is_observed(self._flow.reads(*arguments))
+        own = self._splitter.is_observed(self.flow.reads(*arguments))
         if variate.variable.kind == "parameter" and own:
             raise refuse(
-                self._source,
+                self.source,
                 node,
                 f"the prior of {variate.variable.name!r} depends on observed data.",
                 "Use constants, or a data variable of its own for the values computed from the outcomes.",
@@ -211,23 +126,23 @@ class Reader:
         for operator, other in variate.wrappers:
             if other is None:
                 continue
-            if variate.variable in self._flow.depends(other):
+            if variate.variable in self.flow.depends(other):
                 self._refuse_variate(node, variate_node)
-            if operator in ("*", "/") and any(v.kind == "parameter" for v in self._flow.depends(other)):
+            if operator in ("*", "/") and any(v.kind == "parameter" for v in self.flow.depends(other)):
                 raise refuse(
-                    self._source,
+                    self.source,
                     node,
                     "the left side is scaled by a parameter, which changes the density.",
                     "Write the density of the variable itself. " + _OWN,
                 )
-        if name + "_lpdf" in self._flow.scopes.functions or name + "_lpmf" in self._flow.scopes.functions:
-            raise refuse(self._source, node, f"the density {name!r} is the program's own and has no generator.", _OWN)
+        if name + "_lpdf" in self.flow.scopes.functions or name + "_lpmf" in self.flow.scopes.functions:
+            raise refuse(self.source, node, f"the density {name!r} is the program's own and has no generator.", _OWN)
         read = [Argument((argument,)) for argument in arguments]
         if name in GENERALISED_LINEAR:
             name, templates = GENERALISED_LINEAR[name]
             read = [Argument(tuple(arguments), template) for template in templates]
         if name not in DISTRIBUTIONS:
-            raise refuse(self._source, node, f"Stan has no random number generator for {name!r}.", _OWN)
+            raise refuse(self.source, node, f"Stan has no random number generator for {name!r}.", _OWN)
         return Draw(node, controls, variate, name, tuple(read), low, high)
 
     def _alias(self, variable: Variable) -> Node | Variate | None:
@@ -235,36 +150,36 @@ class Reader:
 
         A container of one element is another name for what is put there.
         """
-        definitions = self._flow.definitions.get(variable, [])
+        definitions = self.flow.definitions.get(variable, [])
         if variable.kind not in ("transformed data", "transformed parameter", "local") or len(definitions) != 1:
             return None
         (definition,) = definitions
         whole = definition.whole or self._coverage.is_one_element(variable)
         plain = whole and not definition.controls and not definition.increment
-        return definition.value if plain else read_elementwise(self._flow, definition, self._is_drawn)
+        return definition.value if plain else read_elementwise(self.flow, definition, self._is_drawn)
 
     def _is_random(self, *expressions: Node) -> bool:
-        variables = self._flow.depends(*expressions)
-        return any(v.kind == "parameter" for v in variables) or not self._observed.isdisjoint(variables)
+        variables = self.flow.depends(*expressions)
+        return any(v.kind == "parameter" for v in variables) or not self.outcomes.isdisjoint(variables)
 
     def _is_drawn(self, variable: Variable) -> bool:
-        return variable.kind == "parameter" or variable in self._observed
+        return variable.kind == "parameter" or variable in self.outcomes
 
     def _refuse_variate(self, node: Node, variate: Node) -> None:
-        names = sorted(v.name for v in self._flow.depends(variate) if self._is_drawn(v))
+        names = sorted(v.name for v in self.flow.depends(variate) if self._is_drawn(v))
         if not names:
-            data = sorted(v.name for v in self._flow.depends(variate) if v.kind == "data")
+            data = sorted(v.name for v in self.flow.depends(variate) if v.kind == "data")
             if data:
                 raise refuse(
-                    self._source,
+                    self.source,
                     node,
                     f"gives a density to data that are not observed ({', '.join(data)}).",
                     "Add them to observed=[...], or leave the statement out.",
                 )
-            raise refuse(self._source, node, "gives a density to a constant, which cannot be simulated.", _OWN)
+            raise refuse(self.source, node, "gives a density to a constant, which cannot be simulated.", _OWN)
         what = " and ".join(repr(name) for name in names[:3])
         raise refuse(
-            self._source,
+            self.source,
             node,
             f"the left side is computed from {what}, not a variable itself: it cannot be drawn.",
             "Give the density to the variable itself, with its Jacobian in mind. " + _OWN,
@@ -276,13 +191,13 @@ class Reader:
         draws: list[Draw] = []
         normalisers: list[tuple[int, Node]] = []
         # what cannot be drawn is best shown by a term with an outcome
-        for factor, term in sorted(summed, key=lambda one: not self._splitter.is_observed(self._flow.reads(one[1]))):
+        for factor, term in sorted(summed, key=lambda one: not self._splitter.is_observed(self.flow.reads(one[1]))):
             if not self._is_random(term):
                 continue
-            variable = self._flow.scopes.variable(term) if term.data == "variable" else None
+            variable = self.flow.scopes.variable(term) if term.data == "variable" else None
             if variable is not None and self._splitter.is_accumulator(variable):
                 self._check_added_once(node, controls, variable)
-                for definition in self._flow.definitions[variable]:
+                for definition in self.flow.definitions[variable]:
                     draws += self._read_definition(definition, variable, factor)
             elif self._splitter.is_normaliser(term):
                 normalisers.append((factor, term))
@@ -295,10 +210,10 @@ class Reader:
     def _check_added_once(self, node: Node, controls: tuple[Node, ...], variable: Variable) -> None:
         """Refuse an accumulator that may be added more or less than once, or before it is complete."""
         inside = all(start(control) <= start(variable.node) < end(control) for control in controls)
-        complete = all(start(definition.node) < start(node) for definition in self._flow.definitions[variable])
+        complete = all(start(definition.node) < start(node) for definition in self.flow.definitions[variable])
         if not inside or not complete:
             raise refuse(
-                self._source,
+                self.source,
                 node,
                 f"adds {variable.name!r}, filled elsewhere: its terms may count more or less than once.",
                 "Add each density with its own target += ... " + _OWN,
@@ -310,25 +225,19 @@ class Reader:
         kept = [
             (factor, term)
             for factor, term in terms(definition.value, sign)
-            if not (term.data == "variable" and self._flow.scopes.variable(term) is variable)
+            if not (term.data == "variable" and self.flow.scopes.variable(term) is variable)
         ]
         return self._read_sum(definition.node, definition.controls, kept)
 
     def _read_densities(self, node: Node, controls: tuple[Node, ...], term: Node) -> list[Draw]:
-        hidden = read_hidden(self, self._flow, node, controls, term, self._observed)
-        return hidden if hidden is not None else [self._read_density(node, controls, term)]
-
-    def _read_density(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw:
         if self.is_density(term) and nodes(term):
             draw = self.component(node, controls, term)
             if draw is not None:
-                return draw
-        if term.data == "call" and name_of(term) in ("log_mix", "log_sum_exp"):
-            from bread.backends.stan.simulator.forms.mixtures import read_mixture
-
-            mixture = read_mixture(self, self._flow, node, controls, term)
-            if mixture is not None:
-                return mixture
+                return [draw]
+        for read in TERM_FORMS:
+            found = read(self, node, controls, term)
+            if found is not None:
+                return found
         raise self._no_density(node, term)
 
     def is_density(self, term: Node) -> bool:
@@ -337,11 +246,11 @@ class Reader:
 
     def _lookup(self, term: Node) -> tuple[Node, Argument] | None:
         """Read ``log(phi[k, w[n]])``, of an array of simplexes and an outcome: the outcome, and the simplex."""
-        found = looked_up(term, self._flow.scopes)
+        found = looked_up(term, self.flow.scopes)
         if found is None:
             return None
         base, places, outcome = found
-        variate = read_variate(outcome, self._flow.scopes, lambda v: v in self._observed)
+        variate = read_variate(outcome, self.flow.scopes, lambda v: v in self.outcomes)
         if variate is None or variate.open or variate.wrappers:
             return None
         chosen = ", ".join(f"{{{i}}}" for i in range(1, len(places) + 1))
@@ -349,14 +258,14 @@ class Reader:
 
     def selection(self, node: Node) -> Variate | None:
         """Read the elements of one outcome that an expression takes."""
-        return read_variate(node, self._flow.scopes, lambda v: v in self._observed)
+        return read_variate(node, self.flow.scopes, lambda v: v in self.outcomes)
 
     def component(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw | None:
         """Read the density of a mixture's component."""
         lookup = self._lookup(term)
         if lookup is not None:
             outcome, simplex = lookup
-            found = read_variate(outcome, self._flow.scopes, self._is_drawn)
+            found = read_variate(outcome, self.flow.scopes, self._is_drawn)
             return None if found is None else Draw(node, controls, found, "categorical", (simplex,))
         variate, *arguments = nodes(term)
         return self._draw(node, controls, distribution_of(term), variate, arguments)
@@ -364,43 +273,43 @@ class Reader:
     def _no_density(self, node: Node, term: Node) -> Exception:
         for inner in walk(term):
             if inner.data == "call" and name_of(inner).startswith(("reduce_sum", "map_rect", "hmm_")):
-                return refuse(self._source, node, f"{name_of(inner)} has no simulator.", _OWN)
+                return refuse(self.source, node, f"{name_of(inner)} has no simulator.", _OWN)
         if self._is_recursion(term):
             return refuse(
-                self._source,
+                self.source,
                 node,
                 "sums over the states of a hidden chain in a form that bread cannot draw from.",
                 "Write the forward algorithm as Stan's user's guide does, one element at a time. " + _OWN,
             )
         kind = (
-            "a term of the likelihood" if self._splitter.is_observed(self._flow.reads(term)) else "a term of the prior"
+            "a term of the likelihood" if self._splitter.is_observed(self.flow.reads(term)) else "a term of the prior"
         )
-        return refuse(self._source, node, f"{kind} that is no density which bread can draw from.", _OWN)
+        return refuse(self.source, node, f"{kind} that is no density which bread can draw from.", _OWN)
 
     def _is_recursion(self, term: Node) -> bool:
         """Return whether a term is ``log_sum_exp(g[N])`` of a variable that is computed from its own elements."""
         arguments = nodes(term) if term.data == "call" and name_of(term) == "log_sum_exp" else []
         base = base_variable(arguments[0]) if len(arguments) == 1 else term
-        variable = self._flow.scopes.variable(base) if base.data == "variable" else None
+        variable = self.flow.scopes.variable(base) if base.data == "variable" else None
         if variable is None:
             return False
-        others = {v for one in self._flow.definitions.get(variable, ()) for v in one.reads if v is not variable}
-        return variable in self._flow.closure(others)
+        others = {v for one in self.flow.definitions.get(variable, ()) for v in one.reads if v is not variable}
+        return variable in self.flow.closure(others)
 
     def _truncate(self, node: Node, draws: list[Draw], normalisers: list[tuple[int, Node]]) -> Draw:
         """Read ``d_lpdf(x | a) - d_lccdf(0 | a)``: the distribution truncated below at 0."""
         reason = "normalises a truncation in a way that bread does not know."
         if len(draws) != 1 or len(normalisers) != 1:
-            raise refuse(self._source, node, reason, "Write x ~ d(...) T[low, high].")
+            raise refuse(self.source, node, reason, "Write x ~ d(...) T[low, high].")
         (draw,), ((sign, term),) = draws, normalisers
         term = strip(term)
-        constant = not any(v.kind == "parameter" for v in self._flow.depends(term))
+        constant = not any(v.kind == "parameter" for v in self.flow.depends(term))
         if constant:
             return draw
         name = name_of(term) if term.data in ("density", "call") else ""
         limit, *arguments = nodes(term) if name else (term,)
-        same = [self._source.code[a.meta.start_pos : a.meta.end_pos].split() for a in arguments] == [
-            self._source.code[a.parts[0].meta.start_pos : a.parts[0].meta.end_pos].split() for a in draw.arguments
+        same = [self.source.code[a.meta.start_pos : a.meta.end_pos].split() for a in arguments] == [
+            self.source.code[a.parts[0].meta.start_pos : a.parts[0].meta.end_pos].split() for a in draw.arguments
         ]
         if (
             sign > 0
@@ -408,6 +317,6 @@ class Reader:
             or draw.variate.open
             or name not in (f"{draw.distribution}_lccdf", f"{draw.distribution}_lcdf")
         ):
-            raise refuse(self._source, node, reason, "Write x ~ d(...) T[low, high].")
+            raise refuse(self.source, node, reason, "Write x ~ d(...) T[low, high].")
         low, high = (limit, None) if name.endswith("_lccdf") else (None, limit)
         return Draw(draw.statement, draw.controls, draw.variate, draw.distribution, draw.arguments, low, high)

@@ -1,0 +1,105 @@
+"""Use an installed wheel: python use_wheel.py EXTRA ROOT, in the environment of that extra, away from the source tree.
+
+The README's example is taken from the README of the source tree, so that what is printed there is what runs.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from importlib.metadata import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+QUICK = {"simulations": 4, "n_temperatures": [4, 8], "draws": 20, "cores": 1, "random_seed": 1, "progressbar": False}
+
+
+def read_example(root: Path, first: str) -> str:
+    """Return the indented block of the README that begins with a line."""
+    text = (root / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^    {re.escape(first)}.*?(?=^\S)", text, flags=re.DOTALL | re.MULTILINE)
+    return textwrap.dedent(block)
+
+
+def quick_report(path: Path) -> Any:
+    """Check a conjugate model, write the report and return it."""
+    import numpy as np
+
+    import bread
+    from bread.backends.reference import NormalMean
+
+    report = bread.check(NormalMean(np.array([0.4, 1.9, 1.1])), **QUICK)
+    assert bread.verdict(report).status in ("converged", "inconclusive"), bread.verdict(report)
+    assert {4, 8} <= set(bread.summary(report).index)
+    report.to_netcdf(path)
+    return report
+
+
+def use_none(root: Path) -> None:
+    """Check a model that needs no extra; what is missing is said in the line that installs it."""
+    import bread
+
+    report = quick_report(Path("none.nc"))
+    missing = {"stan": lambda: bread.check("model.stan", progressbar=False)}
+    if find_spec("matplotlib") is None:  # ArviZ 0.x brings it
+        missing["plots"] = lambda: bread.plot_bounds(report)
+    for extra, use in missing.items():
+        try:
+            use()
+        except ImportError as error:
+            assert f"bread-mcmc[{extra}]" in str(error), error
+        else:
+            raise AssertionError(f"{extra} is not installed, and yet it works")
+
+
+def use_pymc(root: Path) -> None:
+    """Run the README's example, but for its plot."""
+    example = read_example(root, "import pymc as pm, bread")
+    without_plot = re.sub(r"^bread\.plot_bounds\(report\)$", "", example, flags=re.MULTILINE)
+    assert without_plot != example
+    namespace: dict[str, Any] = {}
+    exec(without_plot, namespace)
+    import bread
+
+    assert bread.verdict(namespace["report"]).status == "converged"
+
+
+def use_stan(root: Path) -> None:
+    """Run the README's command."""
+    example = root / "examples"
+    for name in ("eight_schools.stan", "eight_schools.json"):
+        (Path.cwd() / name).write_bytes((example / name).read_bytes())
+    command = ["bread", "check", "eight_schools.stan", "eight_schools.json", "--observed", "y", "--output", "report.nc"]
+    subprocess.run([*command, "--seed", "1"], check=True)
+    shown = subprocess.run(["bread", "show", "report.nc"], check=True, capture_output=True, text=True).stdout
+    assert "converged" in shown, shown
+
+
+def use_plots(root: Path) -> None:
+    """Draw every plot."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import bread
+
+    report = quick_report(Path("plots.nc"))
+    for plot in (bread.plot_bounds, bread.plot_consistency, bread.plot_path, bread.plot_work):
+        plot(report)
+
+
+def main(extra: str, root: Path) -> None:
+    """Check what was installed, then use it."""
+    import bread
+
+    installed = Path(bread.__file__).parent
+    assert "site-packages" in installed.parts, installed
+    assert bread.__version__ == metadata("bread-mcmc")["Version"]
+    assert (installed / "py.typed").is_file()
+    {"none": use_none, "pymc": use_pymc, "stan": use_stan, "plots": use_plots}[extra](root)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,172 @@
+"""Every private name of PyMC that bread uses, in one place.
+
+PyMC may change them in any release without a word. `tests/backends/pymc/test_internals.py` tries each one against what
+it is used for, and says which version of PyMC broke it; the upper bound of PyMC in pyproject.toml is the newest minor
+version that these tests have passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from pymc.distributions.transforms import _default_transform
+from pymc.step_methods.hmc.hmc import unif as _jittered_step_size
+from pymc.step_methods.step_sizes import DualAverageAdaptation
+
+from bread.backends.base import FloatArray
+
+__all__ = [
+    "CallableGradient",
+    "DualAveraging",
+    "adapted_variance",
+    "competence",
+    "default_transform",
+    "forget_history",
+    "forget_model",
+    "gradient_of",
+    "lacks_random",
+    "leave_out_details",
+    "read_dual_averaging",
+    "read_log_step_size",
+    "remove_default_jitter",
+    "set_log_step_size",
+    "set_metric",
+    "step_size_rule",
+]
+
+# -- step methods ---------------------------------------------------------------------------------------------------
+
+
+def forget_model(step: Any) -> None:
+    """Let a step's pickle hold nothing of the user's model.
+
+    The step keeps its model for building its copy when it is unpickled, where it is not needed.
+    """
+    step._BlockedStep__newargs = ((list(step.vars),), {"model": "tempered", "blocked": True})
+
+
+def competence(kind: type, variable: Any, has_gradient: bool) -> Any:
+    """Return how well steps of a kind can move a variable, a ``Competence`` of PyMC."""
+    (found,) = kind._competence([variable], [has_gradient])  # type: ignore[attr-defined]
+    return found
+
+
+# -- NUTS and HMC ---------------------------------------------------------------------------------------------------
+
+
+class _NoModel:
+    """Stands for the model that PyMC asks for details when a trajectory starts at a density that is not finite."""
+
+    def point_logps(self) -> dict[str, float]:
+        """Return no details."""
+        return {}
+
+
+def leave_out_details(step: Any) -> None:
+    """Let a gradient step say no more than that its trajectory starts at a density that is not finite."""
+    step._model = _NoModel()
+
+
+def gradient_of(step: Any) -> Any:
+    """Return the function that a gradient step was built on."""
+    return step._logp_dlogp_func
+
+
+class DualAveraging(NamedTuple):
+    """How a gradient step adapts its step size."""
+
+    initial_step: float
+    target: Any
+    gamma: Any
+    k: Any
+    t0: Any
+
+    def start(self, initial_step: float) -> DualAverageAdaptation:
+        """Return an adaptation that has seen nothing, from ``initial_step``."""
+        return DualAverageAdaptation(np.float64(initial_step), self.target, self.gamma, self.k, self.t0)
+
+
+def read_dual_averaging(step: Any) -> DualAveraging:
+    """Return the adaptation of a step size that the step was built with."""
+    built = step.step_adapt
+    return DualAveraging(float(built._initial_step), built._target, built._gamma, built._k, built._t0)
+
+
+def read_log_step_size(step: Any) -> Any:
+    """Return the log of the step size that a step would use without tuning."""
+    return step.step_adapt._log_bar
+
+
+def set_log_step_size(step: Any, value: Any) -> None:
+    """Set the step size of a step that does not tune; its attribute ``step_size`` is only reported."""
+    step.step_adapt._log_bar = value
+
+
+def step_size_rule(step: Any) -> Any:
+    """Return the function by which a step changes its step size at every trajectory; None for none."""
+    return step._step_rand
+
+
+def remove_default_jitter(step: Any) -> None:
+    """Switch off PyMC's default for HMC, a random step size."""
+    if step._step_rand is _jittered_step_size:
+        step._step_rand = None
+
+
+def set_metric(step: Any, potential: Any) -> None:
+    """Give a gradient step another potential (its metric, and the draws of the momentum)."""
+    step.potential = potential
+    step.integrator._potential = potential
+
+
+def adapted_variance(potential: Any) -> FloatArray:
+    """Return the diagonal of the inverse metric that a ``QuadPotentialDiagAdapt`` has come to."""
+    variance: FloatArray = potential._var
+    return variance
+
+
+def forget_history(step: Any) -> None:
+    """Let a gradient step forget what it counts and collects, and store no copies of divergent points."""
+    step.step_adapt._tuned_stats = []
+    step.iter_count = 0
+    step.divergences = 0
+    step._num_divs_sample = 100  # as many as it ever keeps
+
+
+class CallableGradient:
+    """A function of a position that PyMC's gradient steps and integrator take for their ``ValueGradFunction``.
+
+    Attributes
+    ----------
+    _raveled_inputs, trust_input : bool
+        The argument is one vector, which is not checked.
+    _extra_vars_shared : dict of str to SharedVariable
+        Variables that other steps move; the step sets them before each trajectory.
+    """
+
+    _raveled_inputs = True
+    trust_input = True
+
+    def __init__(self, extra: dict[str, Any]) -> None:
+        self._extra_vars_shared = extra
+
+    @property
+    def _pytensor_function(self) -> Callable[..., Any]:
+        """What the leapfrog integrator calls: position -> (log density, gradient)."""
+        call: Callable[..., Any] = self.__call__  # type: ignore[operator]
+        return call
+
+
+# -- distributions --------------------------------------------------------------------------------------------------
+
+
+def lacks_random(op: Any) -> bool:
+    """Return whether the operation of a ``pm.CustomDist`` was given no function that draws."""
+    return str(getattr(op._random_fn, "__qualname__", "")).startswith("default_not_implemented")
+
+
+def default_transform(variable: Any) -> Any:
+    """Return the transform that PyMC chooses for a free variable by itself."""
+    return _default_transform(variable.owner.op, variable)

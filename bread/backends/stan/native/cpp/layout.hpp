@@ -1,0 +1,69 @@
+// The memory layout of every structure that Python mirrors, as JSON: {"<name>": [size, {"<field>": offset, ...}], ...}.
+// structures.py compares it with its own when a library is loaded.
+#ifndef BREAD_LAYOUT_HPP
+#define BREAD_LAYOUT_HPP
+
+#include "chains.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bread {
+
+inline std::string layout() {
+  std::string text;
+  const auto add = [&](const char* name, std::size_t size,
+                       const std::vector<std::pair<const char*, std::size_t>>& fields) {
+    std::string offsets;
+    for (const auto& field : fields) {
+      offsets += (offsets.empty() ? "\"" : ",\"") + std::string(field.first) + "\":" + std::to_string(field.second);
+    }
+    text += (text.empty() ? "\"" : ",\"") + std::string(name) + "\":[" + std::to_string(size) + ",{" + offsets + "}]";
+  };
+#define BREAD_AT(field) {#field, offsetof(bread_control, field)}
+  add("bread_control", sizeof(bread_control),
+      {BREAD_AT(stop), BREAD_AT(unused), BREAD_AT(done)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_kernel, field)}
+  add("bread_kernel", sizeof(bread_kernel),
+      {BREAD_AT(name), BREAD_AT(max_tree_depth), BREAD_AT(max_leapfrogs), BREAD_AT(unused),
+       BREAD_AT(integration_time), BREAD_AT(step_size_jitter)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_schedule, field)}
+  add("bread_schedule", sizeof(bread_schedule),
+      {BREAD_AT(n_temperatures), BREAD_AT(betas), BREAD_AT(step_sizes), BREAD_AT(inverse_metrics),
+       BREAD_AT(is_reverse), BREAD_AT(unused)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_chains, field)}
+  add("bread_chains", sizeof(bread_chains),
+      {BREAD_AT(n_chains), BREAD_AT(start), BREAD_AT(seeds), BREAD_AT(log_ratio), BREAD_AT(state_at_start),
+       BREAD_AT(state_at_end), BREAD_AT(log_start), BREAD_AT(counts)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_component, field)}
+  add("bread_component", sizeof(bread_component),
+      {BREAD_AT(mean), BREAD_AT(scale), BREAD_AT(matrix), BREAD_AT(directions), BREAD_AT(stretch),
+       BREAD_AT(degrees), BREAD_AT(rank), BREAD_AT(log_factor)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_nested, field)}
+  add("bread_nested", sizeof(bread_nested),
+      {BREAD_AT(driver), BREAD_AT(n_components), BREAD_AT(components), BREAD_AT(centre), BREAD_AT(matrix),
+       BREAD_AT(n_knots), BREAD_AT(knots), BREAD_AT(origins), BREAD_AT(widths), BREAD_AT(coefficients),
+       BREAD_AT(log_factor)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_density, field)}
+  add("bread_density", sizeof(bread_density),
+      {BREAD_AT(n_components), BREAD_AT(components), BREAD_AT(n), BREAD_AT(coordinates),
+       BREAD_AT(jacobians), BREAD_AT(nested), BREAD_AT(callback)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_path, field)}
+  add("bread_path", sizeof(bread_path),
+      {BREAD_AT(reference), BREAD_AT(law)});
+#undef BREAD_AT
+  return "{" + text + "}";
+}
+
+}  // namespace bread
+
+#endif

@@ -1,0 +1,279 @@
+"""Values that cross the border between core and backends; see `bread.backends.base`, which states the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Data = Mapping[str, NDArray[Any]]
+Settings = dict[str, FloatArray]
+Direction = Literal["forward", "reverse"]
+
+
+class Failure(IntEnum):
+    """Why a chain has no finite log weight. Failures are recorded per chain, never dropped."""
+
+    NONE = 0
+    ZERO_RATIO = 1  # forward: f_1 / f_0 is zero at a state of the chain, the log weight is -inf (legal)
+    ZERO_START = 2  # reverse: the exact draw has density zero (an error of model or simulator)
+    NAN = 3  # a density was NaN outside a kernel
+    EXCEPTION = 4  # a density raised outside a kernel
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the core and the report need to know of a model.
+
+    Attributes
+    ----------
+    name, backend, engine, kernel : str
+        Names for the report, such as "pymc", "pymc", "NUTS".
+    versions : dict of str to str
+        Versions of the packages that computed, such as {"pymc": "6.4.0"}.
+    coordinates : tuple of str, length dim
+        Label of each unconstrained coordinate, such as "tau_log__" or "theta[3]".
+    discrete : ndarray of bool, shape (dim,)
+        True for coordinates that hold whole numbers.
+    hyperparameters : tuple of str
+        Free variables that other free variables depend on; all of them where there are none.
+    parameters : dict of str to tuple of str
+        Dimension names of each constrained free variable (and deterministic), in the model's order.
+    observed : dict of str to tuple of str
+        Dimension names of each observed variable.
+    coords : dict of str to ndarray
+        Coordinate values of the dimensions named above (only those that the model names).
+    observed_data : dict of str to ndarray
+        The real data.
+    constant_data : dict of str to tuple of (tuple of str, ndarray)
+        Covariates: name -> (dimension names, values).
+    notes : tuple of str
+        Facts that a reader of the report must know (rejection rate of the simulator, a constant that the
+        log evidence leaves out, ...).
+    paths : tuple of str
+        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior" (needs prior and
+        likelihood apart), "reference" (needs the joint density alone, and kernels that move all coordinates by its
+        gradient).
+    path_refusals : dict of str to str
+        For each kind that is missing in ``paths``, why, and what to do about it: one sentence.
+    transformed : ndarray of bool, shape (dim,), or None
+        True for coordinates of a constrained parameter: one of them may be the logarithm of a scale, and a reference
+        must not have a heavy tail there. None: all may be.
+    positions : dict of str to ndarray of int
+        Indices of the coordinates of each free variable.
+    """
+
+    name: str
+    backend: str
+    engine: str
+    kernel: str
+    versions: dict[str, str]
+    coordinates: tuple[str, ...]
+    discrete: NDArray[np.bool_]
+    hyperparameters: tuple[str, ...]
+    parameters: dict[str, tuple[str, ...]]
+    observed: dict[str, tuple[str, ...]]
+    coords: dict[str, NDArray[Any]]
+    observed_data: dict[str, NDArray[Any]]
+    constant_data: dict[str, tuple[tuple[str, ...], NDArray[Any]]]
+    notes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ("prior", "reference")
+    path_refusals: Mapping[str, str] = field(default_factory=dict)
+    transformed: NDArray[np.bool_] | None = None
+    positions: Mapping[str, IntArray] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int:
+        """Number of unconstrained coordinates."""
+        return len(self.coordinates)
+
+
+@dataclass(frozen=True)
+class Simulations:
+    """Exact joint draws of parameters and data.
+
+    Attributes
+    ----------
+    states : ndarray, shape (n, dim)
+        Parameters in unconstrained coordinates.
+    parameters : dict of str to ndarray, each (n, ...)
+        Parameters (and deterministics) in the model's own coordinates, keys as ModelInfo.parameters.
+    data : dict of str to ndarray, each (n, ...)
+        Observed variables, keys as ModelInfo.observed, dtypes as the model's own data.
+    acceptance : float
+        Fraction of whole joint draws that the simulator kept (1 unless it rejects).
+    """
+
+    states: FloatArray
+    parameters: dict[str, NDArray[Any]]
+    data: dict[str, NDArray[Any]]
+    acceptance: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def joined(self, other: Simulations) -> Simulations:
+        """Return these draws followed by others of the same model."""
+        n, m = len(self), len(other)
+        if n == 0:
+            return other
+        return Simulations(
+            np.concatenate([self.states, other.states]),
+            {name: np.concatenate([values, other.parameters[name]]) for name, values in self.parameters.items()},
+            {name: np.concatenate([values, other.data[name]]) for name, values in self.data.items()},
+            acceptance=(n + m) / (n / self.acceptance + m / other.acceptance),
+        )
+
+    def data_of(self, index: int) -> dict[str, NDArray[Any]]:
+        """Return data set ``index``."""
+        return {name: values[index] for name, values in self.data.items()}
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """Result of adapting the kernel at one inverse temperature: settings to freeze, and the pilot's draws.
+
+    Attributes
+    ----------
+    settings : dict of str to ndarray
+        All positive numbers that the kernel needs: "step_size" of shape (), "inverse_metric" of shape (dim,), ...
+        Interpolated between knots in the log by the core. Empty for a kernel without settings.
+    state : ndarray, shape (dim,)
+        Last state, where the adaptation at the next knot starts.
+    log_ratio : ndarray, shape (n_draws,)
+        log_ratio at draws of the second half of the adaptation, at this inverse temperature.
+    n_gradients, n_evaluations : int
+        Cost.
+    """
+
+    settings: Settings
+    state: FloatArray
+    log_ratio: FloatArray
+    n_gradients: int
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A frozen kernel: settings at knots of inverse temperature. Forward and reverse receive this same value.
+
+    Attributes
+    ----------
+    betas : ndarray, shape (n_knots,)
+        Increasing inverse temperatures of the knots, from 0 to 1.
+    settings : dict of str to ndarray, shape (n_knots, ...)
+        Positive kernel settings at the knots.
+    log_ratio : tuple of ndarray
+        For every knot, log_ratio at the pilot's draws. They place temperatures and are used for nothing else.
+    source : str
+        Which data the kernel was tuned on, such as "an extra simulated data set".
+    """
+
+    betas: FloatArray
+    settings: Settings
+    log_ratio: tuple[FloatArray, ...] = ()
+    source: str = ""
+    n_gradients: int = 0
+    n_evaluations: int = 0
+
+    def at(self, beta: float) -> Settings:
+        """Return settings at ``beta``, interpolated in the log between the two nearest knots.
+
+        The weight is linear in log(beta + first knot above 0), so that knots which grow geometrically near 0
+        are interpolated evenly.
+        """
+        return self.along(np.array([beta]))[0]
+
+    def along(self, betas: FloatArray) -> list[Settings]:
+        """Return the settings at each of ``betas``, as `at` does."""
+        if len(self.betas) == 1:
+            return [{name: values[0] for name, values in self.settings.items()} for _ in betas]
+        shift = self.betas[1]
+        position = np.interp(np.log(betas + shift), np.log(self.betas + shift), np.arange(len(self.betas), dtype=float))
+        low = np.minimum(position.astype(np.int64), len(self.betas) - 2)
+        weight = position - low
+        table = {}
+        for name, values in self.settings.items():
+            share = weight.reshape(-1, *[1] * (values.ndim - 1))
+            logs = np.log(values)  # before rows are repeated
+            table[name] = np.exp((1 - share) * logs[low] + share * logs[low + 1])
+        return [{name: values[index] for name, values in table.items()} for index in range(len(betas))]
+
+
+@dataclass(frozen=True)
+class AnnealRun:
+    """Annealed chains of one data set, one direction, one schedule of T inverse temperatures.
+
+    Attributes
+    ----------
+    log_weight : ndarray, shape (chain,)
+        ``path.log_weight(betas, log_ratio)``: the sum over t = 2..T of (beta_t - beta_{t-1}) * log_ratio(theta_{t-1});
+        in both directions, so that the forward mean is a lower bound and the reverse mean an upper bound of the log
+        evidence.
+        -inf for Failure.ZERO_RATIO, NaN for the other failures.
+    log_ratio : ndarray, shape (chain, knot)
+        log_ratio(theta_t) for every t = 1..T (also theta_T, which no weight uses), in order of inverse
+        temperature whatever the direction.
+    state_at_start : ndarray, shape (chain, dim)
+        The path's end at beta = 0: theta_1 (forward: the draw from the start; reverse: where the chain ended).
+    state_at_end : ndarray, shape (chain, dim)
+        theta_T (forward: after the last kernel, at beta = 1; reverse: the exact draw it started from).
+    log_start_density : ndarray, shape (chain, 2)
+        log f_0 (log prior, or log density of the reference) at state_at_start and at state_at_end.
+    n_gradients, n_evaluations, n_divergences, failure : ndarray of int, shape (chain,)
+        Gradient evaluations; evaluations of the density alone; divergent transitions; `Failure`.
+    seconds : float
+        Wall time of the call.
+    message : str
+        Text of the first exception, for Failure.EXCEPTION.
+    """
+
+    log_weight: FloatArray
+    log_ratio: FloatArray
+    state_at_start: FloatArray
+    state_at_end: FloatArray
+    log_start_density: FloatArray
+    n_gradients: IntArray
+    n_evaluations: IntArray
+    n_divergences: IntArray
+    failure: IntArray
+    seconds: float
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """States of one chain of the frozen kernel at one inverse temperature, and its cost."""
+
+    states: FloatArray  # (len(keep), dim)
+    n_gradients: int = 0
+    n_evaluations: int = 0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Draws from the posterior on the real data, by the PPL's own sampler or the user's.
+
+    Attributes
+    ----------
+    draws : dict of str to ndarray, each (chain, draw, ...)
+        Free variables in the model's own coordinates.
+    source : str
+        "pm.sample", "posterior=".
+    seconds : float
+        Wall time of the fit (0 for the user's draws).
+    """
+
+    draws: dict[str, NDArray[Any]]
+    source: str
+    seconds: float = 0.0
+
+    def flat_draws(self) -> dict[str, NDArray[Any]]:
+        """Return the draws with chains joined, each (n, ...)."""
+        return {name: values.reshape((-1, *values.shape[2:])) for name, values in self.draws.items()}

@@ -1,0 +1,88 @@
+"""Group `certificate` of the report: V, the bound of the error of a probability, at every T."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bread.backends.base import IntArray
+from bread.report.bounds import CI_BOUND, are_usable, bound_simulations
+from bread.report.runs import ran_temperatures
+from bread.running.results import CheckResult
+from bread.statistics import certificate
+from bread.statistics.betting import betting_upper_limit
+
+_NAN = float("nan")
+
+
+def certificate_dataset(result: CheckResult) -> xr.Dataset | None:
+    """Return the group `certificate`; None when nothing has finished.
+
+    `error` (n_temperatures): V, from the simulations that give the bounds at this T; `error_ci` (.., ci_bound): limits,
+    each one-sided at the level in the attributes (upper: the larger of Student's t and Hall's); `error_limit_exact`:
+    a limit by betting, which takes no population for granted; `error_raw`, the form that does not use Crooks'
+    relation, with `forms_difference`, its standard error and the p-value of an exact test that both forms have one
+    mean (small: a bug). `error_by_simulation` and `error_raw_by_simulation` (n_temperatures, simulation), NaN where a
+    direction is missing.
+    """
+    temperatures = ran_temperatures(result)
+    if not len(result.roles) or not len(temperatures):
+        return None
+    by_simulation = _by_simulation(result, temperatures)
+    rows = [
+        _certificate_at(result, int(n), by_simulation["error_by_simulation"][row]) for row, n in enumerate(temperatures)
+    ]
+    variables: dict[str, Any] = {
+        name: ("n_temperatures", np.array([row[name] for row in rows])) for name in rows[0] if name != "error_ci"
+    }
+    limits = np.array([row["error_ci"] for row in rows])
+    variables["error_ci"] = (("n_temperatures", "ci_bound"), limits, {"level": result.error_level, "sides": 1})
+    for name, values in by_simulation.items():
+        variables[name] = (("n_temperatures", "simulation"), values)
+    return xr.Dataset(
+        variables,
+        coords={"n_temperatures": temperatures, "simulation": np.arange(len(result.roles)), "ci_bound": CI_BOUND},
+        attrs={"level": float(result.error_level), "max_error": float(result.goal.error_limit)},
+    )
+
+
+def _by_simulation(result: CheckResult, temperatures: IntArray) -> dict[str, NDArray[np.float64]]:
+    """Return both forms of V for every simulation at every T."""
+    shape = (len(temperatures), len(result.roles))
+    tables = {name: np.full(shape, _NAN) for name in ("error_by_simulation", "error_raw_by_simulation")}
+    for row, n_temperatures in enumerate(temperatures):
+        forward = result.log_weights("forward", int(n_temperatures))
+        reverse = result.log_weights("reverse", int(n_temperatures))
+        usable = ~(np.isnan(forward) | np.isposinf(forward)).any(axis=1) & np.isfinite(reverse).all(axis=1)
+        if usable.any():
+            pair = forward[usable], reverse[usable]
+            tables["error_by_simulation"][row, usable] = certificate.error_by_simulation(*pair)
+            tables["error_raw_by_simulation"][row, usable] = certificate.raw_error_by_simulation(*pair)
+    return tables
+
+
+def _certificate_at(result: CheckResult, n_temperatures: int, errors: NDArray[np.float64]) -> dict[str, Any]:
+    """Return everything `certificate` says about one T."""
+    _, simulations = bound_simulations(result, n_temperatures)
+    forward = result.log_weights("forward", n_temperatures, simulations)
+    reverse = result.log_weights("reverse", n_temperatures, simulations)
+    row: dict[str, Any] = dict.fromkeys(
+        ("error", "error_limit_exact", "error_raw", "forms_difference", "forms_difference_se", "forms_p_value"), _NAN
+    )
+    row["error_ci"] = (_NAN, _NAN)
+    if not len(simulations) or not are_usable(forward, reverse):
+        return row
+    interval = certificate.error_interval(errors[simulations], result.error_level)
+    forms = certificate.compare_forms(forward, reverse)
+    return {
+        "error": interval.estimate,
+        "error_ci": (interval.lower, interval.upper),
+        "error_limit_exact": betting_upper_limit(errors[simulations], result.error_level),
+        "error_raw": float(certificate.raw_error_by_simulation(forward, reverse).mean()),
+        "forms_difference": forms.difference,
+        "forms_difference_se": forms.standard_error,
+        "forms_p_value": forms.p_value,
+    }

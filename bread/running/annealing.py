@@ -1,0 +1,135 @@
+"""Annealed chains of many data sets: tasks made, run and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bread.backends.base import AnnealRun, Direction, Failure, FloatArray
+from bread.errors import DensityError
+from bread.paths import schedules
+from bread.running.ledger import Ledger
+from bread.running.plan import Plan
+from bread.running.preparation import Preparation
+from bread.running.results import OBSERVED, CheckResult
+from bread.running.tasks import AnnealTask
+from bread.seeds import Purpose, chain_seeds
+
+DRAW_BATCH = 8  # chains per task for the draws on the real data: enough tasks for a dozen workers
+BOTH: tuple[Direction, Direction] = ("forward", "reverse")
+
+
+class Annealing:
+    """Anneals prepared data sets; ``result.runs`` keeps every finished run."""
+
+    def __init__(self, plan: Plan, result: CheckResult, preparation: Preparation, ledger: Ledger) -> None:
+        self._plan = plan
+        self._result = result
+        self._preparation = preparation
+        self._ledger = ledger
+
+    def both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Iterator[None]:
+        """Anneal what has not run, both ways on simulations and forward on the real data; yield after each task."""
+        result = self._result
+        directions: tuple[Direction, ...] = ("reverse", "forward")
+        pairs = [
+            (index, direction)
+            for index in indices
+            for direction in directions
+            if (index, direction, n_temperatures) not in result.runs
+        ]
+        if (OBSERVED, "forward", n_temperatures) not in result.runs:
+            if OBSERVED not in result.paths and (self._plan.tune_each or result.reference_fit is not None):
+                self._preparation.fit_paths([OBSERVED])
+            pairs.append((OBSERVED, "forward"))
+        name = f"T = {n_temperatures}" + (", confirm" if phase == "confirm" and self._plan.is_searching else "")
+        yield from self._run(pairs, n_temperatures, name, phase)
+
+    def forward(self, indices: Sequence[int], n_temperatures: int) -> None:
+        """Anneal forward on these data sets (`OBSERVED` may be one), where that has not been done."""
+        pairs: list[tuple[int, Direction]] = [(index, "forward") for index in indices]
+        missing = [pair for pair in pairs if (*pair, n_temperatures) not in self._result.runs]
+        for _ in self._run(missing, n_temperatures, f"consistency, T = {n_temperatures}", "consistency"):
+            pass
+
+    def draws_on_real_data(self, n_temperatures: int) -> FloatArray:
+        """Return the ends of annealed chains on the real data, as many as the plan asks for, shape (n, dim)."""
+        plan = self._plan
+        n_draws = -(-plan.draws // plan.chains) * plan.chains  # whole rows of (chain, draw)
+        template = self._task(OBSERVED, "forward", n_temperatures)
+        batches = [range(low, min(low + DRAW_BATCH, n_draws)) for low in range(0, n_draws, DRAW_BATCH)]
+        tasks = [
+            replace(
+                template,
+                seeds=chain_seeds(plan.root, Purpose.DRAW, OBSERVED, n_temperatures, batch),
+                start_seeds=chain_seeds(plan.root, Purpose.DRAW_START, OBSERVED, n_temperatures, batch),
+            )
+            for batch in batches
+        ]
+        states: dict[int, FloatArray] = {}
+        with self._ledger.phase("draws, real data", "draws", n_draws):
+            for position, run in self._ledger.run_tasks(tasks):
+                states[position] = run.state_at_end[np.isfinite(run.log_weight)]
+                self._ledger.count("draws", int(run.n_gradients.sum()))
+        return np.concatenate([states[position] for position in sorted(states)])
+
+    def _run(
+        self, pairs: Sequence[tuple[int, Direction]], n_temperatures: int, name: str, phase: str
+    ) -> Iterator[None]:
+        """Run chains, record each run under its (simulation, direction, T), and yield after each."""
+        tasks = [self._task(index, direction, n_temperatures) for index, direction in pairs]
+        broken: list[tuple[AnnealTask, AnnealRun]] = []
+        with self._ledger.phase(name, phase, sum(task.n_chains for task in tasks)):
+            for position, run in self._ledger.run_tasks(tasks):
+                task = tasks[position]
+                self._result.runs[task.simulation, task.direction, n_temperatures] = run
+                if np.any(run.failure > Failure.ZERO_RATIO):
+                    broken.append((task, run))
+                self._ledger.count(phase, int(run.n_gradients.sum()))
+                yield
+            _raise_if_broken(broken)
+
+    def _schedule(self, n_temperatures: int) -> FloatArray:
+        result = self._result
+        if n_temperatures not in result.schedules:
+            betas = schedules.schedule(self._plan.schedule, n_temperatures, self._preparation.path_length)
+            result.schedules[n_temperatures] = betas
+        return result.schedules[n_temperatures]
+
+    def _task(self, simulation: int, direction: Direction, n_temperatures: int) -> AnnealTask:
+        root, chains = self._plan.root, range(self._plan.chains)
+        forward = direction == "forward"
+        purpose = Purpose.FORWARD if forward else Purpose.REVERSE
+        return AnnealTask(
+            simulation,
+            self._preparation.data(simulation),
+            self._result.path_of(simulation),
+            direction,
+            self._schedule(n_temperatures),
+            self._preparation.kernel(simulation),
+            seeds=chain_seeds(root, purpose, simulation, n_temperatures, chains),
+            start=None if forward else self._preparation.reverse_starts[simulation],
+            start_seeds=chain_seeds(root, Purpose.START, simulation, n_temperatures, chains) if forward else None,
+        )
+
+
+def _raise_if_broken(broken: Sequence[tuple[AnnealTask, AnnealRun]]) -> None:
+    """Raise for chains whose density failed where it must not (never dropped silently)."""
+    if not broken:
+        return
+    task, run = broken[0]
+    code = Failure(int(run.failure[run.failure > Failure.ZERO_RATIO][0]))
+    count = sum(int(np.count_nonzero(item.failure > Failure.ZERO_RATIO)) for _, item in broken)
+    where = "the real data" if task.simulation == OBSERVED else f"simulated data set {task.simulation}"
+    reason = {
+        Failure.ZERO_START: "an exact posterior draw has density zero: simulator and density disagree",
+        Failure.NAN: "the log density is NaN outside a kernel",
+        Failure.EXCEPTION: f"the log density raised: {run.message}",
+    }[code]
+    raise DensityError(
+        f"{count} annealed chains failed, first a {task.direction} chain on {where}: {reason}. "
+        "A density must be finite or -inf at every draw from the path's start and positive at the draw that produced "
+        "the data. Look at the model there; what was finished is in the `report` attribute of this error."
+    )

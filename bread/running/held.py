@@ -1,0 +1,54 @@
+"""Hyperparameters held while simulating: for every data set another draw of the fit to the real data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import Fit
+from bread.running.results import SHARED
+from bread.seeds import Purpose, seed_sequence
+
+
+class HeldDraws:
+    """Draws of the hyperparameters from a fit; a mean may lie between modes, where the posterior has nothing.
+
+    Parameters
+    ----------
+    fit : Fit
+    names : sequence of str
+        The hyperparameters.
+    root : int
+        Root entropy.
+    """
+
+    def __init__(self, fit: Fit, names: Sequence[str], root: int) -> None:
+        flat = fit.flat_draws()
+        self._draws = {name: flat[name] for name in names}
+        self._n_draws = len(next(iter(flat.values())))
+        self._root = root
+
+    def of(self, simulation: int, index: int) -> dict[str, NDArray[Any]]:
+        """Return the values held for data set ``index`` of those that begin at ``simulation``.
+
+        The extra data set that one kernel is tuned on has the draw nearest the medians: a typical one. Every other has
+        a random one.
+        """
+        if simulation == SHARED:
+            chosen = self._nearest_medians()
+        else:
+            seed = seed_sequence(self._root, Purpose.HELD, simulation, 0, index)
+            chosen = int(np.random.default_rng(seed).integers(self._n_draws))
+        return {name: values[chosen] for name, values in self._draws.items()}
+
+    def _nearest_medians(self) -> int:
+        distance = np.zeros(self._n_draws)
+        for values in self._draws.values():
+            columns = values.reshape(self._n_draws, -1).astype(float)
+            gap = np.abs(columns - np.median(columns, axis=0))
+            spread = np.median(gap, axis=0)
+            distance += ((gap / np.where(spread > 0.0, spread, 1.0)) ** 2).sum(axis=1)
+        return int(np.argmin(distance))

@@ -1,0 +1,139 @@
+"""Ctrl-C and SIGTERM during a check: one way to stop, at moments where nothing is torn.
+
+Python raises KeyboardInterrupt between any two instructions: in the middle of book-keeping, while a library holds a
+lock, in a callback whose exceptions are dropped; and some samplers catch it and return what they have. SIGTERM ends a
+process without a word. So a check handles both signals itself: it notes that one came, raises KeyboardInterrupt at
+once only where that is safe, and raises it later where it was noted or swallowed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+AGAIN_SECONDS = 1.0  # a second signal after this long means "now"; before, a wrapper has passed the same one on twice
+_NOTHING_DONE = "Interrupted while the model was read and compiled: nothing was computed."
+_NOW = "Interrupted twice: what was computed is lost."
+_AFTER_THE_END = "Interrupted when the check had finished: its report is complete."
+
+
+class _Signals:
+    """The signals of one check."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.came: float | None = None  # when the first one came
+        self.is_raised = False  # it was seen as a KeyboardInterrupt
+        self.is_deferred = False
+        self.has_begun = False  # there is something to keep
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if os.getpid() != self.process:  # a fork of this process, which a library started: not ours to stop
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        is_again = self.came is not None and time.monotonic() - self.came > AGAIN_SECONDS
+        is_first = self.came is None
+        if self.came is None:
+            self.came = time.monotonic()
+        if is_again or (is_first and not self.is_deferred):
+            self.raise_it()
+
+    def raise_it(self) -> None:
+        """Raise KeyboardInterrupt."""
+        self.is_raised = True
+        raise KeyboardInterrupt
+
+
+_handled: list[_Signals] = []  # of the check that runs in the main thread, if one does
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _signals() -> _Signals | None:
+    """Return the signals of the check that runs in this thread; only the main thread has any."""
+    return _handled[-1] if _handled and _is_main() else None
+
+
+@contextmanager
+def handled() -> Iterator[None]:
+    """Handle SIGINT and SIGTERM in the block: both raise KeyboardInterrupt, after `defer` only where that is safe.
+
+    Only in the main thread, as Python asks; only where a signal still has Python's own handler (SIGINT) or none
+    (SIGTERM), so that a handler of the user's stays in charge; put back afterwards. A KeyboardInterrupt that leaves the
+    block says what was computed. Blocks inside others do nothing.
+    """
+    if _handled or not _is_main():
+        yield
+        return
+    signals = _Signals()
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: handler for number, handler in usual.items() if signal.getsignal(number) is handler}
+    try:
+        _handled.append(signals)
+        for number in before:
+            signal.signal(number, signals.receive)
+        yield
+    except KeyboardInterrupt as interrupt:
+        if interrupt.args:
+            raise
+        raise KeyboardInterrupt(_NOW if signals.has_begun else _NOTHING_DONE) from None
+    finally:
+        signals.is_deferred = True
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _handled.clear()
+    if signals.came is not None and not signals.is_raised:
+        warnings.warn(_AFTER_THE_END, UserWarning, stacklevel=4)
+
+
+def defer() -> None:
+    """Note signals from now on to the end of `handled`, without raising, but for `interruptible` and `raise_pending`.
+
+    Raises for a signal that came before and that someone swallowed. A second signal a second or more after the first
+    raises at once: the way out where something hangs.
+    """
+    signals = _signals()
+    if signals is not None:
+        signals.is_deferred = True
+        raise_pending()
+        signals.has_begun = True
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt at once in the block, for long calls that hold nothing; and at its end if it was lost.
+
+    What a library makes of the exception does not matter: that a signal came is known here.
+    """
+    signals = _signals()
+    if signals is None:
+        yield
+        return
+    was = signals.is_deferred
+    try:
+        signals.is_deferred = False
+        raise_pending()
+        yield
+        raise_pending()
+    except Exception:
+        raise_pending()
+        raise
+    finally:
+        signals.is_deferred = was
+
+
+def raise_pending() -> None:
+    """Raise KeyboardInterrupt if a signal has come."""
+    signals = _signals()
+    if signals is not None and signals.came is not None:
+        signals.raise_it()

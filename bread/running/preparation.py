@@ -1,0 +1,215 @@
+"""What comes before chains are annealed: simulated data sets, tuned kernels, paths, and where reverse chains start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import Fit, FloatArray, Kernel, Model, Simulations
+from bread.errors import DensityError
+from bread.fitting.families import localisation
+from bread.paths import schedules
+from bread.running import costs
+from bread.running.choice import PathChooser
+from bread.running.costs import PathCost
+from bread.running.held import HeldDraws
+from bread.running.interrupts import interruptible
+from bread.running.ledger import Ledger, timed_phase
+from bread.running.plan import PathRequest, Plan
+from bread.running.progress import Display
+from bread.running.results import OBSERVED, SHARED, CheckResult
+from bread.running.tasks import MoveTask, PilotTask, ReverseStarts, ReverseStartTask, Task
+from bread.running.tuning import Pilot
+from bread.seeds import Purpose, seed_sequence
+
+LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
+REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
+PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
+
+
+class Preparation:
+    """Simulates data sets and gives each its kernel, its path and its reverse starts; ``result`` keeps them."""
+
+    def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
+        self.path_length: schedules.PathLength | None = None
+        self.reverse_starts: dict[int, FloatArray] = {}
+        self.held: HeldDraws | None = None  # under "fitted"
+        self._model = model
+        self._plan = plan
+        self._result = result
+        self._ledger = ledger
+        self._chooser = PathChooser(model.info, plan, self)
+        self._request: PathRequest | None = None  # of the path that was taken
+        self._shared: Pilot | None = None
+
+    # -- simulate ---------------------------------------------------------------------------------------------
+
+    def simulate(self, n: int, role: str) -> list[int]:
+        """Add ``n`` simulated data sets with this role, with kernels, paths and (but for "forward") reverse starts."""
+        result, first = self._result, len(self._result.roles)
+        if n == 0:
+            return []
+        with self.phase("simulating", "simulate"):
+            result.simulations = result.simulations.joined(self.draw_simulations(n, first))
+            result.roles += [role] * n
+        indices = list(range(first, first + n))
+        self.fit_paths(indices, "consistency" if role == "forward" else "tune")
+        if role != "forward":
+            self._find_reverse_starts(indices)
+        return indices
+
+    def draw_simulations(self, n: int, simulation: int) -> Simulations:
+        """Draw ``n`` parameters and data sets as the plan asks; ``simulation`` names their random numbers."""
+        root = self._plan.root
+        with interruptible():
+            if self.held is None:
+                return self._model.simulate(n, fixed=None, seed=seed_sequence(root, Purpose.SIMULATE, simulation))
+            draws = (
+                self._model.simulate(
+                    1,
+                    fixed=self.held.of(simulation, index),
+                    seed=seed_sequence(root, Purpose.SIMULATE, simulation, 0, index),
+                )
+                for index in range(n)
+            )
+            return reduce(Simulations.joined, draws)
+
+    def data(self, simulation: int) -> dict[str, NDArray[Any]]:
+        """Return a data set: simulated, or the real one."""
+        if simulation == OBSERVED:
+            return dict(self._model.info.observed_data)
+        return self._result.simulations.data_of(simulation)
+
+    def kernel(self, simulation: int) -> Kernel:
+        """Return the frozen kernel of a data set."""
+        return self._result.kernels[simulation if self._plan.tune_each else SHARED]
+
+    # -- path and kernel --------------------------------------------------------------------------------------
+
+    def choose_path(self) -> None:
+        """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
+        n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
+        self._take(self._chooser.choose(self.draw_simulations(n, SHARED)))
+
+    def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
+        """Return whether a path that looked cheap has cost more than looking for another would."""
+        return self._chooser.may_look_again(n_gradients, per_transition)
+
+    def look_again(self, current: PathCost) -> bool:
+        """Take another path if it is cheaper than the present one; what was annealed along that is then forgotten."""
+        pilots = self._chooser.look_again(current)
+        if pilots is None:
+            return False
+        result = self._result
+        for table in (result.runs, result.schedules, result.paths, self.reverse_starts):
+            table.clear()
+        result.unfitted.clear()
+        self._take(pilots)
+        return True
+
+    def fit_paths(self, indices: Sequence[int], phase: str = "tune") -> None:
+        """Give each of these data sets what is its own: kernel and path, or its place of the shared reference."""
+        if self._plan.tune_each:
+            self._tune(indices, phase)
+        elif self._shared is not None and self._shared.fit is not None:
+            tasks = [MoveTask(index, self.data(index), self._shared, self._plan.root) for index in indices]
+            with self.phase("moving the reference", phase, len(tasks)):
+                pilot: Pilot
+                for position, pilot in self.run_tasks(tasks):
+                    self._result.paths[indices[position]] = pilot.path
+                    self.count(phase, pilot.n_gradients)
+
+    def _take(self, pilots: Sequence[Pilot]) -> None:
+        """Follow the path of these pilots from now on."""
+        result, chooser = self._result, self._chooser
+        result.path_costs = chooser.costs
+        result.path, result.reference_fit = pilots[0].path, pilots[0].fit
+        result.kernels[SHARED], self._shared = pilots[0].kernel, pilots[0].without_draws()
+        result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
+        result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
+        self._request = chooser.quick(chooser.request(pilots[0].path.name))
+        self.path_length = costs.path_length(list(pilots))
+
+    def _tune(self, indices: Sequence[int], phase: str) -> None:
+        """Tune one kernel, along its own path, for each of these data sets, on that data set."""
+        assert self._request is not None
+        source = "the data set itself"
+        root, n_steps = self._plan.root, self._plan.tune
+        tasks = [
+            PilotTask(index, self.data(index), self._request, root, n_steps, False, source, shared=self._shared)
+            for index in indices
+        ]
+        for index, pilot in zip(indices, self.run_pilots(tasks, phase), strict=True):
+            assert isinstance(pilot, Pilot)
+            self._result.kernels[index] = pilot.kernel
+            self._result.paths[index] = pilot.path
+            if pilot.is_moved:
+                self._result.unfitted.append(index)
+
+    def run_pilots(self, tasks: Sequence[PilotTask], phase: str = "tune") -> list[Pilot | DensityError]:
+        """Run pilots and record them in the order of the tasks, whichever finished first."""
+        with self.phase("tuning", phase, len(tasks)):
+            finished: dict[int, Pilot | DensityError] = dict(self.run_tasks(tasks))
+        pilots = [finished[position] for position in range(len(tasks))]
+        for pilot in pilots:
+            if isinstance(pilot, Pilot):
+                self.count(phase, pilot.n_gradients)
+        return pilots
+
+    def _find_reverse_starts(self, indices: Sequence[int]) -> None:
+        plan = self._plan
+        skipped = plan.init_steps if plan.simulate_from == "fitted" else 0
+        keep = tuple(skipped + REVERSE_START_SPACING * chain for chain in range(plan.chains))
+        tasks = [
+            ReverseStartTask(
+                index, self.data(index), self._result.path_of(index), plan.root, self.kernel(index),
+                self._result.simulations.states[index], keep,
+            )
+            for index in indices
+        ]  # fmt: skip
+        with self.phase("reverse starts", "start", len(tasks)):
+            starts: ReverseStarts
+            for position, starts in self.run_tasks(tasks):
+                self.reverse_starts[indices[position]] = starts.states
+                self.count("start", starts.n_gradients)
+
+    # -- the ledger, as the choice of a path needs it -----------------------------------------------------------
+
+    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        """Run tasks and yield (position, result) as they finish."""
+        return self._ledger.run_tasks(tasks)
+
+    def count(self, phase: str, n_gradients: int) -> None:
+        """Add gradient evaluations to a phase."""
+        self._ledger.count(phase, n_gradients)
+
+    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]:
+        """Show a phase and add its wall time to the result."""
+        return self._ledger.phase(name, phase, n_chains)
+
+
+def localise(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
+    """Return the model whose hyperparameters have a widened fit to their posterior on the real data as their law."""
+    if result.fit is None:
+        with timed_phase(result, display, "fitting", "fit"):
+            result.fit = fit_real_data(model, plan.root, cores)
+    with timed_phase(result, display, "localising", "compile"):
+        chosen = np.sort(np.concatenate([model.info.positions[name] for name in plan.hyperparameters]))
+        draws = model.unconstrain(result.fit.flat_draws())
+        law = localisation(draws[:, chosen], LOCALISATION_WIDTH)
+        with interruptible():
+            localised = model.localise(plan.hyperparameters, law)
+        result.localisation, result.info = law, localised.info
+    return localised
+
+
+def fit_real_data(model: Model, root: int, cores: int) -> Fit:
+    """Sample the posterior on the real data with the PPL's own sampler."""
+    seed = int(seed_sequence(root, Purpose.FIT).generate_state(1)[0])
+    with interruptible():
+        return model.fit(seed=seed, cores=cores, progressbar=False)  # ours is live

@@ -1,0 +1,179 @@
+"""Does a frozen kernel leave its target invariant? A paired test of exact draws before and after some steps.
+
+If the kernel leaves the target invariant, the draws after have the law of those before, so h(after) - h(before) has
+mean zero for every h. Nothing more holds unless the kernel is reversible: the pair need not be exchangeable and the
+difference need not be symmetric, so a sign test or a Wilcoxon test of differences has no level here. Two tests have:
+
+* *Indicators.* For h = 1{x in A} the difference is -1, 0 or 1, and mean zero means that as many draws enter A as leave
+  it. Given the number that cross, those that enter are Binomial(., 1/2): exact for every n, law and kernel.
+* *Bounded functions* of normal scores, tested by `mean_zero_test`: they see a small drift of small moves, of which few
+  cross a threshold.
+
+Scores and thresholds are set with the first fifth of the draws before and used on the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from bread.errors import InvalidArgumentError
+from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds import FloatArray
+from bread.statistics.means import mean_zero_test
+
+FEWEST_DRAWS = 100
+N_PARTNERS = 5  # products of pairs a coordinate
+LEVELS = (0.1, 0.5, 0.9)  # quantiles of a coordinate whose crossing is counted
+SPREADS = (0.5, 0.9)  # share of draws with |score| below the threshold
+LARGEST_SCORE = 3.0
+LARGEST_VALUE = 1e300  # in place of infinite values
+
+
+class InvarianceTest(NamedTuple):
+    """Result of `invariance_test`; d coordinates, F functions.
+
+    Attributes
+    ----------
+    p_value : float
+        Bonferroni over everything tested; NaN if nothing was.
+    p_values : ndarray, shape (d, F)
+        Two-sided, not adjusted; NaN where not tested.
+    pooled_p_values : ndarray, shape (2,)
+        Of "x" and "x^2" summed over all coordinates: sees a small defect that all share.
+    effect : ndarray, shape (d, F)
+        Mean of h(after) - h(before): in standard normal units of the coordinate, or in probability for indicators.
+    functions : tuple of str, length F
+        "x", "x^2", "x y_1", ... (normal scores), then "x < q10", ..., "|x| < q50", ... (indicators).
+    partners : ndarray of int, shape (d, k)
+        Which coordinate "y_k" is.
+    worst : tuple of int or None, str; or None
+        Coordinate (None: all of them together) and function with the smallest p-value.
+    n_not_a_number : ndarray of int, shape (d,)
+        Draws, before or after, that are NaN: a failure of draw or kernel. Such a coordinate is not tested.
+    """
+
+    p_value: float
+    p_values: FloatArray
+    pooled_p_values: FloatArray
+    effect: FloatArray
+    functions: tuple[str, ...]
+    partners: NDArray[np.int64]
+    worst: tuple[int | None, str] | None
+    n_not_a_number: NDArray[np.int64]
+
+
+def invariance_test(before: ArrayLike, after: ArrayLike) -> InvarianceTest:
+    """Test whether steps of a kernel changed the law of exact draws.
+
+    Parameters
+    ----------
+    before : array_like, shape (n, d)
+        Independent exact draws, n >= 100; about 500 for power. Continuous or discrete; infinite is allowed. Append
+        functions of the state, such as its log density, as more columns. At beta = 1: states of joint draws (theta, y),
+        each moved by a kernel for its own y.
+    after : array_like, shape (n, d)
+        The same rows after some steps of the frozen kernel.
+
+    Returns
+    -------
+    InvarianceTest
+        A p_value below 0.001 means that the kernel does not leave the density invariant, or that the draws are not
+        from it. A large one says little about a kernel that hardly moves.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Too few draws, or shapes that do not match.
+    """
+    x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if x.ndim != 2 or x.shape != y.shape or len(x) < FEWEST_DRAWS:
+        raise InvalidArgumentError(
+            f"before and after must have one shape (n, d) with n >= {FEWEST_DRAWS} draws, but got {x.shape} and "
+            f"{y.shape}."
+        )
+    n, d = x.shape
+    n_first = n // 5
+    n_bad = (np.isnan(x) | np.isnan(y)).sum(axis=0)
+    is_tested = n_bad == 0
+    first = np.where(is_tested, x[:n_first], 0.0)
+    old = _scores(first, np.where(is_tested, x[n_first:], 0.0))
+    new = _scores(first, np.where(is_tested, y[n_first:], 0.0))
+    calibration = _scores(first, first)
+    n_partners = min(d - 1, N_PARTNERS)
+    steps = 1 + np.arange(n_partners) * (d - 1) // max(n_partners, 1)
+    partners = (np.arange(d)[:, None] + steps) % d
+    kinds = [new - old, new**2 - old**2]
+    kinds += [new * new[:, partners[:, k]] - old * old[:, partners[:, k]] for k in range(n_partners)]
+    tests = [mean_zero_test(difference, is_bounded=True).p_values for difference in kinds]
+    means = [difference.mean(axis=0) for difference in kinds]
+    for values, later, middle, levels in (
+        (old, new, calibration, LEVELS),
+        (np.abs(old), np.abs(new), np.abs(calibration), SPREADS),
+    ):
+        for threshold in np.quantile(middle, levels, axis=0):
+            crossing = (later <= threshold).astype(np.int64) - (values <= threshold)
+            tests.append(crossing_p_values(crossing))
+            means.append(crossing.mean(axis=0))
+    functions = (
+        "x", "x^2", *(f"x y_{k + 1}" for k in range(n_partners)), *(f"x < q{100 * q:.0f}" for q in LEVELS),
+        *(f"|x| < q{100 * q:.0f}" for q in SPREADS),
+    )  # fmt: skip
+    p_values = np.where(is_tested[:, None], np.array(tests).T.reshape(d, len(functions)), np.nan)
+    pairs = p_values[:, 2 : 2 + n_partners]
+    pairs[~is_tested[partners]] = np.nan
+    sums = np.column_stack([kind[:, is_tested].sum(axis=1) for kind in kinds[:2]])
+    pooled = mean_zero_test(sums, is_bounded=True).p_values
+    worst: tuple[int | None, str] | None = None
+    if not np.isnan(p_values).all():
+        i, k = np.unravel_index(np.nanargmin(p_values), p_values.shape)
+        worst = int(i), functions[int(k)]
+        if (pooled < p_values[i, k]).any():
+            worst = None, functions[int(np.nanargmin(pooled))]
+    effect = np.array(means).T.reshape(d, len(functions))
+    combined = combined_p_value(np.concatenate([p_values.ravel(), pooled]))
+    return InvarianceTest(combined, p_values, pooled, effect, functions, partners, worst, n_bad)
+
+
+def crossing_p_values(crossing: ArrayLike) -> FloatArray:
+    """Return exact two-sided p-values of as many +1 as -1, column by column; 1 where nothing crossed.
+
+    McNemar's test: given their number, the +1 among the non-zero values are Binomial(., 1/2) if the mean is zero.
+
+    Parameters
+    ----------
+    crossing : array_like of int, shape (n, column)
+        -1, 0 or 1; independent along rows.
+
+    Returns
+    -------
+    ndarray, shape (column,)
+    """
+    moves = np.asarray(crossing, dtype=np.int64)
+    up, down = (moves > 0).sum(axis=0), (moves < 0).sum(axis=0)
+    return np.asarray(np.minimum(1.0, 2.0 * binom.cdf(np.minimum(up, down), up + down, 0.5)), dtype=np.float64)
+
+
+def _scores(first: FloatArray, values: FloatArray) -> FloatArray:
+    """Return normal scores of the middle ranks of values among ``first``, between -3 and 3, continuous in between.
+
+    Between neighbours of ``first`` the rank is interpolated, so that a small move changes it; beyond the outermost,
+    it goes on for one range of the sample.
+    """
+    first, values = np.clip(first, -LARGEST_VALUE, LARGEST_VALUE), np.clip(values, -LARGEST_VALUE, LARGEST_VALUE)
+    scores = np.empty(values.shape)
+    for column, (reference, entries) in enumerate(zip(first.T, values.T, strict=True)):
+        points, counts = np.unique(reference, return_counts=True)
+        if points.size == 1:
+            scores[:, column] = np.sign(entries - points[0])
+            continue
+        ranks = ndtri((np.cumsum(counts) - counts / 2.0) / len(reference))
+        width = points[-1] - points[0]
+        points = np.concatenate([[points[0] - width], points, [points[-1] + width]])
+        ranks = np.concatenate([[-LARGEST_SCORE], np.clip(ranks, -LARGEST_SCORE, LARGEST_SCORE), [LARGEST_SCORE]])
+        scores[:, column] = np.interp(entries, points, ranks)
+    return scores

@@ -1,0 +1,160 @@
+"""A pool of worker processes (loky) that ends with this process, and that outlives the death of a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing.resource_tracker
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+import loky.backend.resource_tracker
+from loky import get_reusable_executor
+from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
+
+from bread.errors import BreadError
+
+WATCH_SECONDS = 1.0
+MOST_RESTARTS = 3  # of the pool, with no call finished in between
+_POLL_SECONDS = 0.2
+_IDLE_SECONDS = 300  # an idle worker ends after this long
+_ENDED = (TerminatedWorkerError, ShutdownExecutorError)  # by a signal or a crash; by another check in this process
+
+
+def call_on_workers(
+    function: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    cores: int,
+    poll: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[int, Any]]:
+    """Call a function on workers, in the order given, and yield (index, result) as they finish.
+
+    The pool is kept for later calls. When a worker is killed, the calls that had not finished are made again on fresh
+    workers; so a call must always have the same result. When the iterator is closed or fails, the workers are stopped.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : sequence of tuple
+        Of each call.
+    cores : int
+        Number of workers.
+    poll : callable
+        Called a few times a second while the calls run; its exceptions pass through.
+
+    Raises
+    ------
+    BreadError
+        Workers were killed again and again.
+
+    Warns
+    -----
+    UserWarning
+        A worker was killed.
+    """
+    left = dict(enumerate(arguments))
+    n_restarts = 0
+    while left:
+        try:
+            for index, result in _calls(function, dict(left), cores, poll):
+                del left[index]
+                n_restarts = 0
+                yield index, result
+        except _ENDED as error:
+            time.sleep(_POLL_SECONDS)  # what killed the worker may be about to stop this process, too
+            poll()
+            n_restarts += 1
+            if n_restarts > MOST_RESTARTS:
+                raise _given_up(error) from error
+            warnings.warn(_restarted(len(left)), UserWarning, stacklevel=2)
+
+
+def start_workers(function: Callable[..., Any], arguments: tuple[Any, ...], cores: int) -> None:
+    """Start the workers, each with this call, whose result nobody waits for."""
+    with _starting(), contextlib.suppress(*_ENDED):  # then the next call starts others
+        pool = _pool(cores)
+        for _ in range(cores):
+            pool.submit(function, *arguments)
+
+
+def _calls(
+    function: Callable[..., Any], arguments: dict[int, tuple[Any, ...]], cores: int, poll: Callable[[], None]
+) -> Iterator[tuple[int, Any]]:
+    """Make calls on one pool."""
+    with _starting():
+        pool = _pool(cores)
+        futures: dict[Future[Any], int] = {pool.submit(function, *values): index for index, values in arguments.items()}
+    pending, is_finished = set(futures), False
+    try:
+        while pending:
+            poll()
+            done, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield futures[future], future.result()
+        is_finished = True
+    finally:
+        if not is_finished:  # interrupted, failed or abandoned: what runs now has no reader
+            pool.shutdown(wait=False, kill_workers=True)
+
+
+def _pool(cores: int) -> Any:
+    return get_reusable_executor(
+        max_workers=cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker, initargs=(os.getpid(),)
+    )
+
+
+@contextlib.contextmanager
+def _starting() -> Iterator[None]:
+    """Let workers that start inside the block ignore the keyboard interrupt from their first instruction.
+
+    A worker that is still importing when a terminal interrupts the whole group would end with a traceback. Processes
+    inherit the mask of the thread that starts them; this process receives the interrupt by another thread, or after
+    the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    for tracker in (multiprocessing.resource_tracker, loky.backend.resource_tracker):
+        tracker.ensure_running()  # starting one would lift the mask (before Python 3.14)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _prepare_worker(parent: int) -> None:
+    """Leave the keyboard interrupt to the parent, and end with it.
+
+    A thread asks now and then who the parent is. Linux could send a signal at the parent's death, but sends it when
+    the *thread* ends that started the worker.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    threading.Thread(target=_end_with, args=(parent,), name="bread-watch", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(WATCH_SECONDS)
+    os._exit(1)
+
+
+def _restarted(n_calls: int) -> str:
+    return (
+        f"A worker process was killed. What it ran is run again on fresh workers ({n_calls} tasks are left), with the "
+        "same results. Where memory is short, use fewer cores."
+    )
+
+
+def _given_up(error: Exception) -> BreadError:
+    return BreadError(
+        f"Worker processes were killed {MOST_RESTARTS + 1} times before any of them finished a task "
+        f"({str(error).splitlines()[0]}). Often memory is short, or the model's own code crashes: use fewer cores, or "
+        "cores=1 to see the crash. What was finished is in the `report` attribute of this error."
+    )

@@ -1,0 +1,42 @@
+"""Hyperparameters held while simulating: draws of the fit, never their mean."""
+
+import numpy as np
+
+from bread.backends.base import Fit
+from bread.running.held import HeldDraws
+from bread.running.results import SHARED
+
+MODES = np.random.default_rng(1).choice([-1.0, 1.0], size=(4, 100))  # their mean, about 0, is no draw
+LOCATION = np.random.default_rng(2).normal(3.0, 1.0, (4, 100, 2))
+
+
+def held(root: int = 5) -> HeldDraws:
+    return HeldDraws(Fit({"b": MODES, "mu": LOCATION}, "posterior="), ["b", "mu"], root)
+
+
+def test_every_data_set_has_a_draw_of_the_fit_and_parameters_stay_together():
+    flat = LOCATION.reshape(-1, 2)
+    for index in range(30):
+        values = held().of(7, index)
+        row = int(np.flatnonzero((flat == values["mu"]).all(axis=1))[0])
+        assert values["b"] == MODES.ravel()[row]
+
+
+def test_draws_follow_the_fit():
+    # 400 picks of a mean with sd 1: 4 standard errors are 0.2; and both modes are held about as often.
+    picks = [held().of(simulation, 0) for simulation in range(400)]
+    assert abs(np.mean([pick["mu"][0] for pick in picks]) - LOCATION[..., 0].mean()) < 0.2
+    assert abs(np.mean([pick["b"] for pick in picks]) - MODES.mean()) < 0.2
+    # the control: one draw for all, as an estimate would be
+    same = [held().of(0, 0) for _ in range(400)]
+    assert np.std([pick["mu"][0] for pick in same]) == 0.0 < np.std([pick["mu"][0] for pick in picks])
+
+
+def test_the_extra_data_set_has_a_typical_draw():
+    values = held().of(SHARED, 0)
+    assert np.all(np.abs(values["mu"] - 3.0) < 0.5) and values["b"] in (-1.0, 1.0)
+
+
+def test_the_seed_decides():
+    assert held(5).of(3, 1)["mu"].tolist() == held(5).of(3, 1)["mu"].tolist()
+    assert held(5).of(3, 1)["mu"].tolist() != held(6).of(3, 1)["mu"].tolist()

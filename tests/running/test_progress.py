@@ -1,0 +1,233 @@
+"""Progress: on stderr, whole at 80 columns, never long silent, and an honest time left."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import re
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bread.running import progress, views
+from bread.running.progress import Display
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+class Terminal(io.StringIO):
+    """Takes what is written to a terminal of 80 columns and 24 rows."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def rows(self) -> list[str]:
+        """Every row that was ever on the screen, without colours."""
+        return [row.rstrip() for row in re.split(r"[\r\n]+", CONTROL.sub("", self.getvalue())) if row.strip()]
+
+
+class Clock:
+    """Time that passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    for name, value in (("COLUMNS", "80"), ("LINES", "24"), ("TERM", "xterm-256color")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return Terminal()
+
+
+def run_phases(display: Any, n_phases: int = 3) -> None:
+    """Show the longest that a check shows: large T, long counts, wide bounds, failures."""
+    with display:
+        display.phase("compiling")
+        for index in range(n_phases):
+            display.phase(f"T = {1024 + index}, confirm", 1280)
+            for _ in range(20):
+                display.advance(32, 0)
+                time.sleep(0.03)
+                display.bound("KL", 12345.6, 0.0123, 123456.7)
+            time.sleep(0.3)  # a live display is drawn four times a second
+            for _ in range(20):
+                display.advance(32, 1)
+            display.done()
+
+
+def test_a_terminal_of_80_columns_shows_counts_times_and_bounds_whole(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.redirect_stderr(terminal):
+        run_phases(Display(is_visible=True, target=1.0))
+    rows = terminal.rows()
+    assert capsys.readouterr().out == ""  # a report may be piped on
+    assert rows and max(len(row) for row in rows) <= 80
+    running = [row for row in rows if "640/1280" in row]
+    assert running and any("KL 12346 (0.012 to 1.2e+05)" in row and " left" in row for row in running)
+    assert any(re.match(r"T = 1024, confirm +1280/1280 +0\.\d s  KL 12346 \(0.012 to 1.2e\+05\)", row) for row in rows)
+    assert any("20 chains failed" in row for row in rows)
+
+
+def test_a_terminal_of_24_rows_shows_the_phase_that_runs(terminal: Terminal) -> None:
+    with contextlib.redirect_stderr(terminal), Display(is_visible=True, target=1.0) as display:
+        for index in range(40):
+            display.phase(f"T = {index}", 10)
+            display.advance(10)
+            display.done()
+        display.phase("draws, real data", 100)
+        display.advance(50)
+        time.sleep(0.4)
+        assert any(re.match(r"draws, real data .* 50/100 ", row) for row in terminal.rows())
+
+
+def test_without_a_terminal_every_phase_leaves_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with Display(is_visible=True, target=1.0) as display:
+        display.phase("tuning", 2)
+        display.advance(2)
+        display.done()
+        display.phase("T = 64", 8)
+        display.advance(8)
+        display.bound("B", 0.1512, -0.016, 0.31)
+        display.done()
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert captured.out == "" and len(lines) == 2 and "\x1b" not in captured.err
+    assert re.fullmatch(r"tuning +2/2 +0\.0 s", lines[0])
+    assert re.fullmatch(r"T = 64 +8/8 +0\.0 s  B 0\.15 \(0 to 0\.31\), target 1 nats", lines[1])
+
+
+def test_without_a_terminal_a_long_phase_is_not_silent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "FIRST_LINE_SECONDS", 0.05)
+    with Display(is_visible=True, target=1.0) as display:
+        display.phase("compiling")
+        deadline, text = time.monotonic() + 60.0, ""
+        while "so far" not in text and time.monotonic() < deadline:
+            time.sleep(0.02)
+            text += capsys.readouterr().err
+        display.done()
+    assert re.search(r"compiling +\d+\.\d s, so far", text)
+
+
+def test_lines_become_rarer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    view = views.LineView(clock)
+    written = []
+    for second in range(3600):
+        clock.now = float(second)
+        view.show(lambda: "compiling", lambda: "compiling")
+        view.tick()
+        if capsys.readouterr().err:
+            written.append(second)
+    assert written[:3] == [10, 20, 30]
+    assert 20 < len(written) < 60  # one line each ten seconds would be 359
+    assert all(later - earlier <= max(10, 0.1 * later + 1) for earlier, later in itertools.pairwise(written))
+
+
+def test_stopped_phases_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), Display(is_visible=True, target=1.0) as display:
+        display.phase("T = 64", 8)
+        display.advance(3)
+        raise KeyboardInterrupt
+    assert re.search(r"T = 64 +3/8 .*\(stopped\)\n$", capsys.readouterr().err)
+
+
+def test_nothing_is_shown_when_it_is_not_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    run_phases(Display(is_visible=False, target=1.0), 1)
+    assert capsys.readouterr() == ("", "")
+
+
+class TestTimeLeft:
+    """Time left in a phase, from its finished tasks alone."""
+
+    def phase(self, *finished: float, workers: int = 1, now: float | None = None) -> float | None:
+        """Return the time left of 20 units in tasks of two, of which some finished at these times."""
+        phase = progress.Phase("T = 64", 20, began=100.0)
+        for at in finished:
+            phase.done, phase.n_tasks, phase.last = phase.done + 2, phase.n_tasks + 1, 100.0 + at
+        return phase.seconds_left(100.0 + (finished[-1] if now is None else now), workers)
+
+    def test_it_is_what_finished_tasks_took(self) -> None:
+        assert self.phase(3.0) == pytest.approx(27.0)
+        assert self.phase(3.0, 6.0, 9.0, 12.0) == pytest.approx(18.0)
+        assert self.phase(3.0, 6.0, now=8.0) == pytest.approx(22.0)  # counts down between tasks
+
+    def test_unknown_before_every_worker_finished_a_task(self) -> None:
+        assert self.phase(workers=1, now=5.0) is None
+        assert self.phase(10.0, workers=2) is None  # 90 s by this task alone: twice the truth with two workers
+        assert self.phase(10.0, 10.0, workers=2) == pytest.approx(40.0)
+
+    def test_unknown_when_the_guess_has_passed_and_at_the_end(self) -> None:
+        assert self.phase(3.0, now=31.0) is None
+        assert self.phase(*[3.0] * 10) is None
+        assert progress.Phase("compiling", None, began=0.0).seconds_left(5.0, 1) is None
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A Jupyter kernel as far as rich and IPython show it: its displays, each a list of the texts it had."""
+    displays: list[list[str]] = []
+
+    class Handle:
+        def __init__(self, bundle: dict[str, str]) -> None:
+            self.texts = [bundle["text/plain"]]
+            displays.append(self.texts)
+
+        def update(self, bundle: dict[str, str], raw: bool) -> None:
+            assert raw
+            self.texts.append(bundle["text/plain"])
+
+    def display(bundle: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        assert raw and display_id
+        return Handle(bundle)
+
+    module = types.ModuleType("IPython.display")
+    module.display = display  # type: ignore[attr-defined]
+    parent = types.ModuleType("IPython")
+    parent.display = module  # type: ignore[attr-defined]
+    monkeypatch.setattr(views, "NOTEBOOK_SECONDS", 0.05)
+    monkeypatch.setitem(sys.modules, "IPython", parent)
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)  # not installed
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    return displays
+
+
+def test_a_notebook_without_ipywidgets_shows_one_text(notebook: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_phases(Display(is_visible=True, target=1.0), 2)
+    assert capsys.readouterr() == ("", "")
+    assert len(notebook) == 1
+    assert any("640/1280" in text for text in notebook[0][:-1])
+    final = notebook[0][-1].splitlines()
+    assert [line.split(",")[0] for line in final] == [
+        "T = 1024",
+        "  20 chains failed",
+        "T = 1025",
+        "  20 chains failed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59.6, "60 s"), (99.4, "99 s"), (100.0, "2 min"), (5940.0, "99 min"),
+     (5990.0, "1.7 h"), (360000.0, "100 h")],
+)  # fmt: skip
+def test_durations_have_six_characters_at_most(seconds: float, text: str) -> None:
+    duration: Callable[[float], str] = progress.duration
+    assert duration(seconds) == text and len(text) <= progress.TIME_COLUMNS

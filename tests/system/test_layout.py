@@ -1,0 +1,63 @@
+"""What tests may import: public names of bread and tools of tests/support, never another test file.
+
+Access to private attributes is refused by ruff (SLF).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+
+def forbidden_imports(source: str) -> Iterator[str]:
+    """Return the imports of test files and of private names."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = [part for part in name.split(".") if part]
+            own = parts[:1] in (["bread"], ["tests"]) or name.startswith(".")
+            private = any(part.startswith("_") and not part.endswith("__") for part in parts)
+            if own and (private or any(part.startswith("test_") for part in parts)):
+                yield name
+
+
+def test_tests_import_no_test_file_and_no_private_name() -> None:
+    found = {
+        str(path.relative_to(TESTS)): names
+        for path in sorted(TESTS.rglob("*.py"))
+        if (names := list(forbidden_imports(path.read_text(encoding="utf-8"))))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tests.system.test_check import same",
+        "import tests.system.test_check",
+        "from . import test_check",
+        "from bread import _check",
+        "from bread._arguments import plain",
+        "def f():\n    from bread.paths.schedules import _spread",
+    ],
+)
+def test_what_is_forbidden(line: str) -> None:
+    """Negative control."""
+    assert list(forbidden_imports(line))
+
+
+@pytest.mark.parametrize(
+    "line", ["from bread import __version__", "from tests.support.funnel import Funnel", "import os"]
+)
+def test_what_is_allowed(line: str) -> None:
+    assert not list(forbidden_imports(line))
