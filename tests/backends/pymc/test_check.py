@@ -44,13 +44,13 @@ def test_eight_schools_with_defaults_converge() -> None:
 
 
 @pytest.mark.slow
-def test_half_cauchy_is_noticed_and_certified_by_the_one_sided_bound() -> None:
-    report = bread.check(eight_schools(is_centred=False, has_heavy_tail=True), path="prior", **QUIET)
+def test_half_cauchy_is_noticed_and_v_decides() -> None:
+    report = bread.check(eight_schools(is_centred=False, has_heavy_tail=True), path="prior", target=1.0, **QUIET)
     bounds = read_group(report, "bounds")
     assert not bounds["jeffreys_reliable"].values.any()
     verdict = bread.verdict(report)
     assert verdict.status == "converged"
-    assert "one-sided" in str(verdict)
+    assert verdict.bound == "V" and not verdict.is_reliable and verdict.error_limit <= verdict.limit < 0.48
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_narrow_heavy_mode_is_not_converged_while_r_hat_is_content() -> None:
     report = bread.check(model, **QUIET, simulate_from="prior", path="prior", kernel="hmc", max_temperatures=64)
     verdict = bread.verdict(report)
     assert verdict.status == "not converged"
-    assert verdict.ci_lower > 1
+    assert verdict.error_lower > 0.3
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_two_symmetric_modes_anneal_well_and_one_run_disagrees() -> None:
         )
     settings = QUIET | {"simulate_from": "prior", "path": "prior", "n_temperatures": [16, 64]}
     verdict = bread.verdict(bread.check(model, **settings, posterior=one_mode))
-    assert verdict.estimate < 1
+    assert verdict.jeffreys < 1
     assert verdict.agreement is False
     draws = one_mode["posterior"]["theta"].values
     both = draws * np.array([1.0, -1.0])[:, None]
