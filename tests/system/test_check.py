@@ -56,7 +56,7 @@ def test_the_error_of_a_probability_decides_by_default() -> None:
 
 
 def test_simulations_are_added_where_that_is_cheaper_than_temperatures() -> None:
-    report = bread.check(AR, **QUICK, max_error=0.23, max_temperatures=16, simulations=10)
+    report = bread.check(AR, **QUICK, max_error=0.24, max_temperatures=16, simulations=10)
     roles = read_group(report, "bounds")["role"].values
     n_confirm = int((roles == "confirm").sum())
     assert 10 < n_confirm <= 50
@@ -224,8 +224,10 @@ def test_ctrl_c_with_a_pool_of_workers_returns_a_report() -> None:
         ),
         ({"simulations": 0}, "simulations must be a whole number >= 1, got 0"),
         ({"chains": 2.5}, "chains must be a whole number >= 1, got 2.5"),
-        ({"target": -1.0}, "target must be a positive number of nats, got -1.0"),
-        ({"target": float("nan")}, "target must be a positive number"),
+        ({"max_error": 0.0}, "max_error, the largest error of a probability, must lie between 0 and 1, got 0.0"),
+        ({"max_error": float("nan")}, "max_error"),
+        ({"target": -1.0}, "target must be None or a positive number of nats, got -1.0"),
+        ({"target": float("nan")}, "target must be None or a positive number"),
         ({"schedule": "cosine"}, "schedule must be one of"),
         ({"schedule": [0.0, 0.5]}, "schedule must increase strictly"),
         ({"schedule": [0.0, 0.5, 1.0], "n_temperatures": 7}, "n_temperatures must be 3 or None, got 7"),
