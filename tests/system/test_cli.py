@@ -65,6 +65,7 @@ def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
         (lambda: fake_result(gap=0.05), 3, "inconclusive"),
         (lambda: fake_result(gap=0.01, observed_extra=8.0), 4, "mismatch"),
         (lambda: shift_reverse_starts(fake_result(gap=0.01)), 5, "bug"),
+        (lambda: fake_result(gap=0.01, posterior_shift=1.5), 6, "disagreement"),
     ],
 )
 def test_exit_status(
@@ -242,9 +243,9 @@ def test_end_to_end(program: Path, tmp_path: Path) -> None:
     options = ["--simulations", 4, "--chains", 2, "-T", 4, "-T", 16, "--draws", 4, "--seed", 1, "--cores", 1]
     done = subprocess.run([*map(str, command + options)], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode in (0, 3), done.stderr
-    assert "nats" in done.stdout and output.stat().st_size > 0
+    assert "Bounds" in done.stdout and output.stat().st_size > 0
     lines = done.stderr.splitlines()  # no terminal: a line a phase, and nothing else
-    assert any(re.match(r"T = 16 +18/18 .* target 1 nats$", line) for line in lines), done.stderr
+    assert any(re.match(r"T = 16 +18/18 .* limit 0\.1$", line) for line in lines), done.stderr
     assert all(len(line) <= 80 and re.match(r"\S.{22} .{9} .{6}", f"{line:<50}") for line in lines), done.stderr
     wrong = subprocess.run([*map(str, command[:6]), "-y", "mu"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 1 and "error: --observed mu is a parameter ('model.stan', line 8)" in wrong.stderr
