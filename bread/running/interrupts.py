@@ -8,6 +8,7 @@ once only where that is safe, and raises it later where it was noted or swallowe
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
@@ -19,6 +20,7 @@ from types import FrameType
 
 AGAIN_SECONDS = 1.0  # a second signal after this long means "now"; before, a wrapper has passed the same one on twice
 REPORT_SECONDS = 10.0  # the same once the check has stopped: what was finished is being put into a report
+_SOON_SECONDS = 0.01
 _NOTHING_DONE = "Interrupted while the model was read and compiled: nothing was computed."
 _NOW = "Interrupted twice: what was computed is lost."
 _AFTER_THE_END = "Interrupted when the check had finished: its report is complete."
@@ -41,6 +43,9 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
+        if _is_in_finaliser(frame):  # which would drop the exception, and say so on standard error
+            _thread.start_new_thread(_send_soon, (self.process, number))  # takes no lock that is taken here
+            return
         if self.has_come:
             if time.monotonic() >= self.raises_after:
                 self.raise_it()
@@ -53,6 +58,19 @@ class _Signals:
         """Raise KeyboardInterrupt."""
         self.is_raised, self.raises_after = True, time.monotonic() + REPORT_SECONDS
         raise KeyboardInterrupt
+
+
+def _send_soon(process: int, number: int) -> None:
+    time.sleep(_SOON_SECONDS)
+    os.kill(process, number)
+
+
+def _is_in_finaliser(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 _handled: list[_Signals] = []  # of the check that runs in the main thread, if one does

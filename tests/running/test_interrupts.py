@@ -84,6 +84,20 @@ def test_an_interrupt_that_a_library_swallows_is_raised_after_it() -> None:
     assert done == ["swallowed"]
 
 
+class Collected:
+    """Sends the interrupt while it is collected, where Python drops exceptions and prints them."""
+
+    def __del__(self) -> None:
+        send(signal.SIGINT)
+
+
+def test_an_interrupt_inside_a_finaliser_is_raised_just_after_it() -> None:
+    with pytest.raises(KeyboardInterrupt, match="nothing was computed"), interrupts.handled():
+        Collected()
+        time.sleep(60)
+        raise AssertionError("went on")
+
+
 def test_an_interrupt_that_a_library_turns_into_its_own_error_is_one() -> None:
     with interrupts.handled():
         interrupts.defer()

@@ -84,6 +84,25 @@ def test_an_instance_collected_during_a_call_is_freed_later() -> None:
     assert fresh is not instance and not loaded.garbage
 
 
+def test_an_interrupt_while_an_instance_is_collected_does_not_block_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = EXAMPLE.posterior(NUTS).instance.loaded
+    usual = loaded.lock
+
+    class Interrupted:
+        def acquire(self, blocking: bool = True) -> bool:
+            usual.acquire(blocking)
+            raise KeyboardInterrupt  # between taking the lock and the next instruction
+
+    doomed = [EXAMPLE.posterior(NUTS).instance]
+    with monkeypatch.context() as patch:
+        patch.setattr(loaded, "lock", Interrupted())
+        doomed.clear()
+        gc.collect()
+    assert not usual.locked()
+
+
 def test_coordinates_round_trip_with_shapes() -> None:
     instance = EXAMPLE.posterior(NUTS).instance
     states = EXAMPLE.draw(0.5, 3, default_rng(2))

@@ -86,30 +86,26 @@ class Library:
 
     def new(self, json: str, seed: int) -> int:
         """Return the handle of a new instance of the program with these data."""
-        self._free()
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(MESSAGE_BYTES)
         with self.lock:
+            self._free()
             status = self._functions.bread_new(json.encode(), seed, ctypes.byref(handle), message, MESSAGE_BYTES)
         if status != Status.OK or handle.value is None:
             raise StanDataError(run_time_reason(message.value.decode(errors="replace")))
         return handle.value
 
     def delete(self, handle: int) -> None:
-        """Free an instance, now or when the library is next free.
+        """Free an instance at the next call.
 
         Python may collect an instance at any moment, also in a thread that is inside a call of this library: waiting
-        for the call would be waiting for ever.
+        for the call would be waiting for ever. Nor is the lock tried here: an interrupt just after it is taken would
+        be dropped, as all exceptions of a finaliser are, and leave it taken.
         """
         self.garbage.append(handle)
-        self._free()
 
     def _free(self) -> None:
-        if self.lock.acquire(blocking=False):
-            try:
-                while self.garbage:
-                    self._functions.bread_delete(self.garbage.popleft())
-            finally:
-                self.lock.release()
+        while self.garbage:
+            self._functions.bread_delete(self.garbage.popleft())
 
     def describe(self, handle: int) -> str:
         """Return names and shapes as JSON."""
@@ -125,6 +121,7 @@ class Library:
         """
         message = ctypes.create_string_buffer(MESSAGE_BYTES)
         with self.lock:
+            self._free()
             status = getattr(self._functions, name)(handle, *arguments, message, MESSAGE_BYTES)
         text = run_time_reason(message.value.decode(errors="replace"))
         if status != Status.OK:
