@@ -35,7 +35,7 @@ def test_inside_the_model_context_with_dims_and_coords() -> None:
     assert read_group(report, "simulated_data")["y"].dims == ("simulation", "school")
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_eight_schools_with_defaults_converge() -> None:
     verdict = bread.verdict(bread.check(eight_schools(is_centred=False), **QUIET))
     assert verdict.status == "converged"
@@ -43,7 +43,7 @@ def test_eight_schools_with_defaults_converge() -> None:
     assert "estimated to be" in str(verdict)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_half_cauchy_is_noticed_and_v_decides() -> None:
     report = bread.check(eight_schools(is_centred=False, has_heavy_tail=True), path="prior", target=1.0, **QUIET)
     bounds = read_group(report, "bounds")
@@ -60,7 +60,7 @@ def test_two_cores_give_the_bits_of_one() -> None:
     assert_same_report(bread.check(model, **settings, cores=1), bread.check(model, **settings, cores=2))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 def test_narrow_heavy_mode_is_not_converged_while_r_hat_is_content() -> None:
     """All chains of pm.sample sit in the wide mode and agree; B stays large whatever T."""
@@ -76,7 +76,7 @@ def test_narrow_heavy_mode_is_not_converged_while_r_hat_is_content() -> None:
     assert verdict.error_lower > 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.statistical
 def test_two_symmetric_modes_anneal_well_and_one_run_disagrees() -> None:
     """B falls below 1; a run that sits in one mode is rejected by the agreement test, draws from both are not."""
