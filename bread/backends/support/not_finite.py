@@ -28,7 +28,7 @@ def describe_not_finite(arrays: Mapping[str, NDArray[Any]], first_index: int) ->
     Returns
     -------
     str
-        One sentence: "Not finite: 'x' is nan at [2,1] (3 values in all)."
+        One sentence, such as "Not finite: 'x' is nan at [2,1] (3 values in all).", with its full stop.
     """
     found = []
     for name, array in arrays.items():
