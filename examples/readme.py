@@ -147,10 +147,10 @@ def main() -> None:
     options = parser.parse_args()
     text = README.read_text(encoding="utf-8")
     found = {match["name"]: match["text"] for match in BLOCK.finditer(text)}
-    unknown = set(PRINTERS) ^ set(found) | set(options.names) - set(PRINTERS)
+    unknown = set(found) - set(PRINTERS) | set(options.names) - set(found)
     if unknown:
         raise SystemExit(f"No such block in README.md, or in this script: {', '.join(sorted(unknown))}.")
-    printed = {name: PRINTERS[name]() for name in options.names or PRINTERS}
+    printed = {name: PRINTERS[name]() for name in options.names or found}
     if options.write:
         text = BLOCK.sub(
             lambda m: m["mark"] + indented(printed[m["name"]]) if m["name"] in printed else m[0], text
