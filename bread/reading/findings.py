@@ -13,6 +13,7 @@ import xarray as xr
 from bread.backends.base import Failure
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
+from bread.statistics.goal import Goal
 
 _NAN = float("nan")
 EXACT_SIMULATIONS = ("prior", "localised")  # values of simulate_from under which everything is exact
@@ -36,8 +37,6 @@ class Findings:
         Limit of V that takes no population of data sets for granted.
     jeffreys, is_reliable : float, bool
         Estimate of B, and whether it has a finite mean.
-    tail_index : float
-        The larger lower-tail index of first log ratios and forward log weights.
     previous, previous_temperatures : float
         The bound that decides at the largest T below (search simulations), to see whether it still falls.
     n_zero, n_failed, n_forward : int
@@ -56,16 +55,11 @@ class Findings:
     kernel: str
     backend: str
     log_ratio_name: str
-    path: str
-    start_name: str
-    level: float
     is_interrupted: bool
     is_confirmed: bool
     n_temperatures: int
     n_simulations: int
-    n_chains: int
     max_temperatures: int | None = None
-    init_steps: int | None = None
     held: tuple[str, ...] = ()
     decides: str = "V"
     estimate: float = _NAN
@@ -79,7 +73,6 @@ class Findings:
     error_level: float = _NAN
     is_reliable: bool = False
     jeffreys: float = _NAN
-    tail_index: float = _NAN
     previous: float = _NAN
     previous_temperatures: float = _NAN
     n_zero: int = 0
@@ -126,17 +119,12 @@ def read_findings(report: Any) -> Findings:
         "kernel": str(attributes.get("kernel", "")),
         "backend": str(attributes.get("inference_library", "")),
         "log_ratio_name": str(attributes.get("log_ratio_name", "log ratio")),
-        "path": str(attributes.get("path", "prior")),
-        "start_name": str(attributes.get("path_start", "prior")),
         "held": tuple(settings.get("hyperparameters") or ()) if attributes.get("simulate_from") == "fitted" else (),
-        "level": float(attributes.get("level", 0.95)),
         "is_interrupted": bool(attributes.get("is_interrupted", 0)),
         "is_confirmed": 0 < int(attributes.get("n_confirming", 0)) == int(attributes.get("n_confirmed", 0)),
         "n_temperatures": int(attributes.get("n_temperatures", 0)),
-        "n_chains": int(attributes.get("n_chains", 0)),
         "n_simulations": 0,
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
-        "init_steps": settings.get("init_steps"),
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
     n_temperatures = facts["n_temperatures"]
@@ -160,17 +148,13 @@ def _bounds(
 ) -> dict[str, Any]:
     """Return V, B, and the one of them that decides."""
     here, errors = bounds.sel(n_temperatures=n_temperatures), certificate.sel(n_temperatures=n_temperatures)
-    target = float(attributes.get("target", _NAN))
     is_reliable = bool(here["jeffreys_reliable"])
     error_lower, error_upper = (float(value) for value in errors["error_ci"].values)
-    if math.isfinite(target) and is_reliable:
-        source, name, decides, limit = bounds, "jeffreys", "B", target
-    else:
-        source, name, decides, limit = certificate, "error", "V", float(attributes.get("error_limit", _NAN))
+    decides, limit = Goal(float(attributes["max_error"]), attributes.get("target")).decides(is_reliable)
+    source, name = (bounds, "jeffreys") if decides == "B" else (certificate, "error")
     lower, upper = (float(value) for value in source[f"{name}_ci"].sel(n_temperatures=n_temperatures).values)
     earlier = [int(n) for n in source["n_temperatures"].values if n < n_temperatures]
     below = [n for n in earlier if np.isfinite(float(source[name].sel(n_temperatures=n)))]
-    shapes = np.array([float(here["tail_index"]), float(bounds["start_tail_index"])])
     return {
         "decides": decides,
         "estimate": float(source[name].sel(n_temperatures=n_temperatures)),
@@ -185,7 +169,6 @@ def _bounds(
         "forms_p_value": float(errors["forms_p_value"]),
         "is_reliable": is_reliable,
         "jeffreys": float(here["jeffreys"]),
-        "tail_index": float(np.nanmax(shapes)) if not np.isnan(shapes).all() else _NAN,
         "n_simulations": int(here["n_simulations"]),
         "previous": float(source[name].sel(n_temperatures=below[-1])) if below else _NAN,
         "previous_temperatures": float(below[-1]) if below else _NAN,

@@ -129,7 +129,7 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
     forward = result.log_weights("forward", n_temperatures, simulations)
     reverse = result.log_weights("reverse", n_temperatures, simulations)
     row: dict[str, Any] = {"role_used": role, "simulations": simulations, "n_simulations": len(simulations)}
-    if not len(simulations) or not are_usable(forward, reverse):
+    if not len(simulations) or not usable_simulations(forward, reverse).all():
         missing = Interval(float("nan"), float("nan"), float("nan"))
         row |= dict.fromkeys(_INTERVALS, missing)
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
@@ -144,9 +144,13 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
     return row | {"tail": tail, "jeffreys_reliable": is_reliable, "kl_exact_approx_reliable": is_certificate}
 
 
-def are_usable(forward: FloatArray, reverse: FloatArray) -> bool:
-    """Return False where a chain failed: its bounds are NaN, never those of the other chains."""
-    return not np.isnan(forward).any() and not np.isposinf(forward).any() and bool(np.isfinite(reverse).all())
+def usable_simulations(forward: FloatArray, reverse: FloatArray) -> NDArray[np.bool_]:
+    """Return which simulations have no failed (or missing) chain; bounds of the others are NaN, shape (simulation,)."""
+    return np.asarray(_has_forward(forward) & np.isfinite(reverse).all(axis=1))
+
+
+def _has_forward(forward: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray(~(np.isnan(forward) | np.isposinf(forward)).any(axis=1))
 
 
 def _evidence(result: CheckResult, temperatures: IntArray) -> dict[str, NDArray[np.float64]]:
@@ -157,9 +161,8 @@ def _evidence(result: CheckResult, temperatures: IntArray) -> dict[str, NDArray[
     for row, n_temperatures in enumerate(temperatures):
         forward = result.log_weights("forward", int(n_temperatures))
         reverse = result.log_weights("reverse", int(n_temperatures))
-        has_forward = ~(np.isnan(forward) | np.isposinf(forward)).any(axis=1)
-        has_reverse = np.isfinite(reverse).all(axis=1)
-        has_both = has_forward & has_reverse
+        has_forward, has_reverse = _has_forward(forward), np.isfinite(reverse).all(axis=1)
+        has_both = usable_simulations(forward, reverse)
         if has_forward.any():
             tables["log_evidence_lower"][row, has_forward] = bounds.log_evidence_lower(forward[has_forward])
             tables["log_evidence_lower_many"][row, has_forward] = bounds.log_evidence_lower_many(forward[has_forward])

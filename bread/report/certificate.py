@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import IntArray
-from bread.report.bounds import CI_BOUND, are_usable, bound_simulations
+from bread.report.bounds import CI_BOUND, bound_simulations, usable_simulations
 from bread.report.runs import ran_temperatures
 from bread.running.results import CheckResult
 from bread.statistics import certificate
@@ -45,7 +45,7 @@ def certificate_dataset(result: CheckResult) -> xr.Dataset | None:
     return xr.Dataset(
         variables,
         coords={"n_temperatures": temperatures, "simulation": np.arange(len(result.roles)), "ci_bound": CI_BOUND},
-        attrs={"level": float(result.error_level), "max_error": float(result.goal.error_limit)},
+        attrs={"level": float(result.error_level)},
     )
 
 
@@ -56,7 +56,7 @@ def _by_simulation(result: CheckResult, temperatures: IntArray) -> dict[str, NDA
     for row, n_temperatures in enumerate(temperatures):
         forward = result.log_weights("forward", int(n_temperatures))
         reverse = result.log_weights("reverse", int(n_temperatures))
-        usable = ~(np.isnan(forward) | np.isposinf(forward)).any(axis=1) & np.isfinite(reverse).all(axis=1)
+        usable = usable_simulations(forward, reverse)
         if usable.any():
             pair = forward[usable], reverse[usable]
             tables["error_by_simulation"][row, usable] = certificate.error_by_simulation(*pair)
@@ -73,7 +73,7 @@ def _certificate_at(result: CheckResult, n_temperatures: int, errors: NDArray[np
         ("error", "error_limit_exact", "error_raw", "forms_difference", "forms_difference_se", "forms_p_value"), _NAN
     )
     row["error_ci"] = (_NAN, _NAN)
-    if not len(simulations) or not are_usable(forward, reverse):
+    if not len(simulations) or not usable_simulations(forward, reverse).all():
         return row
     interval = certificate.error_interval(errors[simulations], result.error_level)
     forms = certificate.compare_forms(forward, reverse)

@@ -140,7 +140,6 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "log_ratio_name": result.path.ratio_name,
         "max_error": float(result.goal.max_error),
         **({} if result.goal.target is None else {"target": float(result.goal.target)}),
-        "error_limit": float(result.goal.error_limit),
         "level": float(result.level),
         "n_temperatures": int(final),
         "n_chains": int(result.n_chains),

@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import Direction, FloatArray, IntArray
-from bread.report.bounds import CI_BOUND, bound_simulations
+from bread.report.bounds import CI_BOUND, bound_simulations, usable_simulations
 from bread.report.runs import ran_temperatures
 from bread.running.results import OBSERVED, CheckResult
 from bread.seeds import Purpose, seed_sequence
@@ -33,7 +33,7 @@ def alarm_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None
         return None
     forward = result.log_weights("forward", n_temperatures, simulations)
     reverse = result.log_weights("reverse", n_temperatures, simulations)
-    usable = ~(np.isnan(forward) | np.isposinf(forward)).any(axis=1) & np.isfinite(reverse).all(axis=1)
+    usable = usable_simulations(forward, reverse)
     if not usable.any():
         return None
     simulations, forward, reverse = simulations[usable], forward[usable], reverse[usable]

@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit, logsumexp, stdtrit
 from scipy.stats import kstwo
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.bounds import FloatArray, forward_log_weights, reverse_log_weights
+from bread.statistics.bounds import FloatArray, forward_log_weights, log_weight_pair, reverse_log_weights
 from bread.statistics.intervals import Interval
 
 STAKES = (0.1, 0.25, 0.5, 0.75, 0.9)  # lambda
@@ -181,11 +181,7 @@ def combined_p_value(p_values: ArrayLike) -> float:
 
 def _pairwise_differences(forward: ArrayLike, reverse: ArrayLike) -> FloatArray:
     """Return Delta of all pairs of each simulation, shape (simulation, pair); +inf for a zero forward weight."""
-    fwd, rev = forward_log_weights(forward), reverse_log_weights(reverse)
-    if len(fwd) != len(rev):
-        raise InvalidArgumentError(
-            f"forward and reverse must have the same simulations, but got shapes {fwd.shape} and {rev.shape}."
-        )
+    fwd, rev = log_weight_pair(forward, reverse)
     return np.asarray((rev[:, None, :] - fwd[:, :, None]).reshape(len(fwd), -1), dtype=np.float64)
 
 

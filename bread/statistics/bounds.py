@@ -41,7 +41,7 @@ def simulation_gaps(forward: ArrayLike, reverse: ArrayLike) -> FloatArray:
     Logs of single chains are averaged, never the weights (Grosse, Ancha & Roy 2016, section 4, footnote 3).
     +inf where any forward log weight is -inf. Single gaps may be negative; their expectation may not.
     """
-    fwd, rev = _pair(forward, reverse)
+    fwd, rev = log_weight_pair(forward, reverse)
     return log_evidence_upper(rev) - log_evidence_lower(fwd)
 
 
@@ -87,7 +87,7 @@ def log_evidence_upper_many(forward: ArrayLike, reverse: ArrayLike) -> FloatArra
     K the number of forward chains. Every choice of i has the same expectation, so averaging the logs over i is
     valid, needs no arbitrary choice and does not depend on the order of the chains. K = 1 gives `log_evidence_upper`.
     """
-    fwd, rev = _pair(forward, reverse)
+    fwd, rev = log_weight_pair(forward, reverse)
     n_chains = fwd.shape[1]
     total = np.zeros(len(fwd))
     for left_out in range(n_chains):
@@ -106,7 +106,9 @@ def kl_exact_approx(forward: ArrayLike, reverse: ArrayLike, level: float) -> Int
     lower_K has a finite mean once K exceeds the inverse tail index, so this certificate survives where the
     Jeffreys bound has no finite mean.
     """
-    return mean_interval(log_evidence_upper(reverse) - log_evidence_lower_many(_pair(forward, reverse)[0]), level)
+    return mean_interval(
+        log_evidence_upper(reverse) - log_evidence_lower_many(log_weight_pair(forward, reverse)[0]), level
+    )
 
 
 def kl_approx_exact(forward: ArrayLike, reverse: ArrayLike, level: float) -> Interval:
@@ -167,8 +169,8 @@ def jeffreys_is_reliable(
     return is_mean_reliable(start, log_weights) and is_end_calm(end_log_ratio)
 
 
-def _pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return both log weights, checked to have the same simulations; numbers of chains may differ."""
+def log_weight_pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return both log weights, each checked, and to have the same simulations; numbers of chains may differ."""
     fwd, rev = forward_log_weights(forward), reverse_log_weights(reverse)
     if len(fwd) != len(rev):
         raise InvalidArgumentError(

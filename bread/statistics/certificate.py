@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import STAKES
 from bread.statistics.betting import unit_interval_values
-from bread.statistics.bounds import forward_log_weights, reverse_log_weights
+from bread.statistics.bounds import log_weight_pair
 from bread.statistics.intervals import Interval, mean_interval
 
 FloatArray = NDArray[np.float64]
@@ -190,7 +190,7 @@ def conditional_gaps(forward: ArrayLike, reverse: ArrayLike) -> FloatArray:
     InvalidArgumentError
         As `error_by_simulation`.
     """
-    fwd, rev = _pair(forward, reverse)
+    fwd, rev = log_weight_pair(forward, reverse)
     size = np.abs(rev[:, None, :] - fwd[:, :, None])
     return np.asarray((size * np.tanh(size / 2.0)).mean(axis=(1, 2)), dtype=np.float64)
 
@@ -209,7 +209,7 @@ def _both_forms(forward: ArrayLike, reverse: ArrayLike) -> _Forms:
     With x_i the log of w_i over the mean of all K + 1 weights, W_i - (1 - W_i) / K is expm1(x_i) / K, and the raw
     form that path i would give as the reverse one is that over W_i = exp(x_i) / (K + 1).
     """
-    fwd, rev = _pair(forward, reverse)
+    fwd, rev = log_weight_pair(forward, reverse)
     n_simulations, n_chains = fwd.shape
     n_reverse = rev.shape[1]
     everyone = np.broadcast_to(fwd[:, None, :], (n_simulations, n_reverse, n_chains))
@@ -220,13 +220,3 @@ def _both_forms(forward: ArrayLike, reverse: ArrayLike) -> _Forms:
     # 1 - Z_hat / w_i = (1 + 1 / K) (1 - exp(-x_i)); of a zero weight it is -inf, cut to 0
     raw = -np.expm1(-np.maximum(relative, 0.0)) * (n_chains + 1) / n_chains
     return _Forms(np.clip(conditional, 0.0, 1.0), np.clip(raw[:, :, -1], 0.0, 1.0), np.clip(raw.max(axis=2), 0.0, 1.0))
-
-
-def _pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return both log weights, checked to have the same simulations."""
-    fwd, rev = forward_log_weights(forward), reverse_log_weights(reverse)
-    if len(fwd) != len(rev):
-        raise InvalidArgumentError(
-            f"forward and reverse must have the same simulations, but got shapes {fwd.shape} and {rev.shape}."
-        )
-    return fwd, rev

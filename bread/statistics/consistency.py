@@ -87,20 +87,19 @@ def consistency_test(simulated: ArrayLike, observed: ArrayLike) -> Consistency:
                 f"{name} mean log weights must be finite or -inf, but {int((np.isnan(values)).sum())} are NaN and "
                 f"{int(np.isposinf(values).sum())} +inf. Leave out simulations that did not finish."
             )
-    curves = _shifted(np.vstack([sim, obs]))
+    curves = shifted_curves(np.vstack([sim, obs]))
     n_columns = curves.shape[1] - 1
     by_temperature = np.full(n_columns + 1, np.nan)
     effect = np.full(n_columns + 1, np.nan)
     p_value = p_harder = p_different = float("nan")
     if n_columns > 0:
-        finite = _finite(curves)
+        finite = finite_curves(curves)
         effect = np.median(finite[:-1], axis=0) - finite[-1]
         if len(sim) > 1:
             low = rank_p_values_of_all(-finite)
             high = rank_p_values_of_all(finite)
             by_temperature[:-1] = np.minimum(1.0, 2.0 * np.minimum(low, high)[-1])[:-1]
-            harder = rank_p_values_of_all(-finite[:, :-1].mean(axis=1))
-            different = rank_p_values_of_all(_largest_deviation(finite[:, :-1]))
+            harder, different = (rank_p_values_of_all(statistic) for statistic in curve_statistics(finite))
             p_harder, p_different = float(harder[-1]), float(different[-1])
             p_value = float(rank_p_values_of_all(-np.minimum(harder, different))[-1])
     return Consistency(p_value, by_temperature, effect, p_harder, p_different, curves[:-1], curves[-1])
@@ -115,7 +114,7 @@ def rank_p_values_of_all(statistic: FloatArray) -> FloatArray:
     return np.asarray((statistic[None] >= statistic[:, None]).mean(axis=1), dtype=np.float64)
 
 
-def _shifted(raw: FloatArray) -> FloatArray:
+def shifted_curves(raw: FloatArray) -> FloatArray:
     """Subtract the last column; a curve that ends at -inf is -inf before its last value."""
     last = raw[:, -1:]
     is_lost = np.isneginf(last)
@@ -124,7 +123,7 @@ def _shifted(raw: FloatArray) -> FloatArray:
     return np.asarray(shifted, dtype=np.float64)
 
 
-def _finite(curves: FloatArray) -> FloatArray:
+def finite_curves(curves: FloatArray) -> FloatArray:
     """Replace -inf by one range of the column (at least 1 nat) below its lowest finite value.
 
     The rule is symmetric in the curves, so it keeps them exchangeable.
@@ -135,6 +134,18 @@ def _finite(curves: FloatArray) -> FloatArray:
     has_finite = is_finite.any(axis=0)
     lowest, highest = np.where(has_finite, lowest, 0.0), np.where(has_finite, highest, 0.0)
     return np.where(is_finite, curves, lowest - np.maximum(highest - lowest, 1.0))
+
+
+def curve_statistics(curves: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the statistics "harder" and "different" of each of the curves, large where a curve is extreme.
+
+    Parameters
+    ----------
+    curves : ndarray, shape (n, T)
+        From `shifted_curves` and `finite_curves`; the last column, 0 in all, says nothing.
+    """
+    before = curves[:, :-1]
+    return -before.mean(axis=1), _largest_deviation(before)
 
 
 def _largest_deviation(curves: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,7 @@ class Decision(NamedTuple):
         Two-sided level of the interval (each end is one-sided at (1 + level) / 2).
     """
 
-    name: str
+    name: Literal["V", "B"]
     values: FloatArray
     interval: Interval
     limit: float
@@ -76,16 +76,18 @@ class Goal:
         is_reliable : bool
             Whether B has a finite mean.
         """
-        if self.target is not None and is_reliable:
+        name, limit = self.decides(is_reliable)
+        if name == "B":
             gaps = conditional_gaps(forward, reverse)
-            return Decision("B", gaps, mean_interval(gaps, level), self.target, level)
+            return Decision(name, gaps, mean_interval(gaps, level), limit, level)
         errors = error_by_simulation(forward, reverse)
-        return Decision("V", errors, error_interval(errors, one_sided(level)), self.error_limit, level)
+        return Decision(name, errors, error_interval(errors, one_sided(level)), limit, level)
 
-    @property
-    def error_limit(self) -> float:
-        """What V's limit must not exceed."""
-        return self.max_error if self.target is None else total_variation_from_jeffreys(self.target)
+    def decides(self, is_reliable: bool) -> tuple[Literal["V", "B"], float]:
+        """Return which bound decides, and what its upper end must not exceed."""
+        if self.target is None:
+            return "V", self.max_error
+        return ("B", self.target) if is_reliable else ("V", total_variation_from_jeffreys(self.target))
 
     def gap(self, n_chains: int) -> float:
         """Return the gap (nats) at which the goal is about reached, to predict what it costs.

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray
-from bread.statistics.consistency import rank_p_values_of_all
+from bread.statistics.consistency import curve_statistics, finite_curves, rank_p_values_of_all, shifted_curves
 
 MOST_SIMULATIONS = 199
 STOP_AFTER = 10
@@ -163,9 +163,7 @@ def shape_test(
         )
     measures: dict[str, FloatArray] = {}
     if items.shape[1] > 1 and len(items) > 2:
-        shifted = _shifted(items)
-        measures["harder"] = -shifted.mean(axis=1)
-        measures["different"] = _largest_deviation(shifted)
+        measures["harder"], measures["different"] = curve_statistics(finite_curves(shifted_curves(items)))
     for name, values in (effort or {}).items():
         measures[name] = _average_rank(name, np.asarray(values, dtype=np.float64), len(items))
     if len(items) == 2 or not measures:
@@ -186,32 +184,6 @@ def _average_rank(name: str, values: FloatArray, n_items: int) -> FloatArray:
             f"{int(np.isnan(values).sum())} NaN."
         )
     return np.asarray(rankdata(values.reshape(n_items, -1), axis=0).mean(axis=1), dtype=np.float64)
-
-
-def _shifted(curves: FloatArray) -> FloatArray:
-    """Subtract and drop the last column; -inf counts as one range of its column below the lowest finite value."""
-    last = curves[:, -1:]
-    lost = np.isneginf(last)
-    shifted = np.where(lost, -np.inf, curves[:, :-1] - np.where(lost, 0.0, last))
-    finite = np.isfinite(shifted)
-    low = np.where(finite, shifted, np.inf).min(axis=0)
-    high = np.where(finite, shifted, -np.inf).max(axis=0)
-    low, high = (np.where(finite.any(axis=0), end, 0.0) for end in (low, high))
-    return np.asarray(np.where(finite, shifted, low - np.maximum(high - low, 1.0)), dtype=np.float64)
-
-
-def _largest_deviation(curves: FloatArray) -> FloatArray:
-    """Return the largest |z| over columns of each curve, against mean and deviation of all the others."""
-    n = len(curves)
-    curves = curves - np.median(curves, axis=0)
-    curves = curves / np.maximum(np.abs(curves).max(axis=0), np.finfo(float).tiny)  # squares do not overflow
-    others = ~np.eye(n, dtype=bool)[:, :, None]
-    mean = np.where(others, curves, 0.0).sum(axis=1) / (n - 1)
-    variance = np.where(others, (curves - mean[:, None]) ** 2, 0.0).sum(axis=1) / (n - 2)
-    gap = np.abs(curves - mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(gap > 0.0, gap / np.sqrt(variance), 0.0)
-    return np.asarray(z.max(axis=1), dtype=np.float64)
 
 
 def _statistics(observed: float, simulated: ArrayLike) -> FloatArray:

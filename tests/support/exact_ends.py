@@ -59,7 +59,7 @@ class LazyExactKernel:
         grid, uniforms = self.grid, run.random.uniforms
         tables = {}
         for beta in np.unique(run.betas):
-            density = np.exp(log_density_on_grid(run.target.model, run.target.statistics, float(beta), grid))
+            density = np.exp(log_density_on_grid(run.target.formulae, run.target.statistics, float(beta), grid))
             cells = np.where(density[1:] * density[:-1] > 0.0, density[1:] + density[:-1], 0.0)  # none across an edge
             total = np.concatenate([[0.0], np.cumsum(cells)])
             tables[float(beta)] = total / total[-1]
