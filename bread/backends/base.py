@@ -22,6 +22,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from bread.backends.nodes import Node, Replicates
 from bread.backends.support.posterior_draws import read_posterior
 from bread.backends.values import (
     Adaptation,
@@ -55,8 +56,10 @@ __all__ = [
     "Kernel",
     "Model",
     "ModelInfo",
+    "Node",
     "OpenOptions",
     "Posterior",
+    "Replicates",
     "Settings",
     "Simulations",
 ]
@@ -208,6 +211,28 @@ class Model(Protocol):
             f"The backend {self.info.backend!r} cannot replace a prior, which simulate_from='localised' needs. Use "
             "simulate_from='fitted' or 'prior'."
         )
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the nodes that the fit test is about, those that `replicate` refuses included. Optional.
+
+        By default none: the fit is then not tested.
+        """
+        return ()
+
+    def replicate(
+        self, state: FloatArray, node: str, n: int, *, seed: SeedSequence, data: Data | None = None
+    ) -> Replicates:
+        """Draw ``n`` replicates of a node given its parents in ``state``, shape (dim,). Optional.
+
+        ``data`` are the values of observed variables; by default the real data. A node is exchangeable with its
+        replicates if the state is a posterior draw given those data. Values must not depend on anything below the node.
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default, or where this node cannot be replicated; nothing is guessed.
+        """
+        raise UnsupportedModelError(f"The backend {self.info.backend!r} cannot replicate parts of a model.")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytensor
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, ModelInfo, OpenOptions, Simulations
+from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Node, OpenOptions, Replicates, Simulations
 from bread.backends.pymc import fitting
 from bread.backends.pymc.density.localised import check_localisable, localise_simulator
 from bread.backends.pymc.kernels.engine import Engine
@@ -24,6 +24,7 @@ from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
 from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.posterior import PyMCPosterior
+from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
 from bread.backends.support.posterior_draws import require_support
@@ -58,9 +59,10 @@ class PyMCModel:
     periodic: NDArray[np.bool_]
     user_model: Any = None
     kernel: Any = None
+    replicator: Replicator | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "user_model": None, "kernel": None}
+        return {**self.__dict__, "user_model": None, "kernel": None, "replicator": None}
 
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`."""
@@ -141,6 +143,29 @@ class PyMCModel:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _localise(self, names, reference)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return every observed and every free variable as a node; none in a pickled copy."""
+        return () if self.replicator is None else self.replicator.nodes()
+
+    def replicate(
+        self, state: FloatArray, node: str, n: int, *, seed: SeedSequence, data: Data | None = None
+    ) -> Replicates:
+        """Draw replicates of a variable from its own distribution; see `bread.backends.base.Model.replicate`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The variable cannot be replicated, or the model is a pickled copy.
+        """
+        if self.replicator is None:
+            raise UnsupportedModelError(
+                "A pickled copy of a model cannot replicate its variables; do it in the process that opened it."
+            )
+        values = self.info.observed_data if data is None else data
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.replicator.replicate(np.asarray(state, dtype=np.float64), node, n, seed, values)
 
     def condition(self, data: Data) -> PyMCPosterior:
         """Return the posterior given ``data``, each observed variable in the shape of the real data.
@@ -225,7 +250,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     periodic = _periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
     engine = compile_engine(model, layout, options.kernel, refusals=refusals)
-    return PyMCModel(_with_engine(info, engine), simulator, engine, periodic, model, options.kernel)
+    replicator = Replicator(model, simulator)
+    return PyMCModel(_with_engine(info, engine), simulator, engine, periodic, model, options.kernel, replicator)
 
 
 def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> PyMCModel:
@@ -238,7 +264,8 @@ def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> 
     engine = compile_engine(model, layout, opened.kernel, law=simulator.law, refusals=refusals)
     notes = (*reading.usable_deterministics(model)[1], *simulator.pilot())
     info = replace(_with_engine(opened.info, engine), notes=notes)
-    return PyMCModel(info, simulator, engine, periodic, model, opened.kernel)
+    replicator = Replicator(model, simulator, tuple(names))
+    return PyMCModel(info, simulator, engine, periodic, model, opened.kernel, replicator)
 
 
 def _refuse_localised_simulator(function: Any) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Simulations
+from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Node, Replicates, Simulations
+from bread.backends.reference import replicating
 from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.kernels import ReferenceKernel
@@ -159,6 +160,16 @@ class ReferenceModel(Formulae, Model):
 
     def _posterior(self, statistics: Statistics) -> ReferencePosterior:
         return ReferencePosterior(self, statistics, self.kernel, self.path_refusals)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the data, the latents (what the hyperparameters govern) and the parameters; see `replicating`."""
+        return replicating.nodes(self)
+
+    def replicate(
+        self, state: FloatArray, node: str, n: int, *, seed: SeedSequence, data: Data | None = None
+    ) -> Replicates:
+        """Draw replicates of a node; see `bread.backends.base.Model.replicate`."""
+        return replicating.replicate(self, state, node, n, seed, self.observed_data if data is None else data)
 
     def has_own_prior(self, names: Sequence[str]) -> bool:
         """Whether the prior of the named parameters is a factor of the prior; that of all of them always is."""

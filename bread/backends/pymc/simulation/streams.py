@@ -14,6 +14,7 @@ class Part(IntEnum):
     PARAMETERS = 0
     DATA = 1
     LOCALISED = 2
+    REPLICATES = 3
 
 
 def child_seeds(seed: SeedSequence, n: int) -> list[SeedSequence]:
