@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
+from bread.reading.fit import FitFindings, read_fit
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -47,6 +48,8 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
+    fit : FitFindings or None
+        Whether the real data look like the model's; None where that was not tested.
     agreement : bool or None
         Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
     """
@@ -85,6 +88,7 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
+    fit: FitFindings | None = None
     agreement: bool | None = None
     agreement_p_value: float = _NAN
     agreement_parameter: str = ""
@@ -136,6 +140,7 @@ def read_findings(report: Any) -> Findings:
         ("consistency", _consistency),
         ("alarm", _alarm),
         ("agreement", _agreement),
+        ("fit", lambda group: {"fit": read_fit(group)}),
     ):
         dataset = read_group(report, name)
         if dataset is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
+from bread.reading.fit import misfit_sentence
 from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
@@ -27,7 +28,7 @@ def text(findings: Findings, status: str) -> str:
     if status not in ("bug", "disagreement"):
         sentences.append(_disagreement(findings))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
-        sentences += [_held(findings), _alarm_when_fitted(findings), _scope(findings, status)]
+        sentences += [misfit_sentence(findings.fit, findings.agreement is not None), _held(findings), _alarm_when_fitted(findings), _scope(findings, status)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
+from bread.reading.fit import fit_status
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.report.opening import takes_report
 
@@ -34,6 +35,9 @@ class Verdict(str):
     n_temperatures, n_simulations : int
     consistency_p_value, effect : float
         Do the real data anneal like simulated data? The difference in nats (positive: harder).
+    fit : {"ok", "poor", "not tested"}
+        Do the real data look like the model's? "poor" where ``fit_p_value`` <= 0.005. About the model, so no status.
+    fit_p_value : float
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
     agreement : bool or None
@@ -58,6 +62,8 @@ class Verdict(str):
     n_simulations: int
     consistency_p_value: float
     effect: float
+    fit: Literal["ok", "poor", "not tested"]
+    fit_p_value: float
     alarm_p_value: float
     forms_p_value: float
     rank_p_value: float
@@ -132,6 +138,8 @@ def verdict(report: Any) -> Verdict:
         n_simulations=findings.n_simulations,
         consistency_p_value=findings.consistency_p_value,
         effect=findings.effect,
+        fit=fit_status(findings.fit),
+        fit_p_value=float("nan") if findings.fit is None else findings.fit.p_value,
         alarm_p_value=findings.alarm_p_value,
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,

@@ -11,6 +11,7 @@ group                     what it holds
 `bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
 `certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
+`fit`                     do the real data look like the model's?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `agreement`               the user's own draws against annealed draws, by parameter
 `annealing_path`          log ratios up and down the path
@@ -38,6 +39,7 @@ from bread._version import __version__
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.fit import fit_dataset
 from bread.report.model import (
     Constrain,
     annealed_draws,
@@ -96,6 +98,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "bounds": lambda: bounds_dataset(result),
         "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
+        "fit": lambda: fit_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
         "agreement": lambda: agreement_dataset(result, draws),
         "forward": lambda: direction_dataset(result, "forward"),

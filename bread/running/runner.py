@@ -13,6 +13,7 @@ from bread.backends.base import Model
 from bread.running import costs
 from bread.running.annealing import BOTH, Annealing
 from bread.running.executors import Executor
+from bread.running.fit_check import check_fit
 from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
 from bread.running.plan import FIRST_TEMPERATURES, Plan
@@ -60,6 +61,8 @@ class Runner:
         self._consistency(temperatures)
         if plan.draws:
             self.result.observed_draws = self._annealing.draws_on_real_data(temperatures[-1])
+            with self._ledger.phase("fit of the real data", "replicate"):
+                self.result.fit_check = check_fit(self._model, self.result.observed_draws, plan.root)
 
     # -- search, confirm --------------------------------------------------------------------------------------
 

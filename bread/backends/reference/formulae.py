@@ -93,6 +93,13 @@ class Formulae(ABC):
     def draw_data(self, parameters: Mapping[str, NDArray[Any]], generator: Generator) -> dict[str, NDArray[Any]]:
         """Draw one data set given one set of named parameters."""
 
+    def draw_data_rows(
+        self, parameters: Mapping[str, NDArray[Any]], n: int, generator: Generator
+    ) -> dict[str, NDArray[Any]]:
+        """Draw ``n`` data sets given one set of named parameters, each (n, ...)."""
+        sets = [self.draw_data(parameters, generator) for _ in range(n)]
+        return {name: np.array([one[name] for one in sets]) for name in self.observed_data}
+
     @abstractmethod
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""

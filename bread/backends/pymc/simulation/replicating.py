@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +39,7 @@ class Replicator:
     model: Any
     simulator: Simulator
     localised: tuple[str, ...] = ()
-    _functions: dict[str, tuple[_Function, _Function]] = field(default_factory=dict)
+    _functions: dict[str, tuple[_Function, _Function | None]] = field(default_factory=dict)
 
     def nodes(self) -> tuple[Node, ...]:
         """Return every observed and every free variable as a node."""
@@ -90,22 +91,25 @@ class Replicator:
         try:
             draw, log_density = self._compiled(name)
             with np.errstate(all="ignore"):
-                copies = np.asarray(draw(*values, np.int64(n), *generators(seed, Part.REPLICATES, 0, draw.n_generators)))
+                streams = generators(seed, Part.REPLICATES, 0, draw.n_generators)
+                copies = np.asarray(draw(*values, np.int64(n), *streams))
                 if copies.shape != (n, *real.shape):
                     raise ValueError(f"draws have shape {copies.shape[1:]}, the variable {real.shape}")
                 both = np.concatenate([real[None].astype(copies.dtype), copies])
+                rows = np.asarray(both, dtype=float).reshape(n + 1, -1)
+                if log_density is None:
+                    return Replicates(rows)
                 unused = generators(seed, Part.REPLICATES, 1, log_density.n_generators)  # shapes may name them
                 terms = np.asarray(log_density(*values, np.int64(n + 1), both, *unused), dtype=float)
         except Exception as error:
             raise UnsupportedModelError(f"{name!r} cannot be replicated: {first_line(error)}.") from error
         terms = terms.reshape(n + 1, -1)
-        rows = np.asarray(both, dtype=float).reshape(n + 1, -1)
         return Replicates(rows, terms.sum(axis=1), terms if terms.shape[1] > 1 else None)
 
     def _variables(self) -> Sequence[Any]:
         return (*self.model.free_RVs, *self.model.observed_RVs)
 
-    def _compiled(self, name: str) -> tuple[_Function, _Function]:
+    def _compiled(self, name: str) -> tuple[_Function, _Function | None]:
         """Return draws as a function of all variables and a number; log densities as one of these and the draws.
 
         The variable is drawn with one more leading axis, so that every replicate has the same parents.
@@ -114,12 +118,15 @@ class Replicator:
             variables = self._variables()
             variable = next(one for one in variables if one.name == name)
             number = pt.lscalar("n")
-            many = change_dist_size(variable, (number,), expand=True)
-            value = many.type("value")
             parents = {one: one.type(name=one.name) for one in variables}
             given = [*parents.values(), number]
-            drawn, density = replace([many, pm.logp(many, value)], parents)
-            self._functions[name] = _Function.of(given, drawn), _Function.of([*given, value], density)
+            # parents are replaced first: the log density of some distributions is a graph of copies of them
+            (many,) = replace([change_dist_size(variable, (number,), expand=True)], parents)
+            value = many.type("value")
+            density = None
+            with suppress(Exception):  # of a Cholesky factor, say: what was drawn can still be compared
+                density = _Function.of([*given, value], pm.logp(many, value))
+            self._functions[name] = _Function.of(given, many), density
         return self._functions[name]
 
 

@@ -115,9 +115,15 @@ class LinearGaussianModel(ReferenceModel):
 
     def draw_data(self, parameters: Mapping[str, NDArray[Any]], generator: Generator) -> dict[str, NDArray[Any]]:
         """Draw y ~ N(H theta, diag(sd^2))."""
+        return {"y": self.draw_data_rows(parameters, 1, generator)["y"][0]}
+
+    def draw_data_rows(
+        self, parameters: Mapping[str, NDArray[Any]], n: int, generator: Generator
+    ) -> dict[str, NDArray[Any]]:
+        """Draw ``n`` data sets at once."""
         state = self.unconstrain({name: value[None] for name, value in parameters.items()})
         mean = apply_matrix(self.design, state)[0]
-        return {"y": mean + self.noise * generator.standard_normal(len(self.noise))}
+        return {"y": mean + self.noise * generator.standard_normal((n, len(self.noise)))}
 
     @cached_property
     def _prior_linear(self) -> FloatArray:
