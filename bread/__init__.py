@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bread._check import check
     from bread.errors import BreadError
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
+    from bread.reading.plots_fit import plot_fit
     from bread.reading.summary import summary
     from bread.reading.verdict import Verdict, verdict
 
@@ -23,6 +24,7 @@ __all__ = [
     "check",
     "plot_bounds",
     "plot_consistency",
+    "plot_fit",
     "plot_path",
     "plot_work",
     "summary",
@@ -35,6 +37,7 @@ _MODULES = {
     "check": "bread._check",
     "plot_bounds": "bread.reading.plots",
     "plot_consistency": "bread.reading.plots",
+    "plot_fit": "bread.reading.plots_fit",
     "plot_path": "bread.reading.plots",
     "plot_work": "bread.reading.plots",
     "summary": "bread.reading.summary",

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from bread.reading.fit import fit_status, read_fit
 from bread.report.compat import read_attributes, read_group
 
 _RENAMED = {"hyperparameters": "hyperparameter", "n_temperatures": "temperatures", "random_seed": "seed"}
@@ -62,6 +63,11 @@ def how_it_was_made(report: Any) -> list[tuple[str, str]]:
     held = ", ".join(settings.get("hyperparameters") or ())
     if held and attributes.get("simulate_from") in ("fitted", "localised"):
         lines.append(("Held" if attributes["simulate_from"] == "fitted" else "Localised", held))
+    group = read_group(report, "fit")
+    if group is not None:
+        fit = read_fit(group)
+        left_out = f"; not tested: {', '.join(fit.left_out)}" if fit.left_out else ""
+        lines.append(("Fit", f"{fit_status(fit)} (p = {fit.p_value:.2g}, least in {fit.node}){left_out}"))
     notes = json.loads(str(attributes.get("notes", "[]")))
     outcomes = _outcomes(report, notes)
     if outcomes:

@@ -1,4 +1,4 @@
-"""What a report says on the fit: do the real data look like the model's?"""
+"""What a report says on the fit: whether the real data look like the model's."""
 
 from __future__ import annotations
 
@@ -75,6 +75,11 @@ def fit_status(fit: FitFindings | None) -> Literal["ok", "poor", "not tested"]:
     return "poor" if fit.is_poor else "ok"
 
 
+def looks_like(fit: FitFindings | None) -> str:
+    """Say that the real data look like the model's, without a full stop; "" where they do not, or were not tested."""
+    return f"Your data look like the model's ({_p(fit.p_value)})" if fit_status(fit) == "ok" and fit else ""
+
+
 def misfit_sentence(fit: FitFindings | None, has_compared: bool) -> str:
     """Say where the real data do not look like the model's, and what that does to the bound; "" where they do.
 
@@ -82,8 +87,8 @@ def misfit_sentence(fit: FitFindings | None, has_compared: bool) -> str:
     """
     if fit is None or not fit.is_poor:
         return ""
-    what = {"data": "Your data do", "latent": f"The latent {fit.node} does", "parameter": f"The parameter {fit.node} does"}
-    first = f"{what[fit.kind]} not look like the model's ({_p(fit.p_value)}, {fit.node}, {_STATISTIC[fit.statistic]}"
+    what = {"data": "Your data do", "latent": f"The latent {fit.node} does"}.get(fit.kind, f"{fit.node} does")
+    first = f"{what} not look like the model's ({_p(fit.p_value)}, {fit.node}, {_STATISTIC[fit.statistic]}"
     far = [(name, size) for name, size in fit.extremes if abs(size) >= _FAR][:_NAMED]
     if far:
         first += ": " + ", ".join(f"{name} is {_size(size)}" for name, size in far)

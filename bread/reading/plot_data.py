@@ -92,6 +92,7 @@ def require(report: Any, name: str, plot: str) -> xr.Dataset:
     if group is None:
         reasons = {
             "consistency": "it needs at least two numbers of temperatures on the real data and on the simulations",
+            "fit": "no real data were annealed, or no part of the model can be drawn given what it depends on",
             "annealing_path": "no simulated data set was annealed both ways",
         }
         reason = reasons.get(name, "the check was interrupted before it could be computed")

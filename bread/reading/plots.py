@@ -40,7 +40,7 @@ def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     Grosse, Ancha & Roy (2016), figure 1.
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     data = bounds_data(report)
     _draw_curve(ax, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
     if data.observed is not None:
@@ -75,7 +75,7 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     Grosse, Ancha & Roy (2016), section 3.2.
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     data = consistency_data(report)
     finite = np.where(np.isfinite(data.simulated), data.simulated, np.nan)
     low, first, median, third, high = np.nanquantile(finite, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0)
@@ -114,7 +114,7 @@ def plot_work(
         reverse to the forward density at w is w / evidence, so that they cross there (Crooks 1999); little overlap
         means that the bound is loose.
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     data = work_data(report, simulation, n_temperatures)
     everything = np.concatenate([data.forward, data.reverse])
     everything = everything[np.isfinite(everything)]
@@ -171,7 +171,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
         thick lines are averaged over neighbouring temperatures, on a scale that spreads them. The shaded hysteresis
         integrates (over inverse temperature) to B; the vertical line marks where half of it has arisen.
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     data = path_data(report)
     betas, forward = smoothed(data.betas, data.forward, data.power, _BINS)
     _, reverse = smoothed(data.betas, data.reverse, data.power, _BINS)
@@ -210,7 +210,7 @@ def _draw_curve(
     ax.plot(curve.x, mean, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=linestyle, label=label)
 
 
-def _axes(ax: Axes | None) -> Axes:
+def new_axes(ax: Axes | None) -> Axes:
     """Return ``ax``, or the axes of a new figure.
 
     Raises

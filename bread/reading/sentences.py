@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
-from bread.reading.fit import misfit_sentence
+from bread.reading.fit import looks_like, misfit_sentence
 from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
@@ -28,7 +28,12 @@ def text(findings: Findings, status: str) -> str:
     if status not in ("bug", "disagreement"):
         sentences.append(_disagreement(findings))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
-        sentences += [misfit_sentence(findings.fit, findings.agreement is not None), _held(findings), _alarm_when_fitted(findings), _scope(findings, status)]
+        sentences += [
+            misfit_sentence(findings.fit, findings.agreement is not None),
+            _held(findings),
+            _alarm_when_fitted(findings),
+            _scope(findings, status),
+        ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -97,10 +102,13 @@ def _typical(findings: Findings) -> str:
 
 
 def _harder(findings: Findings) -> str:
+    looks = looks_like(findings.fit)
     if math.isnan(findings.consistency_p_value):
-        return "Whether your data are harder to sample than simulated ones was not tested."
+        start = f"{looks}; whether they" if looks else "Whether your data"
+        return f"{start} are harder to sample than simulated ones was not tested."
     blind = "" if findings.simulate_from == "prior" else ", a test that is blind to what the fit absorbs"
-    return f"Your data are no harder to sample than simulated ones ({_p(findings.consistency_p_value)}{blind})."
+    start = f"{looks} and" if looks else "Your data"
+    return f"{start} are no harder to sample than simulated ones ({_p(findings.consistency_p_value)}{blind})."
 
 
 def _not_converged(findings: Findings) -> list[str]:

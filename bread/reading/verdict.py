@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
-from bread.reading.fit import fit_status
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
+from bread.reading.fit import fit_status
 from bread.report.opening import takes_report
 
 Status = Literal["bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"]

@@ -1,4 +1,4 @@
-"""Group `fit` of the report: do the real data look like the model's?"""
+"""Group `fit` of the report: whether the real data look like the model's."""
 
 from __future__ import annotations
 

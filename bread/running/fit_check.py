@@ -144,9 +144,7 @@ class _NodeTester:
         """
         rows = [self._at(state, seed) for state, seed in zip(states, seeds, strict=True)]
         p_values, effect, number, deviation = (list(part) for part in zip(*rows, strict=True))
-        return NodeTest(
-            self._node, np.array(p_values), np.array(effect), np.array(number), np.mean(deviation, axis=0)
-        )
+        return NodeTest(self._node, np.array(p_values), np.array(effect), np.array(number), np.mean(deviation, axis=0))
 
     def _at(self, state: FloatArray, seed: SeedSequence) -> tuple[FloatArray, float, int, FloatArray]:
         """Return p-values by statistic, effect in nats, how many replicates gave them, and each element's deviation."""

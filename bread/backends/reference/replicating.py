@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
@@ -14,7 +14,7 @@ from bread.errors import UnsupportedModelError
 
 
 class _Model(Protocol):
-    hyperparameter_names: Any
+    hyperparameter_names: ClassVar[tuple[str, ...] | None]
 
     @property
     def info(self) -> ModelInfo: ...
@@ -68,7 +68,7 @@ def replicate(model: _Model, state: FloatArray, name: str, n: int, seed: SeedSeq
         rows = {key: np.concatenate([np.asarray(data[key])[None], copies[key]]) for key in node.shapes}
         log_density = model.log_likelihood(np.repeat(state[None], n + 1, axis=0), model.summarise(rows))
         return Replicates(_flat(rows), log_density)
-    held = {} if node.kind == "parameter" else {key: parameters[key] for key in model.hyperparameter_names}
+    held = {} if node.kind == "parameter" else {key: parameters[key] for key in model.hyperparameter_names or ()}
     states = np.array([state, *(model.draw_state(generator, held) for _ in range(n))])
     values = model.constrain(states)
     log_prior = model.log_prior(states) if node.kind == "latent" else None

@@ -45,9 +45,7 @@ class Replicator:
         """Return every observed and every free variable as a node."""
         observed = [
             self._node(variable, "data", shape)
-            for variable, (shape, _) in zip(
-                self.model.observed_RVs, self.simulator.observed.values(), strict=True
-            )
+            for variable, (shape, _) in zip(self.model.observed_RVs, self.simulator.observed.values(), strict=True)
         ]
         free = [
             self._node(variable, "latent" if self.simulator.parents[variable.name] else "parameter", shape)

@@ -1,0 +1,71 @@
+"""Plot of the fit test: which parts of the model the real data do not look like, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bread.reading.fit import FIT_LEVEL
+from bread.reading.plot_data import require
+from bread.reading.plots import FORWARD, OBSERVED, REFERENCE, REVERSE, new_axes
+from bread.report.opening import takes_report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKERS = {"total": ("o", FORWARD, "taken together"), "extreme": ("D", REVERSE, "most extreme element"),
+            "rank": ("s", OBSERVED, "place in its prior")}  # fmt: skip
+_NAMED = 3
+_FAR = 3.0
+
+
+@takes_report
+def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the p-values of the fit test, one row a node of the model, with its most extreme elements by name.
+
+    Parameters
+    ----------
+    report : InferenceData, DataTree or path
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Small p-values, on the left, are misfits; those of single nodes are not adjusted for their number, the one in
+        the title is. The dotted line is 0.005, from which `bread.verdict` calls the fit poor. An element is named where
+        it lies at least 3 standard deviations from what the model expects of it, given what it depends on.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The fit was not tested.
+    """
+    ax = new_axes(ax)
+    group = require(report, "fit", "plot_fit")
+    names, p_values = group["node"].values, group["p_value_by_node"].values
+    elements, sizes = group["extreme_element"].values, group["extreme_size"].values
+    rows = np.arange(len(names))
+    for column, statistic in enumerate(group["statistic"].values):
+        marker, colour, label = _MARKERS[str(statistic)]
+        known = np.isfinite(p_values[:, column])
+        if known.any():
+            ax.plot(p_values[known, column], rows[known], marker, color=colour, label=label, markersize=7, alpha=0.85)
+    ax.axvline(FIT_LEVEL, color=REFERENCE, linestyle=":", linewidth=1.2, label=f"{FIT_LEVEL:g}")
+    ax.set_xscale("log")
+    ax.set_xlim(min(1e-4, float(np.nanmin(p_values)) / 2.0), 1.5)
+    ax.set_yticks(rows)
+    ax.set_yticklabels([f"{name} ({kind})" for name, kind in zip(names, group["kind"].values, strict=True)])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    for row in rows:
+        far = [
+            f"{element} {size:+.2g} sd".replace("-", "−")
+            for element, size in zip(elements[row], sizes[row], strict=True)
+            if abs(size) >= _FAR
+        ]
+        place = {"xy": (0.01, row), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        ax.annotate(", ".join(far[:_NAMED]), xytext=(0, -9), va="top", fontsize=9, **place)  # type: ignore[arg-type]
+    ax.set_xlabel("p-value of the node: small is a misfit")
+    ax.set_title(f"Do the real data look like the model's? p = {float(group['p_value']):.2g}")
+    ax.legend(frameon=False, loc="best")
+    return ax
