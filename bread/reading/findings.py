@@ -47,6 +47,8 @@ class Findings:
         Parameters held at draws of the fit while simulating.
     effect : float
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
+    consistency_p_value, consistency_is_final, consistency_measure : float, bool, str
+        Whether the real data are as easy to sample; whether enough simulations say so; by what they differ most.
     forms_p_value : float
         Of the test that both forms of V have one mean.
     fit : FitFindings or None
@@ -86,6 +88,8 @@ class Findings:
     n_forward: int = 0
     gap_beta: float = _NAN
     consistency_p_value: float = _NAN
+    consistency_is_final: bool = True
+    consistency_measure: str = ""
     effect: float = _NAN
     alarm_p_value: float = _NAN
     forms_p_value: float = _NAN
@@ -220,7 +224,13 @@ def _path(path: xr.Dataset) -> dict[str, Any]:
 def _consistency(consistency: xr.Dataset) -> dict[str, Any]:
     effect = consistency["effect"].values
     largest = effect[int(np.nanargmax(np.abs(effect)))] if np.isfinite(effect).any() else _NAN
-    return {"consistency_p_value": float(consistency["p_value"]), "effect": float(largest)}
+    measures, by_measure = consistency["measure"].values, consistency["p_value_by_measure"].values
+    return {
+        "consistency_p_value": float(consistency["shape_p_value"]),
+        "consistency_is_final": bool(consistency["is_final"]),
+        "consistency_measure": str(measures[int(np.argmin(by_measure))]) if len(measures) else "",
+        "effect": float(largest),
+    }
 
 
 def _alarm(alarm: xr.Dataset) -> dict[str, Any]:

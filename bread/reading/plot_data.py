@@ -191,7 +191,7 @@ def consistency_data(report: Any) -> ConsistencyData:
         x=group["n_temperatures"].values.astype(float),
         simulated=group["simulated_curve"].transpose("simulation", "n_temperatures").values,
         observed=group["observed_curve"].values,
-        p_value=float(group["p_value"]),
+        p_value=float(group["shape_p_value"]),
         effect=group["effect"].values,
     )
 

@@ -7,12 +7,13 @@ import math
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
 from bread.reading.fit import looks_like, misfit_sentence
 from bread.reading.fit_quality import doubt
+from bread.reading.numbers import nats
+from bread.reading.shape import blind, size_of_difference
 from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
 ALARM_LEVEL = 0.005
 SMALLEST = 0.01  # nats that are written as a number
-LONGEST = 1e6  # nats from here on are written as powers of ten
 
 
 def text(findings: Findings, status: str) -> str:
@@ -28,9 +29,10 @@ def text(findings: Findings, status: str) -> str:
     sentences = [f"{status.capitalize()}.", *build(findings)]
     if status not in ("bug", "disagreement"):
         sentences.append(_disagreement(findings))
+    if status != "bug":
+        sentences.append(misfit_sentence(findings.fit, findings.agreement is not None))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [
-            misfit_sentence(findings.fit, findings.agreement is not None),
             _held(findings),
             _fit(findings, status),
             _alarm_when_fitted(findings),
@@ -56,10 +58,8 @@ def _bug(findings: Findings) -> list[str]:
 
 
 def _mismatch(findings: Findings) -> list[str]:
-    size = ""
-    if math.isfinite(findings.effect):
-        size = f", {nats(abs(findings.effect))} nats {'harder' if findings.effect > 0 else 'easier'}"
     known = f", {_error(findings.error_upper)}," if math.isfinite(findings.error_upper) else ""
+    size = size_of_difference(findings)
     return [
         f"Your data anneal unlike simulated data ({_p(findings.consistency_p_value)}{size}), so the bound{known} says "
         "little about them.",
@@ -108,9 +108,10 @@ def _harder(findings: Findings) -> str:
     if math.isnan(findings.consistency_p_value):
         start = f"{looks}; whether they" if looks else "Whether your data"
         return f"{start} are harder to sample than simulated ones was not tested."
-    blind = "" if findings.simulate_from == "prior" else ", a test that is blind to what the fit absorbs"
     start = f"{looks} and" if looks else "Your data"
-    return f"{start} are no harder to sample than simulated ones ({_p(findings.consistency_p_value)}{blind})."
+    if findings.consistency_p_value <= 0.05:  # interrupted before enough simulations had run
+        return f"{f'{looks}; whether they' if looks else 'Whether your data'} are harder to sample is not yet known."
+    return f"{start} are no harder to sample than simulated ones ({_p(findings.consistency_p_value)}{blind(findings)})."
 
 
 def _not_converged(findings: Findings) -> list[str]:
@@ -321,13 +322,6 @@ def _or_one(p_value: float) -> float:
 
 def _ratio(findings: Findings) -> str:
     return findings.log_ratio_name.removeprefix("log ")
-
-
-def nats(value: float) -> str:
-    """Return a number of nats: with two significant digits, whole from 10 up, as a power of ten where it is long."""
-    if math.isnan(value) or math.isinf(value):
-        return "an unknown number of" if math.isnan(value) else "infinitely many"
-    return f"{value:.0f}" if 10 <= abs(value) < LONGEST else f"{value:.2g}"
 
 
 def _p(value: float) -> str:

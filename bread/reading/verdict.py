@@ -153,7 +153,7 @@ def _status(findings: Findings) -> Status:
     tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"
-    if findings.consistency_p_value <= MISMATCH_LEVEL:
+    if findings.consistency_is_final and findings.consistency_p_value <= MISMATCH_LEVEL:
         return "mismatch"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:
         return "inconclusive"

@@ -39,6 +39,7 @@ from bread._version import __version__
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.consistency import consistency_dataset
 from bread.report.fit import fit_dataset
 from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
@@ -53,7 +54,7 @@ from bread.report.model import (
 )
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
-from bread.report.tests import agreement_dataset, alarm_dataset, consistency_dataset
+from bread.report.tests import agreement_dataset, alarm_dataset
 from bread.running.results import CheckResult
 
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]

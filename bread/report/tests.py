@@ -1,4 +1,4 @@
-"""Groups `alarm`, `consistency` and `agreement` of the report: tests that something is broken or does not fit."""
+"""Groups `alarm` and `agreement` of the report: tests that something is broken, or that draws differ."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Direction, FloatArray, IntArray
 from bread.report.bounds import CI_BOUND, bound_simulations, usable_simulations
-from bread.report.runs import ran_temperatures
-from bread.running.results import OBSERVED, CheckResult
+from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
-from bread.statistics import agreement, alarms, consistency
+from bread.statistics import agreement, alarms
 
 _MAX_LOG = 700.0  # exp of more overflows
 
@@ -106,41 +105,6 @@ def _functions(
     forward = np.array([values(int(index), "forward") for index in simulations])
     reverse = np.array([values(int(index), "reverse")[0] for index in simulations])
     return names, forward, reverse
-
-
-def consistency_dataset(result: CheckResult) -> xr.Dataset | None:
-    """Return the group `consistency`: whether the real data anneal like simulated data.
-
-    Compares the median forward log weight of each data set's chains as curves over T (Grosse, Ancha & Roy 2016,
-    section 3.2 and figure 1, which has quartiles for the outliers that forward chains have). Its T are those at
-    which the real data and *all* confirming and forward-only simulations have run, at least two. `effect`
-    (n_temperatures) is in nats, positive where the real data are harder.
-    """
-    simulations = np.flatnonzero(np.isin(np.array(result.roles, dtype=np.str_), ["confirm", "forward"]))
-    columns: list[int] = []
-    simulated: list[NDArray[np.float64]] = []
-    observed: list[float] = []
-    for n_temperatures in (int(n) for n in ran_temperatures(result)):
-        run = result.runs.get((OBSERVED, "forward", n_temperatures))
-        log_weights = result.log_weights("forward", n_temperatures, simulations)
-        if run is None or np.isnan(log_weights).any() or np.isnan(run.log_weight).any():
-            continue
-        columns.append(n_temperatures)
-        simulated.append(np.median(log_weights, axis=1))
-        observed.append(float(np.median(run.log_weight)))
-    if len(columns) < 2 or len(simulations) < 2:
-        return None
-    test = consistency.consistency_test(np.array(simulated).T, np.array(observed))
-    variables: dict[str, Any] = {
-        "p_value": ((), np.float64(test.p_value)),
-        "p_value_harder": ((), np.float64(test.p_value_harder)),
-        "p_value_different": ((), np.float64(test.p_value_different)),
-        "p_value_by_temperature": ("n_temperatures", np.asarray(test.p_value_by_temperature)),
-        "effect": ("n_temperatures", np.asarray(test.effect), {"units": "nats"}),
-        "simulated_curve": (("simulation", "n_temperatures"), np.asarray(test.simulated_curves), {"units": "nats"}),
-        "observed_curve": ("n_temperatures", np.asarray(test.observed_curve), {"units": "nats"}),
-    }
-    return xr.Dataset(variables, coords={"n_temperatures": np.array(columns), "simulation": simulations})
 
 
 def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | None) -> xr.Dataset | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bread.backends.base import Model
-from bread.running import costs
+from bread.running import costs, shape
 from bread.running.annealing import BOTH, Annealing
 from bread.running.executors import Executor
 from bread.running.fit_check import check_fit
@@ -25,7 +25,6 @@ from bread.statistics.certificate import conditional_gaps
 from bread.statistics.goal import Decision, one_sided, simulations_needed
 
 MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
-CONSISTENCY_SIMULATIONS = 39  # the two-sided level 0.05 needs p = 2 / (39 + 1)
 
 
 class Runner:
@@ -180,7 +179,15 @@ class Runner:
     # -- the real data ----------------------------------------------------------------------------------------
 
     def _consistency(self, temperatures: Sequence[int]) -> None:
-        """Anneal forward at every T: the confirming simulations, more forward-only ones, and the real data."""
+        """Anneal forward at every T: the confirming simulations, more forward-only ones, and the real data.
+
+        Where the real data look unlike the others, more are added before anything is said: a verdict must not change
+        with the seed.
+        """
+        reason = shape.left_out(self._plan)
+        if reason is not None:
+            self.result.warnings.append(reason)
+            return
         confirm = [int(index) for index in self.result.indices("confirm")]
         if self._plan.n_temperatures is None:  # what the search ran: a part of it shows the curve
             largest = temperatures[-1]
@@ -190,6 +197,12 @@ class Runner:
                 "The consistency test compares curves over at least two numbers of temperatures; one was run."
             )
             return
-        extra = self._preparation.simulate(max(0, CONSISTENCY_SIMULATIONS - len(confirm)), "forward")
-        for n_temperatures in temperatures:
-            self._annealing.forward([*confirm, *extra, OBSERVED], n_temperatures)
+        compared = [*confirm, OBSERVED]
+        wanted = max(0, shape.FIRST_SIMULATIONS - len(confirm))
+        while True:
+            compared += self._preparation.simulate(wanted, "forward")
+            for n_temperatures in temperatures:
+                self._annealing.forward(compared, n_temperatures)
+            wanted = shape.more_simulations(self.result)
+            if not wanted:
+                return

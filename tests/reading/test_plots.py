@@ -74,7 +74,7 @@ def test_each_simulation_is_shifted_by_its_own_level():
 def test_plot_consistency_shows_the_real_data_and_the_p_value():
     made = report.to_container(fake_result(observed_extra=8.0), constrain)
     ax = bread.plot_consistency(made)
-    assert "p = 0.025" in ax.get_title()
+    assert "p = 0.05" in ax.get_title()
     assert list(lines(ax)["real data"].get_ydata())[-1] == 0.0
     assert labels(ax)[0] == "39 simulated data sets, range"
     assert len(ax.collections) == 2

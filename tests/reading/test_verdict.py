@@ -9,7 +9,7 @@ import pytest
 import bread
 from bread.backends.base import Failure
 from bread.reading.gap import gap_increments, gap_location
-from bread.reading.sentences import nats
+from bread.reading.numbers import nats
 from bread.report import container as report
 from bread.statistics.goal import Goal
 from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
@@ -81,10 +81,10 @@ SITUATIONS = {
         ["too loose"],
     ),
     "harder data": (
-        {"observed_extra": 8.0},
+        {"observed_extra": 8.0, "n_forward": 179},
         "mismatch",
         [
-            "Your data anneal unlike simulated data (p = 0.025",
+            "Your data anneal unlike simulated data (p = 0.005",
             "nats harder",
             "so the bound, 0.08, says little",
             "posterior predictive",
@@ -156,7 +156,7 @@ def test_numbers_are_those_of_the_report():
 
 
 def test_bug_precedes_mismatch():
-    verdict = judge(shift_reverse_starts(fake_result(observed_extra=8.0)))
+    verdict = judge(shift_reverse_starts(fake_result(observed_extra=8.0, n_forward=179)))
     assert verdict.status == "bug"
     assert verdict.rank_p_value <= 0.003
     assert "mu (beta=1)" in verdict and "impossible" not in verdict
