@@ -59,7 +59,7 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(names) - 0.4, -0.6)
     for row in rows:
         far = [
-            f"{element} {size:+.2g} sd".replace("-", "−")
+            f"{element} {f'{size:+.2g}'.replace('-', '−')} sd"
             for element, size in zip(elements[row], sizes[row], strict=True)
             if abs(size) >= _FAR
         ]

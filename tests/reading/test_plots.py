@@ -261,3 +261,17 @@ def test_one_wild_data_set_does_not_hide_the_others():
     scale = ax.yaxis.get_transform().transform
     bottom, top, real = (float(scale(value)) for value in (*ax.get_ylim(), lines(ax)["real data"].get_ydata()[0]))
     assert (top - real) / (top - bottom) > 0.1  # 0.1 % of the height on a straight axis
+
+
+def test_plot_fit_names_extreme_elements():
+    made = report.to_container(fake_result(misfit=True), constrain)
+    ax = bread.plot_fit(made)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["y (data)", "theta (latent)", "mu (parameter)"]
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[0] == "y[Deerfield, 2024-01-02] +12 sd, y[Exeter, 2024-01-01] −3.5 sd" and texts[1:] == ["", ""]
+    assert "p = 0.0005" in ax.get_title()
+    ax.figure.canvas.draw()
+    untested = fake_result()
+    untested.fit_check = None
+    with pytest.raises(InvalidArgumentError, match="plot_fit needs the group 'fit'"):
+        bread.plot_fit(report.to_container(untested, constrain))

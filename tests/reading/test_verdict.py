@@ -42,7 +42,7 @@ SITUATIONS = {
             "20 simulated data sets for typical",
             "up to 14% of data sets would go unseen",
             "the limit is 0.20",
-            "no harder to sample than simulated ones",
+            "Your data look like the model's (fit p = 1) and are no harder to sample than simulated ones",
             "not about a run of pm.sample",
         ],
         ["estimated", "Held", "too loose"],
@@ -84,12 +84,23 @@ SITUATIONS = {
         {"observed_extra": 8.0, "n_forward": 179},
         "mismatch",
         [
-            "Your data anneal unlike simulated data (p = 0.005",
+            "Your data anneal unlike simulated data (p = 0.01",
             "nats harder",
             "so the bound, 0.08, says little",
             "posterior predictive",
         ],
         ["Converged"],
+    ),
+    "real data unlike the model's": (
+        {"misfit": True},
+        "converged",
+        [
+            "Your data do not look like the model's (fit p < 0.001, y, its values taken together: y[Deerfield, "
+            "2024-01-02] is 12 standard deviations above what the model expects, y[Exeter, 2024-01-01] is 3.5 standard "
+            "deviations below what the model expects; 2 nats an observation less probable than replicates): the bound "
+            "is about data that the model makes, which these are unlike.",
+        ],
+        ["look like the model's (fit p = ", "stands"],
     ),
     "own draws that agree": (
         {"posterior_shift": 0.0},
@@ -338,3 +349,22 @@ def test_level_that_was_spent_is_shown():
 @pytest.mark.parametrize("n_confirm", [1, 9])
 def test_fewer_than_ten_simulations_never_converge(n_confirm):
     assert judge(fake_result(gap=1e-4, n_confirm=n_confirm)).status == "inconclusive"
+
+
+@pytest.mark.parametrize(("misfit", "fit"), [(False, "ok"), (True, "poor")])
+def test_the_fit_is_no_status(misfit, fit):
+    verdict = judge(fake_result(misfit=misfit))
+    assert verdict.status == "converged" and bool(verdict)
+    assert verdict.fit == fit and (verdict.fit_p_value <= 0.005) == misfit
+    assert (
+        "What was compared on your own data stands" in judge(fake_result(misfit=misfit, posterior_shift=0.0))
+    ) == misfit
+    untested = fake_result()
+    untested.fit_check = None
+    assert judge(untested).fit == "not tested" and np.isnan(judge(untested).fit_p_value)
+
+
+def test_a_difference_that_too_few_simulations_show_is_no_mismatch():
+    assert judge(fake_result(observed_extra=8.0)).status == "converged"  # 39 simulations: more would have been added
+    assert "harder to sample is not yet known" in judge(fake_result(observed_extra=8.0))
+    assert "blind to harder data here" in judge(fake_result(simulate_from="localised"))

@@ -47,7 +47,7 @@ def test_container_is_that_of_the_installed_arviz():
 def test_schema_names_dimensions_and_types():
     made = container(posterior_shift=0.0)
     expected = {
-        "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "alarm",
+        "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "fit", "alarm",
         "annealing_path", "kernel", "cost",
         "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
     }  # fmt: skip

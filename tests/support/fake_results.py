@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bread.backends.base import AnnealRun, Fit, Kernel, ModelInfo, Simulations
+from bread.backends.base import AnnealRun, Fit, Kernel, ModelInfo, Node, Simulations
 from bread.paths.kinds import PriorPath
+from bread.running.fit_check import FitCheck, NodeTest
 from bread.running.results import OBSERVED, SHARED, CheckResult
 from bread.statistics.goal import Goal
 
@@ -97,11 +98,13 @@ def fake_result(
     n_draws: int = 100,
     posterior_shift: float | None = None,
     info: ModelInfo | None = None,
+    misfit: bool = False,
 ) -> CheckResult:
     """A finished check. ``gap`` is B at the largest T; it falls as T^-rate.
 
     ``observed_extra`` makes the real data harder by so many nats per halving of T; ``posterior_shift`` adds the
-    user's own draws, whose mu is shifted by so many standard deviations.
+    user's own draws, whose mu is shifted by so many standard deviations. ``misfit`` makes Deerfield's second day an
+    outlier of 12 standard deviations, and everything 2 nats less probable.
     """
     rng = np.random.default_rng(seed)
     info = model_info() if info is None else info
@@ -147,6 +150,7 @@ def fake_result(
     result.kernels[SHARED] = Kernel(knots, settings, source="an extra simulated data set")
     result.start_log_ratio = [rng.normal(-300.0, 20.0, 1000)]
     result.observed_draws = draw_states(rng, n_draws) if n_draws else None
+    result.fit_check = fake_fit_check(is_poor=misfit)
     result.seconds = {"compile": 1.5, "tune": 0.5, "search": 2.0, "confirm": 3.0}
     result.n_gradients = {"tune": 1000, "search": 4000, "confirm": 9000}
     if posterior_shift is not None:
@@ -156,6 +160,29 @@ def fake_result(
         result.fit = Fit(draws, "posterior=")
         result.settings["posterior"] = True
     return result
+
+
+def fake_fit_check(*, is_poor: bool) -> FitCheck:
+    """A fit test of 20 draws: data, latents and a parameter; one node left out."""
+    draw = np.linspace(0.02, 0.6, 20)
+    data = np.column_stack([draw, draw[::-1], np.full(20, np.nan)])
+    if is_poor:
+        data[:, :2] = 1e-4
+    deviation = np.array([0.3, -0.2, 1.0, 12.0 if is_poor else 1.1, -3.5 if is_poor else -1.0, 0.1])
+    effect = np.full(20, 12.0 if is_poor else 0.1)
+    latent = np.column_stack([draw[::-1], draw, np.full(20, np.nan)])
+    rank = np.column_stack([np.full((20, 2), np.nan), draw])
+    number = np.full(20, 4799)
+    return FitCheck(
+        (
+            NodeTest(Node("y", "data", {"y": (3, 2)}), data, effect, number, deviation),
+            NodeTest(
+                Node("theta", "latent", {"theta": (3,)}), latent, 0.0 * effect, number, np.array([0.1, 1.2, -0.4])
+            ),
+            NodeTest(Node("mu", "parameter", {"mu": ()}), rank, np.full(20, np.nan), number, np.array([0.2])),
+        ),
+        {"tau": "its transform restricts its support, which its distribution does not know when it draws."},
+    )
 
 
 def awkward_coords() -> dict[str, Any]:

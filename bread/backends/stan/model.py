@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Simulations
-from bread.backends.stan import fitting, localising, proof
+from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Node, Replicates, Simulations
+from bread.backends.stan import fitting, localising, proof, replicating
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanInstance, StanLibrary
@@ -76,6 +76,17 @@ class StanModel:
         """
         states, draws = self.draws.simulate(n, fixed, seed)
         return Simulations(states, self.constrain(states), draws.data, draws.acceptance)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the outcomes, the latents and the other parameters; see `bread.backends.stan.replicating`."""
+        return replicating.nodes(self)
+
+    def replicate(
+        self, state: FloatArray, node: str, n: int, *, seed: SeedSequence, data: Data | None = None
+    ) -> Replicates:
+        """Draw replicates of a node; see `bread.backends.base.Model.replicate`."""
+        observed = self.info.observed_data if data is None else data
+        return replicating.replicate(self, np.asarray(state, dtype=np.float64), node, n, seed, observed)
 
     def fit(self, *, seed: int, cores: int, progressbar: bool) -> Fit:
         """Sample the posterior on the real data: ``CmdStanModel.sample``, or Stan's NUTS in the embedded engine.

@@ -139,6 +139,7 @@ class _Analysis:
             simulator_refusal=simulator_refusal,
             notes=self._notes(simulator),
             held=simulator.held if simulator is not None else (),
+            latents=simulator.latents if simulator is not None else (),
             edits=tuple(edits),
         )
 

@@ -78,6 +78,8 @@ class Program:
     notes : tuple of str
     held : tuple of str
         Parameters that the simulator must be given, because their prior cannot be drawn from.
+    latents : tuple of str
+        Parameters whose law depends on other parameters, by the simulator.
     edits : tuple of Edit
         Edits that make ``tempered`` from ``source.text``.
     """
@@ -98,6 +100,7 @@ class Program:
     simulator_refusal: Refusal | None = None
     notes: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    latents: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 
     @property

@@ -52,6 +52,8 @@ class Simulator:
     notes : tuple of str
     held : tuple of str
         Parameters that must be given.
+    latents : tuple of str
+        Parameters whose law depends on other parameters.
     """
 
     functions: str
@@ -64,6 +66,7 @@ class Simulator:
     edged_likelihood: tuple[str, ...]
     notes: tuple[str, ...]
     held: tuple[str, ...] = ()
+    latents: tuple[str, ...] = ()
 
 
 class Derivation:
@@ -144,7 +147,8 @@ class Derivation:
         prior, likelihood = (self._names(edges.find(draws, kind)) for kind in ("parameter", "data"))
         held = tuple(parameter.name for parameter in self._parameters if parameter.name in self._held)
         notes = tuple(self._notes)
-        return Simulator(functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held)
+        latents = self._names({v for v in self._parameters if needs[v] - {v}})
+        return Simulator(functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held, latents)
 
     def _hyperparameters(self, needs: dict[Variable, frozenset[Variable]]) -> tuple[str, ...]:
         return self._names({p for v in self._parameters for p in needs[v] if p is not v})
