@@ -27,12 +27,15 @@ class Node:
         Its variables with their shapes.
     refusal : str
         Why it cannot be replicated, as a sentence; "" where it can.
+    most : int or None
+        Replicates that are worth their cost at one state, where each is made by itself.
     """
 
     name: str
     kind: Kind
     shapes: Mapping[str, tuple[int, ...]]
     refusal: str = ""
+    most: int | None = None
 
     @property
     def size(self) -> int:

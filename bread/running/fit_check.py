@@ -132,7 +132,7 @@ class _NodeTester:
         self._model, self._node, self._data = model, node, data
         wanted = n_replicates(n_tests * (node.size if node.kind == "parameter" else 1), FIT_LEVEL)
         most = max(MOST_ELEMENTS // node.size, min(FEWEST_REPLICATES, LAST_ELEMENTS // node.size))
-        self._most = max(min(wanted, most), replication.FIRST_REPLICATES)
+        self._most = max(min(wanted, most, node.most or wanted), replication.FIRST_REPLICATES)
 
     def run(self, states: FloatArray, seeds: Sequence[SeedSequence]) -> NodeTest:
         """Test the node at each state.

@@ -17,7 +17,7 @@ from bread.statistics.bounds import FloatArray
 
 STATISTICS = ("total", "extreme", "rank")
 TOTAL, EXTREME, RANK = range(3)
-FIRST_REPLICATES = 200
+FIRST_REPLICATES = 100
 FIRST_LEVEL = 0.1
 
 

@@ -86,7 +86,7 @@ SITUATIONS = {
         [
             "Your data anneal unlike simulated data (p = 0.01",
             "nats harder",
-            "so the bound, 0.08, says little",
+            "so the bound, 0.09, says little",
             "posterior predictive",
         ],
         ["Converged"],

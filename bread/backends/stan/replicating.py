@@ -23,6 +23,7 @@ from bread.paths.kinds import PriorPath
 if TYPE_CHECKING:
     from bread.backends.stan.model import StanModel
 
+MOST = 2000  # about 0.1 ms each
 Values = Mapping[str, NDArray[Any]]
 
 
@@ -32,14 +33,14 @@ def nodes(model: StanModel) -> tuple[Node, ...]:
     shapes = {name: model.instance.shape(name) for name in model.instance.names("parameters")}
     latents = tuple(name for name in model.program.latents if name in shapes)
     observed = {name: values.shape for name, values in model.info.observed_data.items()}
-    found = [Node(", ".join(observed), "data", observed, _cannot_hold(simulator, shapes))]
+    found = [Node(", ".join(observed), "data", observed, _cannot_hold(simulator, shapes), MOST)]
     if latents:
         above = [name for name in shapes if name not in latents]
         refusal = _cannot_hold(simulator, above) or _law_of(latents, localised)
-        found.append(Node(", ".join(latents), "latent", {name: shapes[name] for name in latents}, refusal))
+        found.append(Node(", ".join(latents), "latent", {name: shapes[name] for name in latents}, refusal, MOST))
     for name, shape in shapes.items():
         if name not in latents:
-            found.append(Node(name, "parameter", {name: shape}, _law_of([name], localised)))
+            found.append(Node(name, "parameter", {name: shape}, _law_of([name], localised), MOST))
     return tuple(found)
 
 
