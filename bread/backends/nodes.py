@@ -22,7 +22,8 @@ class Node:
     name : str
         For the report; the variables' names, joined.
     kind : {"data", "latent", "parameter"}
-        Observed variables; free ones that depend on other free ones; free ones that depend on none.
+        Observed variables; free ones that depend on other free ones; free ones that depend on none, so that their
+        replicates are the same at every state.
     shapes : mapping of str to tuple of int
         Its variables with their shapes.
     refusal : str

@@ -130,6 +130,8 @@ class _NodeTester:
 
     def __init__(self, model: Model, node: Node, n_tests: int, data: Mapping[str, NDArray[Any]] | None) -> None:
         self._model, self._node, self._data = model, node, data
+        self._has_no_parents = node.kind == "parameter"
+        self._kept: dict[tuple[tuple[int, ...], int], Replicates] = {}
         wanted = n_replicates(n_tests * (node.size if node.kind == "parameter" else 1), FIT_LEVEL)
         most = max(MOST_ELEMENTS // node.size, min(FEWEST_REPLICATES, LAST_ELEMENTS // node.size))
         self._most = max(min(wanted, most, node.most or wanted), replication.FIRST_REPLICATES)
@@ -142,6 +144,8 @@ class _NodeTester:
         UnsupportedModelError
             It cannot be replicated, or a value is not a number.
         """
+        if self._has_no_parents:  # one set of replicates serves every draw
+            seeds = [seeds[0]] * len(states)
         rows = [self._at(state, seed) for state, seed in zip(states, seeds, strict=True)]
         p_values, effect, number, deviation = (list(part) for part in zip(*rows, strict=True))
         return NodeTest(self._node, np.array(p_values), np.array(effect), np.array(number), np.mean(deviation, axis=0))
@@ -182,6 +186,18 @@ class _NodeTester:
         return tally, statistic, effect
 
     def _replicate(self, state: FloatArray, n: int, seed: SeedSequence) -> Replicates:
+        if not self._has_no_parents:
+            return self._made(state, n, seed)
+        key = (seed.spawn_key, n)
+        if key not in self._kept:
+            self._kept[key] = self._made(state, n, seed)
+        own, others = self._made(state, 1, seed), self._kept[key]
+        log_density = None
+        if own.log_density is not None and others.log_density is not None:
+            log_density = np.concatenate([own.log_density[:1], others.log_density[1:]])
+        return Replicates(np.concatenate([own.values[:1], others.values[1:]]), log_density)
+
+    def _made(self, state: FloatArray, n: int, seed: SeedSequence) -> Replicates:
         with interruptible():
             made = self._model.replicate(state, self._node.name, n, seed=seed, data=self._data)
         if np.isnan(made.values).any():
