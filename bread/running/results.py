@@ -73,6 +73,8 @@ class CheckResult:
         Draws on the real data by the PPL's own sampler, or the user's.
     fit_check : FitCheck or None
         Whether the real data look like the model's.
+    is_shape_left_out : bool
+        Whether the real data cannot be compared with simulated ones; a warning says why.
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "replicate".
     n_temperatures : int
@@ -107,6 +109,7 @@ class CheckResult:
     observed_draws: FloatArray | None = None
     fit: Fit | None = None
     fit_check: FitCheck | None = None
+    is_shape_left_out: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

@@ -197,6 +197,7 @@ class Runner:
         reason = shape.left_out(self._plan)
         if reason is not None:
             self.result.warnings.append(reason)
+            self.result.is_shape_left_out = True
             return
         confirm = [int(index) for index in self.result.indices("confirm")]
         if self._plan.n_temperatures is None:  # what the search ran: a part of it shows the curve

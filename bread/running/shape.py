@@ -52,7 +52,9 @@ def left_out(plan: Plan) -> str | None:
 
 
 def items(result: CheckResult) -> Items | None:
-    """Return what is compared; None without two simulations and the real data at two numbers of temperatures."""
+    """Return what is compared; None where that means nothing, or without two simulations and the real data at two T."""
+    if result.is_shape_left_out:
+        return None
     simulations = np.flatnonzero(np.isin(np.array(result.roles, dtype=np.str_), ["confirm", "forward"]))
     temperatures = _temperatures(result, simulations)
     while len(temperatures) < 2 and len(simulations) > 2:  # interrupted: those before the first that did not finish
