@@ -12,7 +12,7 @@ from bread.backends.base import ModelInfo, Node
 from bread.report.labels import coordinate_values
 from bread.running.fit_check import N_EXTREMES, NodeTest
 from bread.running.results import CheckResult
-from bread.statistics.fit import fit_p_value, ranked_fit_p_value
+from bread.statistics.fit import fit_p_value
 from bread.statistics.replication import STATISTICS
 
 _NAN = float("nan")
@@ -26,9 +26,8 @@ def fit_dataset(result: CheckResult) -> xr.Dataset | None:
     element ("extreme"), and for parameters the rank of each element ("rank", two-sided); NaN where a node has none.
     `effect` (node): by how many nats an element the node is less probable than replicates. `extreme_element`,
     `extreme_size` (node, extreme): the elements that lie furthest from the centre of their replicates, and how many
-    standard deviations that is, with sign. `n_replicates` (node): the most that a draw was compared with. Under
-    simulate_from="prior" `p_value_ranked` is the rank of the same p-value, by the ends of the forward chains, among
-    those of simulated data sets: exact whatever the sampler. The attribute `left_out` is JSON, node -> reason.
+    standard deviations that is, with sign. `n_replicates` (node): the most that a draw was compared with. The
+    attribute `left_out` is JSON, node -> reason.
     """
     check = result.fit_check
     if check is None:
@@ -53,10 +52,6 @@ def fit_dataset(result: CheckResult) -> xr.Dataset | None:
         "extreme_element": (("node", "extreme"), elements.astype(np.str_)),
         "extreme_size": (("node", "extreme"), sizes, {"units": "standard deviations of replicates"}),
     }
-    if len(check.simulated):
-        ranked = ranked_fit_p_value(check.observed_by_chains, check.simulated)
-        variables["p_value_ranked"] = ((), np.float64(ranked))
-        variables["p_value_simulated"] = ("simulated", check.simulated)
     return xr.Dataset(
         variables,
         coords={"node": np.array(names, dtype=np.str_), "statistic": np.array(STATISTICS, dtype=np.str_)},

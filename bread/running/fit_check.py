@@ -6,7 +6,7 @@ Runs where the model was opened, after the draws; its random numbers are its own
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,16 +67,10 @@ class FitCheck:
     tests : tuple of NodeTest
     left_out : dict of str to str
         Nodes that were not tested, and why.
-    simulated : ndarray, shape (simulation,)
-        The same p-value of simulated data sets, each from the ends of its forward chains; empty where not computed.
-    observed_by_chains : float
-        The p-value of the real data by as many draws as a simulated data set has; NaN where not computed.
     """
 
     tests: tuple[NodeTest, ...]
     left_out: dict[str, str]
-    simulated: FloatArray = field(default_factory=lambda: np.empty(0))
-    observed_by_chains: float = float("nan")
 
     @property
     def p_value_by_draw(self) -> FloatArray:
