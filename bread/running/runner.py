@@ -115,7 +115,9 @@ class Runner:
         confirm = [int(index) for index in self.result.indices("confirm")]
         spent = sum(self.result.n_gradients.values())
         per_transition = self._seen(confirm, n_temperatures).per_transition
-        for number in curve.curve_temperatures(n_temperatures, per_transition, 2 * self._plan.chains, spent):
+        for number in curve.curve_temperatures(
+            n_temperatures, self._plan.max_temperatures, per_transition, 2 * self._plan.chains, spent
+        ):
             for _ in self._annealing.both(confirm[: curve.SIMULATIONS], number, "curve"):
                 pass
 
