@@ -85,7 +85,7 @@ class ModeSearch:
         self.n_evaluations = 0
 
     def run(self, draws: FloatArray, log_lower: float, own: FloatArray | None) -> ModeResults | None:
-        """Look for modes that draws miss; None where the density is zero at all draws, or has no scale.
+        """Look for modes that draws miss; None where the density at the draws is zero, or what they hold is unknown.
 
         Parameters
         ----------
@@ -129,6 +129,8 @@ class ModeSearch:
         held = statistics.bulk_evidence(bulk, *weighed[0][0], gathered)
         copies = sum(one.log_copies for one in exchanges)
         denominator = max(log_lower - copies, held)
+        if not denominator > -np.inf:  # nothing to compare with
+            return None
         found = []
         for (end, proposal), (proposed, there, moved) in zip(kept, weighed[1:], strict=True):
             result = statistics.weigh_mode(proposal, *proposed, moved, there, denominator)
