@@ -45,7 +45,9 @@ def joint_log_density(posterior: Posterior, states: FloatArray) -> FloatArray:
 def prior_scales(draws: FloatArray) -> FloatArray:
     """Return about the standard deviation of each coordinate, shape (dim,), from draws that may have heavy tails."""
     finite = draws[np.isfinite(draws).all(axis=1)]
-    low, high = np.quantile(finite, [0.25, 0.75], axis=0) if len(finite) else np.array([[-1.0], [1.0]])
+    if not len(finite):
+        return np.ones(draws.shape[1])
+    low, high = np.quantile(finite, [0.25, 0.75], axis=0)
     spread = np.asarray((high - low) / 1.349)
     return np.where(spread > 0, spread, 1.0)
 

@@ -111,6 +111,12 @@ def test_place_names_what_is_far_from_the_draws():
     assert "mu = 7" in verdict and "theta[1] = -7.4" in verdict and "tau" not in verdict.split(" holds ")[0]
 
 
+def test_summary_has_a_column_where_modes_were_looked_for():
+    table = bread.summary(report.to_container(with_modes(mode(missed=True), mode(missed=False)), constrain))
+    assert table["missed_modes"].isna().tolist() == [True, True, False] and table["missed_modes"].iloc[-1] == 1
+    assert "missed_modes" not in bread.summary(report.to_container(fake_result(), constrain))
+
+
 def test_group_survives_a_file(tmp_path):
     import arviz
 

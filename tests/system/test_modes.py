@@ -26,7 +26,7 @@ def test_a_narrow_heavy_mode_that_annealing_misses():
     group = read_group(report, "modes")
     assert group["missed"].values.tolist() == [True, False]
     assert abs(float(group["place"][0, 0]) - 0.3) < 0.01
-    zero, one = model.component_log_evidence(model.summarise({"y": model.y}))[:, 0]
+    zero, one = model.component_log_evidence(model.summarise({"y": model.y[None, :]}))[:, 0]
     exact = float(zero + np.log(0.987))  # of the proposal's region, where the mode is Gaussian: |t5| up to 2.57
     assert abs(float(group["log_evidence"][0]) - exact) < 4 * float(group["log_evidence_error"][0]) + 0.01
     assert float(group["mass"][0]) < 1 / (1 + np.exp(one - zero))  # at least: never more than it holds
