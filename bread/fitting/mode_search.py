@@ -126,7 +126,10 @@ def proposal_at(posterior: Posterior, state: FloatArray, scale: FloatArray) -> t
             if (sd >= _NARROW * step * 0.99).all():
                 break
             step = np.minimum(step, sd / _NARROW)  # a mode that is narrower than the step
-        return mode_proposal(state, precision, scale), target.n_gradients
+        try:
+            return mode_proposal(state, precision, scale), target.n_gradients
+        except np.linalg.LinAlgError:
+            return None, target.n_gradients
 
 
 def _hessian(target: CountedDensity, state: FloatArray, step: FloatArray) -> FloatArray:

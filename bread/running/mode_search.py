@@ -33,7 +33,7 @@ from bread.statistics.modes import Proposal
 OBSERVED = -1  # as `bread.running.results.OBSERVED`
 MOST_PRIOR_DRAWS, FEWEST_PRIOR_DRAWS = 10_000, 1000
 BATCH = 500  # prior draws a task
-DRAW_COST = 50  # gradients of the check for each prior draw: a PyMC draw takes as long as six gradients
+DRAW_COST = 80  # gradients of the check for each prior draw: a PyMC draw takes as long as six gradients
 MOST_MODES, FEWEST_MODES = 8, 3  # that are weighed
 MODE_COST = 32_000  # gradients of the check for each mode that is weighed
 MOST_OWN_DRAWS = 1000

@@ -137,4 +137,4 @@ def test_what_is_spent_is_counted_and_follows_the_check():
     with SerialExecutor(case) as executor:
         draws = case.draw(N_DRAWS, np.random.default_rng(9))
         large = ModeSearch(case, executor.run, 9, 200_000).run(draws, case.log_lower, None)
-    assert large.n_prior == 4000
+    assert large.n_prior == 2500
