@@ -13,10 +13,10 @@ from tests.support.mode_cases import MISSED, NOT_MISSED, ModeCase, halves, label
 N_DRAWS = 100
 
 
-def search(case: ModeCase, seed: int, n_draws: int = N_DRAWS, own=None):
+def search(case: ModeCase, seed: int, own=None, slack: float = 0.3):
     rng = np.random.default_rng(1000 + seed)
-    draws = case.draw(n_draws, rng)
-    log_lower = case.log_lower - abs(rng.normal(0.0, 0.3))  # a bound by a few chains lies below
+    draws = case.draw(N_DRAWS, rng)
+    log_lower = case.log_lower - abs(rng.normal(0.0, slack))  # a bound by a few chains lies below
     with SerialExecutor(case) as executor:
         return ModeSearch(case, executor.run, seed, 0).run(draws, log_lower, own)
 
@@ -37,6 +37,12 @@ def test_missed_modes_are_found(name):
 def test_no_alarm(name):
     found = search(NOT_MISSED[name](), 0)
     assert found.modes and not is_missed(found)
+
+
+@pytest.mark.parametrize("name", ["funnel", "banana", "eight schools, centred", "correlated Gaussian, d = 30"])
+def test_no_alarm_where_the_lower_bound_is_far_off(name):
+    """The draws themselves then say what they hold."""
+    assert not is_missed(search(NOT_MISSED[name](), 11, slack=1000.0))
 
 
 @pytest.mark.slow
