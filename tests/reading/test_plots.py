@@ -68,7 +68,7 @@ def test_plot_bounds_draws_the_certificate_below():
     drawn = lines(below)
     point = drawn["V with its limits"]
     assert list(point.get_xdata()) == [64] and list(point.get_ydata()) == [float(final["error"])]
-    assert list(drawn["limit for any other data sets"].get_ydata()) == [float(final["error_limit_exact"])]
+    assert list(drawn["limit whatever other data sets are like"].get_ydata()) == [float(final["error_limit_exact"])]
     assert list(drawn["asked for: 0.1"].get_ydata()) == [0.1, 0.1]
     (whiskers,) = below.collections
     ends = np.array([segment[:, 1] for segment in whiskers.get_segments()])
