@@ -10,7 +10,10 @@ from bread.backends.reference import HMCKernel, MarginalMixture, NormalMean
 from bread.report.container import group_names, read_attributes, read_group
 from tests.support.reports import assert_same_report
 
-QUICK = {"simulate_from": "prior", "random_seed": 1, "cores": 1, "progressbar": False, "tune": 20, "path": "prior"}
+QUICK = {
+    "simulate_from": "prior", "random_seed": 1, "cores": 1, "progressbar": False, "path": "prior", "tune": 20,
+    "tune_on": "shared",
+}  # fmt: skip
 NORMAL = NormalMean(np.array([0.4, 1.9, 1.1]), prior_mean=0.5, prior_sd=1.5, noise_sd=1.2, kernel=HMCKernel(5))
 
 
@@ -88,7 +91,7 @@ def test_a_pymc_model():
         mu = pm.Normal("mu", 0.0, 2.0)
         tau = pm.HalfNormal("tau", 1.0)
         pm.Normal("y", mu, tau, observed=np.array([0.4, 1.9, 1.1, 0.7, 1.4]))
-    report = bread.check(model, **(QUICK | {"path": "reference"}), n_temperatures=[4, 8], simulations=3)
+    report = bread.check(model, **(QUICK | {"path": "reference"}), n_temperatures=4, simulations=3, draws=52)
     group = read_group(report, "modes")
     assert list(group["parameter"].values) == ["mu", "tau"]
     assert group["missed"].values.tolist() == [False]
