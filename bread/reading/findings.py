@@ -13,6 +13,7 @@ import xarray as xr
 from bread.backends.base import Failure
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
+from bread.reading.modes import Modes, read_modes
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
 
@@ -52,6 +53,8 @@ class Findings:
         Diagnostics of the fit on the real data.
     agreement : bool or None
         Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
+    modes : Modes or None
+        The search for modes on the real data; None without one.
     """
 
     simulate_from: str
@@ -94,6 +97,7 @@ class Findings:
     agreement_parameter: str = ""
     agreement_shift: float = _NAN
     agreement_n_effective: float = _NAN
+    modes: Modes | None = None
 
     @property
     def is_fit_doubtful(self) -> bool:
@@ -105,6 +109,11 @@ class Findings:
     def is_reached(self) -> bool:
         """Whether the upper end of the bound that decides is at most its limit."""
         return self.upper <= self.limit
+
+    @property
+    def misses_mode(self) -> bool:
+        """Whether the annealed draws miss a mode on the real data."""
+        return self.modes is not None and self.modes.n_missed > 0
 
     @property
     def rate_of_fall(self) -> float:
@@ -147,6 +156,7 @@ def read_findings(report: Any) -> Findings:
         ("consistency", _consistency),
         ("alarm", _alarm),
         ("agreement", _agreement),
+        ("modes", lambda modes: {"modes": read_modes(modes)}),
     ):
         dataset = read_group(report, name)
         if dataset is not None:

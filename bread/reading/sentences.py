@@ -6,6 +6,7 @@ import math
 
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
 from bread.reading.fit_quality import doubt
+from bread.reading.modes import missed_mode, mode_advice, none_found
 from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
@@ -25,7 +26,7 @@ def text(findings: Findings, status: str) -> str:
         "inconclusive": _inconclusive,
     }[status]
     sentences = [f"{status.capitalize()}.", *build(findings)]
-    if status not in ("bug", "disagreement"):
+    if status not in ("bug", "disagreement") and not findings.misses_mode:
         sentences.append(_disagreement(findings))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [_held(findings), _fit(findings, status), _alarm_when_fitted(findings), _scope(findings, status)]
@@ -56,6 +57,7 @@ def _mismatch(findings: Findings) -> list[str]:
     return [
         f"Your data anneal unlike simulated data ({_p(findings.consistency_p_value)}{size}), so the bound{known} says "
         "little about them.",
+        *(missed_mode(findings.modes) if findings.modes is not None and findings.misses_mode else []),
         "The model probably misses something in the data: look at posterior predictive plots, improve the model, "
         "and check again.",
     ]
@@ -74,7 +76,7 @@ def _disagreement_first(findings: Findings) -> list[str]:
 
 
 def _converged(findings: Findings) -> list[str]:
-    return [_near(findings), _typical(findings), _harder(findings)]
+    return [_near(findings), _typical(findings), _harder(findings), none_found(findings.modes)]
 
 
 def _near(findings: Findings) -> str:
@@ -104,6 +106,11 @@ def _harder(findings: Findings) -> str:
 
 
 def _not_converged(findings: Findings) -> list[str]:
+    if findings.modes is not None and findings.modes.n_missed:
+        bound = ""
+        if math.isfinite(findings.error_upper):
+            bound = f"Simulated data do not show that: on them V is at most {_error(findings.error_upper)}."
+        return [*missed_mode(findings.modes), bound, mode_advice()]
     name = "V" if findings.decides == "V" else "B"
     first = (
         f"At {_temperatures(findings)} {name} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)} "
@@ -225,7 +232,7 @@ def _alarm_when_fitted(findings: Findings) -> str:
 
 def _scope(findings: Findings, status: str) -> str:
     """Say what the numbers are about."""
-    if findings.agreement is False:
+    if findings.agreement is False or findings.misses_mode:
         return ""
     if findings.agreement is True and status == "converged":
         p_value = _p(findings.agreement_p_value)

@@ -38,6 +38,9 @@ class Verdict(str):
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
     agreement : bool or None
         Whether the user's own draws agree with the annealed draws on the real data; None where that is not known.
+    n_missed_modes : int or None
+        Modes on the real data that the annealed draws miss: 0 is "none found", never "there is none"; None where none
+        were looked for.
     gap_location : float
         Inverse temperature below which half of the gap arises.
     """
@@ -62,6 +65,7 @@ class Verdict(str):
     forms_p_value: float
     rank_p_value: float
     agreement: bool | None
+    n_missed_modes: int | None
     gap_location: float
 
     def __new__(cls, text: str, **numbers: Any) -> Verdict:
@@ -101,8 +105,10 @@ def verdict(report: Any) -> Verdict:
           p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
         * "disagreement": the bound is small enough, and the draws given as ``posterior=`` are not the annealed ones;
-        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``);
-        * "not converged": V's lower limit is above that: "not shown to be near", never "wrong";
+        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
+          on the real data that the annealed draws miss;
+        * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
+          then whatever the bound, before "disagreement" and "inconclusive";
         * "inconclusive": in between, interrupted, or fewer than 10 simulations.
 
         ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
@@ -137,6 +143,7 @@ def verdict(report: Any) -> Verdict:
         rank_p_value=findings.rank_p_value,
         agreement=findings.agreement,
         gap_location=findings.gap_beta,
+        n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
     )
 
 
@@ -147,6 +154,8 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.consistency_p_value <= MISMATCH_LEVEL:
         return "mismatch"
+    if findings.misses_mode:
+        return "not converged"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:
         return "inconclusive"
     if findings.n_simulations < FEWEST_SIMULATIONS:

@@ -12,6 +12,7 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+from bread.running.mode_results import ModeResults
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
@@ -70,8 +71,10 @@ class CheckResult:
         End points of annealed chains on the real data at the largest T.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
+    modes : ModeResults or None
+        The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws".
+        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "modes".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -103,6 +106,7 @@ class CheckResult:
     exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))
     observed_draws: FloatArray | None = None
     fit: Fit | None = None
+    modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

@@ -15,6 +15,7 @@ from bread.running.annealing import BOTH, Annealing
 from bread.running.executors import Executor
 from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
+from bread.running.modes import look_for_modes
 from bread.running.plan import FIRST_TEMPERATURES, Plan
 from bread.running.preparation import Preparation, fit_real_data
 from bread.running.progress import Display
@@ -61,6 +62,7 @@ class Runner:
         self._consistency(temperatures)
         if plan.draws:
             self.result.observed_draws = self._annealing.draws_on_real_data(temperatures[-1])
+        look_for_modes(self._model, plan, self.result, self._ledger)
 
     # -- search, confirm --------------------------------------------------------------------------------------
 
