@@ -26,6 +26,9 @@ class Purpose(IntEnum):
     REFERENCE = 11
     RACE = 12
     HELD = 13
+    DIRECT = 24
+    DIRECT_START = 25
+    DIRECT_MOVE = 26
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
+from bread.reading.direct import DirectFindings, read_direct
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -47,6 +48,8 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
+    direct : DirectFindings or None
+        Tests of exact draws: simulator against density, kernel against density.
     agreement : bool or None
         Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
     """
@@ -85,6 +88,7 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
+    direct: DirectFindings | None = None
     agreement: bool | None = None
     agreement_p_value: float = _NAN
     agreement_parameter: str = ""
@@ -135,6 +139,7 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
+        ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
         ("agreement", _agreement),
     ):
         dataset = read_group(report, name)

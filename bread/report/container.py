@@ -11,6 +11,7 @@ group                     what it holds
 `bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
 `certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
+`direct_tests`            exact draws against their density, before annealing: is anything broken?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `agreement`               the user's own draws against annealed draws, by parameter
 `annealing_path`          log ratios up and down the path
@@ -38,6 +39,7 @@ from bread._version import __version__
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.model import (
     Constrain,
     annealed_draws,
@@ -96,6 +98,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "bounds": lambda: bounds_dataset(result),
         "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
+        "direct_tests": lambda: direct_tests_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
         "agreement": lambda: agreement_dataset(result, draws),
         "forward": lambda: direction_dataset(result, "forward"),
@@ -147,7 +150,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "n_confirmed": len(finished_simulations(result, final, "confirm")),
         "simulator_acceptance": float(result.simulations.acceptance),
         "warnings": _json(messages),
-        "notes": _json(list(info.notes)),
+        "notes": _json([*info.notes, *direct_notes(result.direct_tests)]),
     }
 
 

@@ -12,6 +12,7 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+from bread.running.direct_results import DirectTests
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
@@ -64,6 +65,8 @@ class CheckResult:
         the tail diagnostic.
     observed_draws : ndarray (n, dim) or None
         End points of annealed chains on the real data at the largest T.
+    direct_tests : DirectTests or None
+        Score and invariance tests of exact draws; None before they have run.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
     seconds, n_gradients : dict of str to number
@@ -97,6 +100,7 @@ class CheckResult:
     start_log_ratio: list[FloatArray] = field(default_factory=list)
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     observed_draws: FloatArray | None = None
+    direct_tests: DirectTests | None = None
     fit: Fit | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest, finds_reference
 from bread.paths.kinds import Path
+from bread.running.direct_tasks import DirectTask
 from bread.running.plan import PathRequest
 from bread.running.tuning import Pilot, moved_pilot, run_pilot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -222,4 +223,4 @@ class RaceTask:
         return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
 
 
-Task = RaceTask | PilotTask | LookTask | MoveTask | ReverseStartTask | AnnealTask
+Task = DirectTask | RaceTask | PilotTask | LookTask | MoveTask | ReverseStartTask | AnnealTask
