@@ -23,7 +23,7 @@ from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, pri
 MIN_DRAWS = 300
 N_CORNERS = 40  # draws moved to the window's corners
 MOST_PROBES = 1000  # evaluations that look for the coordinates with a jump
-FLOW_DRAWS = 600  # joint draws whose outcomes are moved, four evaluations each and variable
+FLOW_DRAWS = 500  # joint draws whose outcomes are moved, four evaluations each and variable
 BATCH = 100  # evaluations a task
 JUMP = "the density has a bound or a jump within reach of the test"
 SUPPORT = "the support of the data depends on it"

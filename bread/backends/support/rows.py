@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ class Rows(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class RowsOneByOne:
     """Rows whose posteriors work one after another; implements `Rows`.
 
@@ -46,9 +47,13 @@ class RowsOneByOne:
     condition: Callable[[Mapping[str, NDArray[Any]]], Any]
     data: Mapping[str, NDArray[Any]]
 
+    @cached_property
+    def _posteriors(self) -> list[Any]:
+        n = min(len(values) for values in self.data.values())
+        return [self.condition({name: values[row] for name, values in self.data.items()}) for row in range(n)]
+
     def _each(self, states: FloatArray) -> Iterator[tuple[int, Any, FloatArray]]:
-        for row in range(len(states)):
-            posterior = self.condition({name: values[row] for name, values in self.data.items()})
+        for row, posterior in enumerate(self._posteriors):
             yield row, posterior, states[row]
 
     def log_likelihood(self, states: FloatArray) -> FloatArray:
