@@ -11,7 +11,11 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
+<<<<<<< HEAD
 from bread.reading.direct import DirectFindings, read_direct
+=======
+from bread.reading.fit_quality import FitQuality, read_fit_quality
+>>>>>>> main
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -48,8 +52,13 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
+<<<<<<< HEAD
     direct : DirectFindings or None
         Tests of exact draws: simulator against density, kernel against density.
+=======
+    fit_quality : FitQuality or None
+        Diagnostics of the fit on the real data.
+>>>>>>> main
     agreement : bool or None
         Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
     """
@@ -88,12 +97,22 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
+<<<<<<< HEAD
     direct: DirectFindings | None = None
+=======
+    fit_quality: FitQuality | None = None
+>>>>>>> main
     agreement: bool | None = None
     agreement_p_value: float = _NAN
     agreement_parameter: str = ""
     agreement_shift: float = _NAN
     agreement_n_effective: float = _NAN
+
+    @property
+    def is_fit_doubtful(self) -> bool:
+        """Whether data sets were simulated at draws of a fit that did not converge."""
+        fit = self.fit_quality
+        return self.simulate_from == "fitted" and fit is not None and fit.is_doubtful
 
     @property
     def is_reached(self) -> bool:
@@ -128,6 +147,7 @@ def read_findings(report: Any) -> Findings:
         "is_confirmed": 0 < int(attributes.get("n_confirming", 0)) == int(attributes.get("n_confirmed", 0)),
         "n_temperatures": int(attributes.get("n_temperatures", 0)),
         "n_simulations": 0,
+        "fit_quality": read_fit_quality(attributes),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")

@@ -158,6 +158,8 @@ def _status(findings: Findings) -> Status:
         return "inconclusive"
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return "inconclusive"
+    if findings.is_reached and findings.is_fit_doubtful:
+        return "inconclusive"
     if findings.is_reached:
         return "disagreement" if findings.agreement is False else "converged"
     return "not converged" if findings.lower > findings.limit else "inconclusive"

@@ -40,6 +40,7 @@ from bread.report.bounds import bound_simulations, bounds_dataset, final_tempera
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
+from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
     Constrain,
     annealed_draws,
@@ -77,7 +78,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     -------
     InferenceData or DataTree
         The groups of the module's table. Attributes at the root: versions, `seed`, `simulate_from`, `target`,
-        `level`, `is_interrupted` (0 or 1), and as JSON strings `settings`, `warnings`, `notes`, `versions`.
+        `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), and as JSON
+        strings `settings`, `warnings`, `notes`, `versions`.
     """
     final = final_temperatures(result)
     _, simulations = bound_simulations(result, final)
@@ -149,6 +151,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "n_confirming": int(np.count_nonzero(np.array(result.roles, dtype=np.str_) == "confirm")),
         "n_confirmed": len(finished_simulations(result, final, "confirm")),
         "simulator_acceptance": float(result.simulations.acceptance),
+        **fit_attributes(result),
         "warnings": _json(messages),
         "notes": _json([*info.notes, *direct_notes(result.direct_tests)]),
     }
