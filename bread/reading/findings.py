@@ -11,11 +11,8 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
-<<<<<<< HEAD
 from bread.reading.direct import DirectFindings, read_direct
-=======
 from bread.reading.fit_quality import FitQuality, read_fit_quality
->>>>>>> main
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -52,13 +49,10 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
-<<<<<<< HEAD
     direct : DirectFindings or None
         Tests of exact draws: simulator against density, kernel against density.
-=======
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
->>>>>>> main
     agreement : bool or None
         Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
     """
@@ -97,11 +91,8 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
-<<<<<<< HEAD
     direct: DirectFindings | None = None
-=======
     fit_quality: FitQuality | None = None
->>>>>>> main
     agreement: bool | None = None
     agreement_p_value: float = _NAN
     agreement_parameter: str = ""

@@ -27,7 +27,8 @@ class WidePriorDraws(NormalMean):
     """Draws the mean with the variance in place of the standard deviation."""
 
     def draw_state(self, generator, fixed):
-        return replace(self, prior_sd=self.prior_sd**2).draw_state(generator, fixed)
+        state = super().draw_state(generator, fixed)
+        return self.prior_mean + self.prior_sd * (state - self.prior_mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,12 @@ class WideDataDraws(NormalMean):
 
 @dataclass(frozen=True)
 class UncorrectedDrift(HMCKernel):
-    """One leapfrog step that is always accepted: Langevin's drift without Metropolis' correction."""
+    """One coarse leapfrog step that is always accepted: Langevin's drift without Metropolis' correction."""
 
     n_leapfrog: int = 1
+
+    def step_sizes(self, settings, states):
+        return 1.3 * super().step_sizes(settings, states)
 
     def transition(self, run):
         uniforms = run.random.uniforms.copy()
@@ -71,7 +75,7 @@ PLANTED = {
 }
 
 
-def direct_tests(model: Any, seed: int, *, n_temperatures: int = 256, cores: int = 1, **arguments: Any) -> DirectTests:
+def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: int = 1, **arguments: Any) -> DirectTests:
     """Run the tests of exact draws alone, as a check from the prior would at this number of temperatures."""
     settings: dict[str, Any] = {
         "simulate_from": "prior", "hyperparameters": None, "posterior": None, "init_steps": 100, "simulations": 20,
