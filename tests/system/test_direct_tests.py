@@ -40,7 +40,7 @@ def check(model, seed, **arguments):
     ],
 )
 def test_a_planted_defect_is_a_bug_and_is_named(name, simulate_from):
-    verdict = bread.verdict(check(PLANTED[name], 1, simulate_from=simulate_from))
+    verdict = bread.verdict(check(PLANTED[name], 1, simulate_from=simulate_from, n_temperatures=1024))
     test, sentence = EXPECTED[name]
     assert verdict.status == "bug"
     assert verdict.direct_p_value < LEVEL
