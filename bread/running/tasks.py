@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -18,7 +18,6 @@ from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest, finds_reference
 from bread.paths.kinds import Path
-from bread.running.direct_tasks import DirectTask
 from bread.running.plan import PathRequest
 from bread.running.tuning import Pilot, moved_pilot, run_pilot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -223,4 +222,14 @@ class RaceTask:
         return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
 
 
-Task = DirectTask | RaceTask | PilotTask | LookTask | MoveTask | ReverseStartTask | AnnealTask
+class Task(Protocol):
+    """What an executor runs."""
+
+    @property
+    def n_chains(self) -> int:
+        """How far it brings the progress of its phase."""
+        ...
+
+    def run(self, model: Model) -> Any:
+        """Return its result, which is picklable."""
+        ...

@@ -1,4 +1,4 @@
-"""Flows of outcomes: mean zero where the likelihood fits, also for bounded outcomes, and not where its spread is wrong."""
+"""Flows of outcomes: mean zero where the likelihood fits, bounded outcomes too, and not where its spread is wrong."""
 
 import numpy as np
 import pytest
