@@ -49,7 +49,7 @@ class UncorrectedDrift(HMCKernel):
     jitter: float = 0.0
 
     def step_sizes(self, settings, states):
-        return np.full(len(states), 1.2 / np.sqrt(settings["inverse_metric"][0]))  # 1.2, whatever was adapted
+        return np.full(len(states), 3.0 / np.sqrt(settings["inverse_metric"][0]))  # 3, whatever was adapted
 
     def transition(self, run):
         uniforms = run.random.uniforms.copy()
@@ -71,7 +71,7 @@ CLEAN = NormalMean(Y, prior_mean=1.0, prior_sd=2.0, noise_sd=1.5, kernel=HMCKern
 PLANTED = {
     "sd for variance in the prior": WidePriorDraws(Y, 1.0, 2.0, 1.5, HMCKernel(n_leapfrog=4)),
     "sd for variance in the likelihood": WideDataDraws(Y, 1.0, 2.0, 1.5, HMCKernel(n_leapfrog=4)),
-    "a drift without correction": replace(CLEAN, kernel=UncorrectedDrift()),
+    "a drift without correction": replace(CLEAN, noise_sd=6.0, kernel=UncorrectedDrift()),
     "a step size that depends on the state": replace(CLEAN, kernel=StateDependentHMC()),
 }
 
