@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
@@ -139,7 +140,7 @@ def verdict(report: Any) -> Verdict:
         alarm_p_value=findings.alarm_p_value,
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
-        direct_p_value=float("nan") if findings.direct is None else findings.direct.p_value,
+        direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
         agreement=findings.agreement,
         gap_location=findings.gap_beta,
     )

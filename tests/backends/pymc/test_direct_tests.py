@@ -51,8 +51,13 @@ def test_a_prior_whose_draws_take_its_variance_for_its_sd_is_a_bug():
         draws=0, tune=50, tune_on="shared", random_seed=1, progressbar=False, cores=1,
     )  # fmt: skip
     verdict = bread.verdict(report)
-    assert verdict.status == "bug"
-    assert "the prior score" in verdict and "The random draws of mu do not follow its log density" in verdict
+    assert verdict.status == "bug" and verdict.direct_p_value < LEVEL
+    assert "exact draws fails" in verdict  # of score or kernel: so short a check affords few draws
+
+
+def test_the_score_of_such_a_prior_is_found():
+    found = found_in(schools(prior=takes_variance))
+    assert found["prior score"] < LEVEL
 
 
 def test_a_likelihood_whose_draws_take_its_variance_for_its_sd_is_found():
