@@ -27,6 +27,9 @@ class Purpose(IntEnum):
     RACE = 12
     HELD = 13
     MODES = 20
+    DIRECT = 24
+    DIRECT_START = 25
+    DIRECT_MOVE = 26
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
+from bread.reading.direct import DirectFindings, read_direct
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
 from bread.reading.modes import Modes, read_modes
@@ -49,6 +50,8 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
+    direct : DirectFindings or None
+        Tests of exact draws: simulator against density, kernel against density.
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
     agreement : bool or None
@@ -91,6 +94,7 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
+    direct: DirectFindings | None = None
     fit_quality: FitQuality | None = None
     agreement: bool | None = None
     agreement_p_value: float = _NAN
@@ -155,6 +159,7 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
+        ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
         ("agreement", _agreement),
         ("modes", lambda modes: {"modes": read_modes(modes)}),
     ):

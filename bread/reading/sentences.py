@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bread.reading.direct import direct_bug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
 from bread.reading.fit_quality import doubt
 from bread.reading.modes import missed_mode, mode_advice, none_found
@@ -34,6 +35,8 @@ def text(findings: Findings, status: str) -> str:
 
 
 def _bug(findings: Findings) -> list[str]:
+    if findings.direct is not None and findings.direct.is_bug:
+        return direct_bug(findings.direct, _p(findings.direct.p_value))
     if findings.rank_p_value <= min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value)):
         p_value = findings.rank_p_value
         what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {findings.rank_function})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
@@ -36,6 +37,8 @@ class Verdict(str):
         Do the real data anneal like simulated data? The difference in nats (positive: harder).
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
+    direct_p_value : float
+        Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
         Whether the user's own draws agree with the annealed draws on the real data; None where that is not known.
     n_missed_modes : int or None
@@ -64,6 +67,7 @@ class Verdict(str):
     alarm_p_value: float
     forms_p_value: float
     rank_p_value: float
+    direct_p_value: float
     agreement: bool | None
     n_missed_modes: int | None
     gap_location: float
@@ -101,7 +105,8 @@ def verdict(report: Any) -> Verdict:
     Verdict
         A string of a few sentences with the attribute ``status``, the first of these that holds:
 
-        * "bug": simulated from the prior or localised, and an exact test (theory alarm, forms of V, weighted ranks) has
+        * "bug": a test of exact draws (simulator against density, kernel against density) has p < 0.001; or simulated
+          from the prior or localised, and an exact test of the chains (theory alarm, forms of V, weighted ranks) has
           p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
         * "disagreement": the bound is small enough, and the draws given as ``posterior=`` are not the annealed ones;
@@ -141,6 +146,7 @@ def verdict(report: Any) -> Verdict:
         alarm_p_value=findings.alarm_p_value,
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
+        direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
         agreement=findings.agreement,
         gap_location=findings.gap_beta,
         n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
@@ -149,6 +155,8 @@ def verdict(report: Any) -> Verdict:
 
 def _status(findings: Findings) -> Status:
     """Return the first status that holds; comparisons with NaN (not tested) are False."""
+    if findings.direct is not None and findings.direct.is_bug:
+        return "bug"
     tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"

@@ -11,6 +11,7 @@ group                     what it holds
 `bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
 `certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
+`direct_tests`            exact draws against their density, before annealing: is anything broken?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `agreement`               the user's own draws against annealed draws, by parameter
 `modes`                   modes on the real data, and whether the annealed draws miss one
@@ -39,6 +40,7 @@ from bread._version import __version__
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
     Constrain,
@@ -100,6 +102,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "bounds": lambda: bounds_dataset(result),
         "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
+        "direct_tests": lambda: direct_tests_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
         "agreement": lambda: agreement_dataset(result, draws),
         "modes": lambda: modes_dataset(result, constrain, draws),
@@ -153,7 +156,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "simulator_acceptance": float(result.simulations.acceptance),
         **fit_attributes(result),
         "warnings": _json(messages),
-        "notes": _json(list(info.notes)),
+        "notes": _json([*info.notes, *direct_notes(result.direct_tests)]),
     }
 
 

@@ -12,7 +12,11 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+<<<<<<< HEAD
 from bread.running.mode_results import ModeResults
+=======
+from bread.running.direct_results import DirectTests
+>>>>>>> sound
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
@@ -69,6 +73,8 @@ class CheckResult:
         narrow. Empty for other paths.
     observed_draws : ndarray (n, dim) or None
         End points of annealed chains on the real data at the largest T.
+    direct_tests : DirectTests or None
+        Score and invariance tests of exact draws; None before they have run.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
     modes : ModeResults or None
@@ -105,6 +111,7 @@ class CheckResult:
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))
     observed_draws: FloatArray | None = None
+    direct_tests: DirectTests | None = None
     fit: Fit | None = None
     modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import numpy as np
 from bread.backends.base import Model
 from bread.running import costs, curve
 from bread.running.annealing import BOTH, Annealing
+from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
 from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
@@ -50,6 +51,7 @@ class Runner:
                     self.result.fit = fit_real_data(self._model, plan.root, cores)
             self._preparation.held = HeldDraws(self.result.fit, plan.hyperparameters, plan.root)
         self._preparation.choose_path()
+        DirectPhase(self._model, plan, self.result, self._ledger).run()
         if plan.n_temperatures is None:
             temperatures = self._search_and_confirm()
             self._show_curve(temperatures[-1])

@@ -11,6 +11,7 @@ from bread.backends.base import Failure
 from bread.reading.gap import gap_increments, gap_location
 from bread.reading.sentences import nats
 from bread.report import container as report
+from bread.running.direct_results import DirectTest, DirectTests
 from bread.statistics.goal import Goal
 from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 
@@ -30,6 +31,41 @@ def zero_weight(result, simulation=8):
 def heavy_start(result):
     result.start_log_ratio = [-(np.random.default_rng(3).standard_cauchy(2000) ** 2)]
     return result
+
+
+def direct(name, p_value):
+    """A result whose test of exact draws has this p-value for tau."""
+    variables, functions = ("mu", "tau"), ("1", "tanh(own)")
+    p_values = np.array([[0.5, 0.7], [0.9, p_value]])
+    sound = DirectTest("kernel at beta = 0", variables, functions, np.full((2, 2), 0.5), np.zeros((2, 2)), 500, 2)
+    return DirectTests((DirectTest(name, variables, functions, p_values, np.zeros((2, 2)), 1000), sound), {}, 2000)
+
+
+@pytest.mark.parametrize("simulate_from", ["prior", "fitted", "localised"])
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("prior score", "The random draws of tau do not follow its log density"),
+        ("likelihood score", "by its slope in tau"),
+        ("outcome score", "Simulated data do not follow the likelihood, by the tau"),
+        ("joint score", "Simulated parameters and data do not follow the log density"),
+        ("kernel at beta = 1", "Steps of the kernel change the law of exact draws"),
+    ],
+)
+def test_a_failed_test_of_exact_draws_is_a_bug_under_every_protocol(simulate_from, name, sentence):
+    verdict = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=direct(name, 1e-5)))
+    assert verdict.status == "bug" and verdict.direct_p_value == pytest.approx(8e-5)
+    assert f"the {name} of 1000 exact draws fails (p < 0.001" in verdict and "tau, function tanh(own)" in verdict
+    assert sentence in verdict
+    kept = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=direct(name, 2e-4)))
+    assert kept.status == "converged"  # 8 p-values: 0.0016 after correction
+
+
+def test_a_score_that_fails_is_named_before_a_kernel_that_fails_with_it():
+    (score, kernel), *_ = [direct("prior score", 1e-6).tests]
+    failed = replace(kernel, p_values=np.full((2, 2), 1e-30))
+    verdict = judge(replace(fake_result(), direct_tests=DirectTests((score, failed))))
+    assert "the prior score of 1000 exact draws fails" in verdict
 
 
 SITUATIONS = {

@@ -29,7 +29,7 @@ from bread.backends.base import (
 from bread.backends.pymc.kernels.chains import Chain
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.support.starts import StateSimulator, draw_reference
-from bread.errors import DensityError, InvalidArgumentError
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 
 
@@ -91,6 +91,27 @@ class PyMCPosterior:
                 return engine.end_gradient(state)
         except Exception as error:
             raise DensityError(f"The log density raises at {state}: {error}") from error
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            The kernel has no gradient of all continuous variables.
+        """
+        engine = self.engine
+        engine.controls.set_data(self.data)
+        values, gradients = np.full(len(states), np.nan), np.full((len(states), engine.layout.dim), np.nan)
+        with np.errstate(all="ignore"):
+            for row, state in enumerate(states):
+                try:
+                    values[row], gradients[row] = engine.density_gradient(beta, state)
+                except UnsupportedKernelError:
+                    raise
+                except Exception:  # a density may raise anything; NaN says so
+                    continue
+        return values, gradients
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None

@@ -157,6 +157,10 @@ class ReferenceModel(Formulae, Model):
         """
         return self._posterior(self.summarise(self._checked(data, n_leading=1)))
 
+    def rows(self, data: Data) -> ReferencePosterior:
+        """Return the posteriors of several data sets; see `bread.backends.base.Model.rows`."""
+        return self.condition_rows(data)
+
     def _posterior(self, statistics: Statistics) -> ReferencePosterior:
         return ReferencePosterior(self, statistics, self.kernel, self.path_refusals)
 

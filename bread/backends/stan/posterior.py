@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,6 +78,17 @@ class StanPosterior:
         self._check_path(path)
         value, _, gradient = self.instance.gradient(state, 1.0, path)
         return value, gradient
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`.
+
+        -inf where the program rejects the state or raises.
+        """
+        values, gradients = np.full(len(states), -np.inf), np.full((len(states), self.instance.dim), np.nan)
+        for row, state in enumerate(states):
+            with suppress(DensityError):
+                values[row], _, gradients[row] = self.instance.gradient(state, beta)
+        return values, gradients
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
