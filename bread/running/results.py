@@ -12,11 +12,8 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
-<<<<<<< HEAD
-from bread.running.mode_results import ModeResults
-=======
 from bread.running.direct_results import DirectTests
->>>>>>> sound
+from bread.running.mode_results import ModeResults
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
