@@ -177,7 +177,15 @@ def check(
         int, typer.Option(min=0, metavar="N", help="Steps before reverse chains, under 'fitted'.")
     ] = 100,
     tune: Annotated[int, typer.Option(min=10, metavar="N", help="Adaptation steps at every knot.")] = 200,
-    draws: Annotated[int, typer.Option(min=0, metavar="N", help="Annealed draws on your data, for the report.")] = 100,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Annealed draws on your data; by default as many as the comparison with your draws needs.",
+            show_default=False,
+        ),
+    ] = None,
     cores: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes; by default all.", show_default=False)
     ] = None,

@@ -11,11 +11,13 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
+from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
 
 _NAN = float("nan")
+FEWEST_SIMULATIONS = 10  # below, nothing converges
 EXACT_SIMULATIONS = ("prior", "localised")  # values of simulate_from under which everything is exact
 
 
@@ -47,8 +49,8 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
-    agreement : bool or None
-        Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
+    draws : DrawsFound or None
+        The comparison of the user's own draws, or the fit's, with annealed draws on the real data.
     """
 
     simulate_from: str
@@ -85,16 +87,18 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
-    agreement: bool | None = None
-    agreement_p_value: float = _NAN
-    agreement_parameter: str = ""
-    agreement_shift: float = _NAN
-    agreement_n_effective: float = _NAN
+    draws: DrawsFound | None = None
 
     @property
     def is_reached(self) -> bool:
         """Whether the upper end of the bound that decides is at most its limit."""
         return self.upper <= self.limit
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether enough fresh simulations, all finished, reached it."""
+        is_whole = self.is_confirmed and not (self.is_interrupted or self.n_failed)
+        return is_whole and self.n_simulations >= FEWEST_SIMULATIONS and self.is_reached
 
     @property
     def rate_of_fall(self) -> float:
@@ -103,11 +107,6 @@ class Findings:
         if not (self.previous > 0 and self.estimate > 0 and steps > 0):
             return _NAN
         return math.log(self.previous / self.estimate) / steps
-
-
-FEWEST_SIMULATIONS = 10  # below, nothing converges
-AGREEMENT_LEVEL = 0.01
-MINIMUM_EFFECTIVE = 5.0  # effective draws per chain of the user, below which agreement says nothing
 
 
 def read_findings(report: Any) -> Findings:
@@ -135,7 +134,7 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
-        ("agreement", _agreement),
+        ("agreement", lambda agreement: {"draws": read_draws(agreement)}),
     ):
         dataset = read_group(report, name)
         if dataset is not None:
@@ -214,25 +213,4 @@ def _alarm(alarm: xr.Dataset) -> dict[str, Any]:
         "alarm_p_value": float(alarm["p_value"]),
         "rank_p_value": float(alarm["weighted_rank_p_value_combined"]),
         "rank_function": str(alarm["function"].values[int(np.nanargmin(p_values))]) if known else "",
-    }
-
-
-def _agreement(agreement: xr.Dataset) -> dict[str, Any]:
-    p_value = float(agreement["p_value_combined"])
-    worst = int(np.argmin(agreement["p_value"].values))
-    n_effective = agreement["n_effective"].values
-    fewest = int(np.argmin(n_effective))
-    is_enough = n_effective[fewest] >= MINIMUM_EFFECTIVE * int(agreement.attrs.get("n_chains", 1))
-    agrees: bool | None = None
-    if p_value < AGREEMENT_LEVEL:
-        agrees = False
-    elif is_enough and not np.isnan(p_value):
-        agrees = True
-    named = worst if agrees is False else fewest
-    return {
-        "agreement": agrees,
-        "agreement_p_value": p_value,
-        "agreement_parameter": str(agreement["parameter"].values[named]),
-        "agreement_shift": float(agreement["shift"].values[named]),
-        "agreement_n_effective": float(n_effective[named]),
     }

@@ -37,7 +37,10 @@ class Verdict(str):
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
     agreement : bool or None
-        Whether the user's own draws agree with the annealed draws on the real data; None where that is not known.
+        Whether the user's own draws, or the fit's, agree with the annealed draws on the real data; None where that is
+        not known: nothing was compared, the draws were too few, or they differ by no more than V explains.
+    comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
+        What came of it; "" where nothing was compared.
     gap_location : float
         Inverse temperature below which half of the gap arises.
     """
@@ -62,6 +65,7 @@ class Verdict(str):
     forms_p_value: float
     rank_p_value: float
     agreement: bool | None
+    comparison: str
     gap_location: float
 
     def __new__(cls, text: str, **numbers: Any) -> Verdict:
@@ -100,10 +104,12 @@ def verdict(report: Any) -> Verdict:
         * "bug": simulated from the prior or localised, and an exact test (theory alarm, forms of V, weighted ranks) has
           p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
-        * "disagreement": the bound is small enough, and the draws given as ``posterior=`` are not the annealed ones;
+        * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
+          the annealed ones by more than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``);
         * "not converged": V's lower limit is above that: "not shown to be near", never "wrong";
-        * "inconclusive": in between, interrupted, or fewer than 10 simulations.
+        * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
+          explain.
 
         ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
 
@@ -114,6 +120,7 @@ def verdict(report: Any) -> Verdict:
     """
     findings = read_findings(report)
     status = _status(findings)
+    compared = "" if findings.draws is None else findings.draws.status
     return Verdict(
         _sentences.text(findings, status),
         status=status,
@@ -135,7 +142,8 @@ def verdict(report: Any) -> Verdict:
         alarm_p_value=findings.alarm_p_value,
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
-        agreement=findings.agreement,
+        agreement={"agreement": True, "disagreement": False}.get(compared),
+        comparison=compared,
         gap_location=findings.gap_beta,
     )
 
@@ -151,6 +159,9 @@ def _status(findings: Findings) -> Status:
         return "inconclusive"
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return "inconclusive"
-    if findings.is_reached:
-        return "disagreement" if findings.agreement is False else "converged"
+    if findings.is_certified:
+        compared = "" if findings.draws is None else findings.draws.status
+        if compared == "disagreement":
+            return "disagreement"
+        return "inconclusive" if compared == "difference" else "converged"
     return "not converged" if findings.lower > findings.limit else "inconclusive"

@@ -12,7 +12,7 @@ group                     what it holds
 `certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
-`agreement`               the user's own draws against annealed draws, by parameter
+`agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
 `annealing_path`          log ratios up and down the path
 `kernel`, `cost`          frozen kernel settings; seconds and gradients of each phase
 `truth`, `simulated_data` the exact draws and their data sets
@@ -35,6 +35,7 @@ import numpy as np
 import xarray as xr
 
 from bread._version import __version__
+from bread.report.agreement import agreement_dataset
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
@@ -50,7 +51,7 @@ from bread.report.model import (
 )
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
-from bread.report.tests import agreement_dataset, alarm_dataset, consistency_dataset
+from bread.report.tests import alarm_dataset, consistency_dataset
 from bread.running.results import CheckResult
 
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
@@ -97,7 +98,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
-        "agreement": lambda: agreement_dataset(result, draws),
+        "agreement": lambda: agreement_dataset(result, draws, final),
         "forward": lambda: direction_dataset(result, "forward"),
         "reverse": lambda: direction_dataset(result, "reverse"),
         "observed_forward": lambda: observed_dataset(result),

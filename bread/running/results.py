@@ -64,10 +64,16 @@ class CheckResult:
         the tail diagnostic.
     observed_draws : ndarray (n, dim) or None
         End points of annealed chains on the real data at the largest T.
+    observed_log_density : ndarray (n,) or None
+        Log density of the posterior there, up to a constant, nats.
+    n_draws_dropped : int
+        Chains among them that failed or met a ratio of zero, and so end nowhere.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
+    fit_log_density : ndarray (chain, draw) or None
+        Log density of the posterior at the fit's draws, up to the same constant.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws".
+        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -97,7 +103,10 @@ class CheckResult:
     start_log_ratio: list[FloatArray] = field(default_factory=list)
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     observed_draws: FloatArray | None = None
+    observed_log_density: FloatArray | None = None
+    n_draws_dropped: int = 0
     fit: Fit | None = None
+    fit_log_density: FloatArray | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

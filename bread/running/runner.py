@@ -12,6 +12,7 @@ import numpy as np
 from bread.backends.base import Model
 from bread.running import costs
 from bread.running.annealing import BOTH, Annealing
+from bread.running.comparison import draw_and_compare
 from bread.running.executors import Executor
 from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
@@ -58,8 +59,7 @@ class Runner:
                 self.result.n_temperatures = n_temperatures
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
-        if plan.draws:
-            self.result.observed_draws = self._annealing.draws_on_real_data(temperatures[-1])
+        draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
 
     # -- search, confirm --------------------------------------------------------------------------------------
 

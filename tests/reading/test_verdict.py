@@ -94,19 +94,29 @@ SITUATIONS = {
     "own draws that agree": (
         {"posterior_shift": 0.0},
         "converged",
-        ["Your own draws do not differ noticeably"],
-        ["pm.sample", "carries"],
+        [
+            "Converged. Your 90% intervals (4 chains) hold between 0.8",
+            "of the annealed draws (1000 on your data). Those are within 0.08 of the posterior, if the 20 simulated ",
+            "data sets are typical (95% limit; within 0.20 whatever other data sets are like; B = 0.019 nats)",
+            "No difference was seen (p = ",
+            "a shift of one parameter by 0.3",
+            "posterior standard deviations or a missing",
+        ],
+        ["pm.sample", "estimated", "too few"],
     ),
     "own draws that differ": (
         {"posterior_shift": 1.5},
         "disagreement",
-        ["Disagreement. Your draws are not the posterior's", "most in mu", "Run longer, or reparametrise."],
+        [
+            "Disagreement. Your draws are not the posterior's: your 90% interval of mu holds 0.",
+            "of annealed draws that are within 0.08 of it (p < 0.001). Run longer, or reparametrise.",
+        ],
         ["Converged"],
     ),
     "own draws that differ where nothing is certified": (
         {"posterior_shift": 1.5, "gap": 1.0},
         "not converged",
-        ["Your own draws differ from the annealed draws", "one of the two is wrong"],
+        ["Your draws differ from the annealed draws on your data: ", "One of the two is wrong"],
         [],
     ),
     "a target in nats": (

@@ -218,7 +218,7 @@ def test_agreement_only_for_the_users_own_draws():
     assert float(same["p_value_combined"]) > 0.01
     assert float(other["p_value_combined"]) < 0.001
     assert str(other["parameter"].values[int(np.argmin(other["p_value"].values))]) == "mu"
-    assert "theta[2]" in other["parameter"].values
+    assert "theta[Exeter]" in other["parameter"].values
 
 
 def test_round_trip_through_netcdf(tmp_path):
