@@ -148,7 +148,11 @@ def power(found: DrawsFound) -> str:
     if np.isfinite(found.missing_mass):
         seen.append(f"a missing {100 * _up_number(found.missing_mass):.0f}% of the mass at one end of it")
     agrees = f"No difference was seen ({p_words(found.p_value)})"
-    return f"{agrees}: {' or '.join(seen)} would have been, 9 times in 10." if seen else f"{agrees}; a large one might not have been."
+    return (
+        f"{agrees}: {' or '.join(seen)} would have been, 9 times in 10."
+        if seen
+        else f"{agrees}; a large one might not have been."
+    )
 
 
 def too_few(found: DrawsFound) -> str:

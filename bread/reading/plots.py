@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread.errors import MissingDependencyError
-from bread.reading.plot_axes import compress, inverse_temperature_axis, temperature_axis
+from bread.reading.plot_axes import compress, inverse_temperature_axis, new_axes, temperature_axis
 from bread.reading.plot_data import Curve, bounds_data, consistency_data, density, path_data, smoothed, work_data
 from bread.report.opening import takes_report
 
@@ -211,19 +210,5 @@ def _draw_curve(
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return ``ax``, or the axes of a new figure.
-
-    Raises
-    ------
-    MissingDependencyError
-        matplotlib is not installed.
-    """
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError('Plots need matplotlib: pip install "bread-mcmc[plots]"') from error
-    _, new = pyplot.subplots(figsize=(7.0, 4.4), layout="constrained")
-    axes: Axes = new
-    return axes
+    """Return ``ax``, or the axes of a new figure."""
+    return new_axes(1)[0] if ax is None else ax
