@@ -71,7 +71,7 @@ def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any])
     ax.set_xlabel(f"share of {agreement.attrs['n_annealed']} annealed draws below {whose} quantile")
     ax.set_ylabel("parameter, worst first")
     ax.set_title(f"{agreement.attrs['status'].capitalize()}{rest}")
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, handletextpad=0.2)
+    _legend(ax)
 
 
 def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
@@ -79,20 +79,24 @@ def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
     band, error = float(worst.attrs["sampling_error"]), float(worst.attrs["error"])
     ax.fill_between(
         x, difference - band, difference + band, step="post", color=BAND, alpha=0.2, linewidth=0,
-        label=f"± {band:.2f}: annealed draws are {worst.attrs['n_annealed']}",
+        label=f"± {band:.2f} ({worst.attrs['n_annealed']} draws)",
     )  # fmt: skip
     ax.step(x, difference, where="post", color=BAND, linewidth=1.6, label="difference")
     ax.axhline(0.0, color=NOMINAL, linestyle=":", linewidth=1.0)
-    for sign, label in ((1.0, f"± {error:.2f}: annealed draws' own error V"), (-1.0, "_nolegend_")):
+    for sign, label in ((1.0, f"± {error:.2f} (V)"), (-1.0, "_nolegend_")):
         ax.axhline(sign * error, color=COLOURS[2], linestyle="--", linewidth=1.0, label=label)
-    size = max(float(np.abs(difference).max()) + band, error)
-    ax.set_ylim(-1.45 * size, 1.12 * size)  # the legend lies below
+    size = 1.1 * max(float(np.abs(difference).max()) + band, min(error, 0.5))
+    ax.set_ylim(-size, size)
     name = str(worst["parameter"].values)
     ax.set_xlabel(name)
     ax.set_ylabel(f"P({_whose(worst)} draw ≤ x) − P(annealed draw ≤ x)")
     largest, limit = float(worst["cdf_difference"]), float(worst["error_limit"])
     ax.set_title(f"{name}: differs by {largest:.2f}, off by {limit:.2f} at most")
-    ax.legend(frameon=False, loc="lower center")
+    _legend(ax)
+
+
+def _legend(ax: Axes) -> None:
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, handletextpad=0.4)
 
 
 def _whose(agreement: xr.Dataset) -> str:
