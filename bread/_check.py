@@ -90,8 +90,9 @@ def check(
         simulated from and annealed on *that* model: data look like yours, the hyperparameters' prior may be flat, and
         bound, alarm and ranks are exact, for the sampler on the localised model.
     hyperparameters : str or sequence of str, optional
-        Free variables to hold under "fitted", or to localise; default: those that other free variables depend on, or
-        all of them where there are none.
+        Free variables to hold under "fitted", or to localise. Default: those that other free variables depend on;
+        where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
+        multiplies); all where nothing else is left.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
         ``agreement``), which asks for 100 effective ones of each parameter. Without it the fit that bread makes for

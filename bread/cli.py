@@ -116,7 +116,7 @@ def check(
     simulate_from: Annotated[
         SimulateFrom,
         typer.Option(
-            help="'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at their estimate. "
+            help="'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at draws of a fit. "
             "'localised': exact, near your data, on a model whose hyperparameters have a fit as their law."
         ),
     ] = SimulateFrom.fitted,

@@ -42,7 +42,9 @@ class ModelInfo:
     discrete : ndarray of bool, shape (dim,)
         True for coordinates that hold whole numbers.
     hyperparameters : tuple of str
-        Free variables that other free variables depend on; all of them where there are none.
+        What "fitted" holds and "localised" gives another law, unless the user says otherwise: free variables that
+        other free variables depend on; where there are none, all but standardised effects (the z of a non-centred
+        hierarchy); all where nothing else is left.
     parameters : dict of str to tuple of str
         Dimension names of each constrained free variable (and deterministic), in the model's order.
     observed : dict of str to tuple of str
@@ -271,11 +273,14 @@ class Fit:
         "pm.sample", "posterior=".
     seconds : float
         Wall time of the fit (0 for the user's draws).
+    n_divergences : int or None
+        Divergent transitions among these draws; None where nobody counted.
     """
 
     draws: dict[str, NDArray[Any]]
     source: str
     seconds: float = 0.0
+    n_divergences: int | None = None
 
     def flat_draws(self) -> dict[str, NDArray[Any]]:
         """Return the draws with chains joined, each (n, ...)."""

@@ -12,6 +12,7 @@ import xarray as xr
 
 from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
+from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -49,6 +50,8 @@ class Findings:
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     forms_p_value : float
         Of the test that both forms of V have one mean.
+    fit_quality : FitQuality or None
+        Diagnostics of the fit on the real data.
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data.
     """
@@ -87,7 +90,14 @@ class Findings:
     forms_p_value: float = _NAN
     rank_p_value: float = _NAN
     rank_function: str = ""
+    fit_quality: FitQuality | None = None
     draws: DrawsFound | None = None
+
+    @property
+    def is_fit_doubtful(self) -> bool:
+        """Whether data sets were simulated at draws of a fit that did not converge."""
+        fit = self.fit_quality
+        return self.simulate_from == "fitted" and fit is not None and fit.is_doubtful
 
     @property
     def is_reached(self) -> bool:
@@ -96,8 +106,8 @@ class Findings:
 
     @property
     def is_certified(self) -> bool:
-        """Whether enough fresh simulations, all finished, reached it."""
-        is_whole = self.is_confirmed and not (self.is_interrupted or self.n_failed)
+        """Whether enough fresh simulations, all finished, of a fit that is not doubtful, reached it."""
+        is_whole = self.is_confirmed and not (self.is_interrupted or self.n_failed or self.is_fit_doubtful)
         return is_whole and self.n_simulations >= FEWEST_SIMULATIONS and self.is_reached
 
     @property
@@ -123,6 +133,7 @@ def read_findings(report: Any) -> Findings:
         "is_confirmed": 0 < int(attributes.get("n_confirming", 0)) == int(attributes.get("n_confirmed", 0)),
         "n_temperatures": int(attributes.get("n_temperatures", 0)),
         "n_simulations": 0,
+        "fit_quality": read_fit_quality(attributes),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")

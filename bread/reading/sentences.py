@@ -6,6 +6,7 @@ import math
 
 from bread.reading import agreement as own
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
+from bread.reading.fit_quality import doubt
 from bread.reading.words import p_words as _p
 from bread.statistics.bounds import unseen_failure_fraction
 
@@ -29,7 +30,7 @@ def text(findings: Findings, status: str) -> str:
     if status != "bug":
         sentences += _draws(findings, status)
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
-        sentences += [_held(findings), _alarm_when_fitted(findings), _scope(findings, status)]
+        sentences += [_held(findings), _fit(findings, status), _alarm_when_fitted(findings), _scope(findings, status)]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -185,6 +186,13 @@ def _inconclusive(findings: Findings) -> list[str]:
             f"{_interval(findings)}, and a verdict needs at least {FEWEST_SIMULATIONS}.",
             "Run it with more simulations.",
         ]
+    if findings.is_reached and findings.fit_quality is not None and findings.is_fit_doubtful:
+        return [
+            f"{number}{_interval(findings)} on data simulated at draws of a fit that did not converge: "
+            f"{doubt(findings.fit_quality)} ({findings.fit_quality.source}), so these data may be unlike yours.",
+            "Run the fit longer or reparametrise, and pass its draws as posterior=; or use "
+            'simulate_from="prior", which needs no fit.',
+        ]
     return [
         f"At {_temperatures(findings)} {number}, but its limits{_interval(findings)} contain the "
         f"{_bound(findings, findings.limit)} that was asked for: draws are not yet shown to be near enough.",
@@ -196,6 +204,14 @@ def _inconclusive(findings: Findings) -> list[str]:
 def _held(findings: Findings) -> str:
     names = ", ".join(findings.held)
     return f"Held at draws of the fit while simulating: {names}." if names else ""
+
+
+def _fit(findings: Findings, status: str) -> str:
+    """Say what is doubtful about the fit, where that is not the verdict."""
+    fit = findings.fit_quality
+    if fit is None or not doubt(fit) or (status == "inconclusive" and findings.is_reached and findings.is_fit_doubtful):
+        return ""
+    return f"The fit to your data ({fit.source}) may be off: {doubt(fit)}."
 
 
 def _draws(findings: Findings, status: str) -> list[str]:

@@ -164,4 +164,6 @@ def _status(findings: Findings) -> Status:
         if compared == "disagreement":
             return "disagreement"
         return "inconclusive" if compared == "difference" else "converged"
+    if findings.is_reached and findings.is_fit_doubtful:
+        return "inconclusive"
     return "not converged" if findings.lower > findings.limit else "inconclusive"

@@ -39,6 +39,7 @@ from bread.report.agreement import agreement_dataset
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
     Constrain,
     annealed_draws,
@@ -76,7 +77,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     -------
     InferenceData or DataTree
         The groups of the module's table. Attributes at the root: versions, `seed`, `simulate_from`, `target`,
-        `level`, `is_interrupted` (0 or 1), and as JSON strings `settings`, `warnings`, `notes`, `versions`.
+        `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), and as JSON
+        strings `settings`, `warnings`, `notes`, `versions`.
     """
     final = final_temperatures(result)
     _, simulations = bound_simulations(result, final)
@@ -147,6 +149,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "n_confirming": int(np.count_nonzero(np.array(result.roles, dtype=np.str_) == "confirm")),
         "n_confirmed": len(finished_simulations(result, final, "confirm")),
         "simulator_acceptance": float(result.simulations.acceptance),
+        **fit_attributes(result),
         "warnings": _json(messages),
         "notes": _json(list(info.notes)),
     }

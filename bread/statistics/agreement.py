@@ -159,7 +159,7 @@ def effective_sample_size(draws: FloatArray) -> FloatArray:
     split = np.concatenate([draws[:, :half], draws[:, -half:]])
     folded = np.abs(split - np.median(split, axis=(0, 1)))
     n_total = float(draws.shape[0] * draws.shape[1])
-    sizes = np.minimum(_raw_size(_rank_normalised(split)), _raw_size(_rank_normalised(folded)))
+    sizes = np.minimum(_raw_size(rank_normalised(split)), _raw_size(rank_normalised(folded)))
     return np.asarray(np.minimum(sizes, n_total), dtype=np.float64)
 
 
@@ -201,7 +201,7 @@ def distribution_size(draws: FloatArray) -> FloatArray:
     return np.asarray(np.min([quantile_effective_size(draws, level) for level in LEVELS], axis=0), dtype=np.float64)
 
 
-def _rank_normalised(draws: FloatArray) -> FloatArray:
+def rank_normalised(draws: FloatArray) -> FloatArray:
     """Map draws to normal scores of their ranks over all chains, component by component."""
     flat = draws.reshape(-1, draws.shape[2])
     scores = ndtri((rankdata(flat, axis=0) - 0.375) / (len(flat) + 0.25))

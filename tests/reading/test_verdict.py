@@ -207,6 +207,33 @@ def test_an_unreliable_b_decides_nothing():
     assert judge(fake_result(goal=asked, gap=0.4)).bound == "B"
 
 
+def fitted(simulate_from, *, shift=0.0, n_divergences=None, **changes):
+    """A check whose fit has one chain that is shifted."""
+    result = fake_result(simulate_from=simulate_from, posterior_shift=0.0, **changes)
+    draws = {name: values.copy() for name, values in result.fit.draws.items()}
+    draws["tau"][0] += shift
+    result.fit = replace(result.fit, draws=draws, source="pm.sample", n_divergences=n_divergences)
+    result.settings["posterior"] = False
+    return result
+
+
+def test_a_fit_that_did_not_converge_lets_fitted_simulations_decide_nothing():
+    assert judge(fitted("fitted")).status == "converged"  # the control
+    verdict = judge(fitted("fitted", shift=3.0, n_divergences=7))
+    assert verdict.status == "inconclusive"
+    assert "did not converge: its largest R-hat is 1." in verdict and "(tau)" in verdict
+    assert "7 transitions diverged (pm.sample)" in verdict and "pass its draws as posterior=" in verdict
+    assert judge(fitted("fitted", shift=3.0, gap=1.0)).status == "not converged"
+
+
+def test_a_doubtful_fit_is_said_where_it_does_not_decide():
+    verdict = judge(fitted("localised", shift=3.0))
+    assert verdict.status == "converged" and "The fit to your data (pm.sample) may be off: its largest R-hat" in verdict
+    verdict = judge(fitted("fitted", n_divergences=1))
+    assert verdict.status == "converged" and "may be off: 1 transition diverged." in verdict
+    assert "may be off" not in judge(fitted("fitted", n_divergences=0))
+
+
 def test_interrupted_is_inconclusive_whatever_the_number():
     result = fake_result(gap=0.01)
     result.is_interrupted = True

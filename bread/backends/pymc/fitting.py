@@ -14,7 +14,7 @@ import numpy as np
 
 from bread.backends.base import Fit
 from bread.backends.pymc.density.compiling import compile_mode, first_line
-from bread.backends.support.posterior_draws import posterior_group, read_posterior
+from bread.backends.support.posterior_draws import count_divergences, posterior_group, read_posterior
 from bread.errors import UnsupportedModelError
 
 __all__ = ["draws_of", "fit", "read_posterior"]
@@ -69,7 +69,7 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
         ) from error
     posterior = posterior_group(result)
     draws = {name: np.asarray(posterior[name].transpose("chain", "draw", ...)) for name in names}
-    return Fit(draws=draws, source="pm.sample", seconds=time.perf_counter() - start)
+    return Fit(draws, "pm.sample", time.perf_counter() - start, count_divergences(result))
 
 
 def _picks_other_sampler(version: str) -> bool:

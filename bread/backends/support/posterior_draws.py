@@ -27,6 +27,13 @@ def posterior_group(posterior: Any) -> Any:
     return getattr(posterior, "posterior", posterior)  # InferenceData
 
 
+def count_divergences(posterior: Any) -> int | None:
+    """Return the number of divergent draws that an InferenceData or DataTree tells of; None where it does not."""
+    children = getattr(posterior, "children", None)
+    statistics = getattr(posterior, "sample_stats", None) if children is None else children.get("sample_stats")
+    return int(np.sum(statistics["diverging"].values)) if statistics is not None and "diverging" in statistics else None
+
+
 def require_support(
     fit: Fit, states: NDArray[np.float64], positions: Mapping[str, NDArray[np.int64]], log_prior: LogDensity | None
 ) -> None:
@@ -125,7 +132,7 @@ def read_posterior(
             f"posterior= has {n_draws[0]} x {n_draws[1]} draws (chains x draws), and must have at least "
             f"{MINIMUM_DRAWS} in all. Pass the whole run."
         )
-    return Fit(draws=draws, source="posterior=")
+    return Fit(draws=draws, source="posterior=", n_divergences=count_divergences(posterior))
 
 
 def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mapping[str, Any]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from pytensor.graph.traversal import ancestors
 
 from bread.backends.base import IntArray, ModelInfo
 from bread.backends.pymc.density.compiling import interpret_function, interpreted, is_generator
+from bread.backends.pymc.model.latents import latents
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import InvalidArgumentError
 
@@ -69,10 +70,15 @@ def parents(model: Any, variable: Any) -> set[str]:
 
 
 def default_hyperparameters(model: Any) -> tuple[str, ...]:
-    """Return the free variables that other free variables depend on; all of them where there are none."""
+    """Return the free variables that other free variables depend on.
+
+    Where there are none: all but standardised effects (`latents`); all where nothing else is left.
+    """
+    names = tuple(variable.name for variable in model.free_RVs)
     found = set().union(*(parents(model, variable) for variable in model.free_RVs))
-    names = [variable.name for variable in model.free_RVs]
-    return tuple(name for name in names if name in found) or tuple(names)
+    if not found:
+        found = set(names) - latents(model)
+    return tuple(name for name in names if name in found) or names
 
 
 def check_fixed_names(model_parents: dict[str, set[str]], names: Iterable[str], argument: str) -> tuple[str, ...]:

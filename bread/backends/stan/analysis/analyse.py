@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bread.backends.stan.analysis.latents import latents
 from bread.backends.stan.analysis.observed import check_observed, infer_observed
 from bread.backends.stan.analysis.program import Contribution, Parameter, Program
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
@@ -235,11 +236,14 @@ class _Analysis:
         )
 
     def _hyperparameters(self, simulator: Simulator | None) -> tuple[str, ...]:
-        """Return parameters that others depend on, by the simulator, or else by statements free of observed data."""
+        """Return parameters that others depend on, by the simulator, or else by statements free of observed data.
+
+        Where there are none: all but standardised effects (`latents`).
+        """
         everything = tuple(v.name for v in self._scopes.of_kind("parameter"))
         if simulator is not None:
             can_be_held = tuple(name for name in simulator.hyperparameters if name in simulator.fixable)
-            return simulator.held or can_be_held or simulator.fixable or everything
+            return simulator.held or can_be_held or self._without_latents(simulator.fixable) or everything
         found: set[str] = set()
         for contribution in self._flow.contributions:
             if contribution.kind != "tilde" or self._splitter.is_observed(contribution.own):
@@ -248,7 +252,11 @@ class _Analysis:
             own = {v.name for v in self._flow.depends(variate) if v.kind == "parameter"}
             if own:
                 found |= {v.name for v in self._flow.depends(*arguments) if v.kind == "parameter"} - own
-        return tuple(name for name in everything if name in found) or everything
+        return tuple(name for name in everything if name in found) or self._without_latents(everything)
+
+    def _without_latents(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        found = latents(self._flow, self._blocks)
+        return tuple(name for name in names if name not in found) or names
 
     def _fixed_data(self) -> dict[str, int]:
         flag = self._scopes.named(PRIOR_ONLY, "data")

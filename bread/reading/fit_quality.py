@@ -1,0 +1,50 @@
+"""What a verdict says of the fit that data sets were simulated from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bread.statistics.mixing import Mixing
+
+
+@dataclass(frozen=True)
+class FitQuality:
+    """The worst diagnostics of the fit, and its divergent transitions (0 where nobody counted)."""
+
+    source: str
+    mixing: Mixing
+    n_divergences: int
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its chains disagree or hold too few effective draws."""
+        return self.mixing.is_doubtful
+
+
+def read_fit_quality(attributes: Mapping[str, Any]) -> FitQuality | None:
+    """Return what a report's attributes tell; None without a fit."""
+    if "fit_r_hat" not in attributes:
+        return None
+    found = Mixing(
+        float(attributes["fit_r_hat"]),
+        str(attributes["fit_r_hat_parameter"]),
+        float(attributes["fit_n_effective"]),
+        str(attributes["fit_n_effective_parameter"]),
+    )
+    return FitQuality(str(attributes["fit_source"]), found, int(attributes.get("fit_n_divergences", 0)))
+
+
+def doubt(fit: FitQuality) -> str:
+    """Return what is wrong with a fit, as the end of a sentence; empty where nothing is known to be."""
+    signs = []
+    if fit.is_doubtful:
+        found = fit.mixing
+        if not math.isnan(found.r_hat):
+            signs.append(f"its largest R-hat is {found.r_hat:.2f} ({found.r_hat_name})")
+        signs.append(f"{found.n_effective:.0f} draws of {found.n_effective_name} are effective")
+    if fit.n_divergences:
+        signs.append(f"{fit.n_divergences} transition{'' if fit.n_divergences == 1 else 's'} diverged")
+    return " and ".join([", ".join(signs[:-1]), signs[-1]] if len(signs) > 1 else signs)

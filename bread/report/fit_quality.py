@@ -1,0 +1,28 @@
+"""What the fit on the real data is worth: attributes of the report."""
+
+from __future__ import annotations
+
+from bread.running.results import CheckResult
+from bread.statistics.mixing import mixing
+
+
+def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
+    """Return source and diagnostics of the fit, worst over free variables; empty without a fit.
+
+    `fit_source`; `fit_r_hat` (rank-normalised, split) and `fit_n_effective` (the smaller one of location and scale)
+    with the parameter they belong to; `fit_n_divergences` where they were counted.
+    """
+    fit = result.fit
+    if fit is None:
+        return {}
+    found = mixing(fit.draws)
+    attributes: dict[str, str | int | float] = {
+        "fit_source": fit.source,
+        "fit_r_hat": found.r_hat,
+        "fit_r_hat_parameter": found.r_hat_name,
+        "fit_n_effective": found.n_effective,
+        "fit_n_effective_parameter": found.n_effective_name,
+    }
+    if fit.n_divergences is not None:
+        attributes["fit_n_divergences"] = int(fit.n_divergences)
+    return attributes
