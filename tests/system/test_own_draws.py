@@ -12,6 +12,7 @@ QUICK = {
     "random_seed": 1, "progressbar": False,
 }  # fmt: skip
 MODEL = CONJUGATE["hierarchical_hmc"]
+SINGLE = CONJUGATE["normal_mean_hmc"]  # its reference is the posterior: V is small
 MODES = BIMODAL["absolute_mean_hmc"]
 
 
@@ -56,14 +57,15 @@ def test_exact_draws_agree(right):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda draws: scaled(draws, "mu", np.sqrt(0.5)), "your 90% interval of mu holds 0.7"),
-        (lambda draws: scaled(draws, "mu", 2.0), "your 90% interval of mu holds 0.9"),
-        (lambda draws: shifted(draws, "mu", 1.0), " of mu"),
+        (lambda draws: scaled(draws, "mean", np.sqrt(0.5)), "your 90% interval of mean holds 0.7"),
+        (lambda draws: scaled(draws, "mean", 2.0), "your 90% interval of mean holds 1.00"),
+        (lambda draws: shifted(draws, "mean", 0.3), " of mean"),
     ],
-    ids=["variance halved", "scale doubled", "shift 1 sd"],
+    ids=["variance halved", "scale doubled", "shift 0.3 sd"],
 )
 def test_wrong_draws_disagree(change, words):
-    verdict, _ = judge(MODEL, change(exact(MODEL)))
+    verdict, _ = judge(SINGLE, change(exact(SINGLE)))
+    assert verdict.error_limit < 0.05
     assert verdict.status == "disagreement" and verdict.agreement is False
     assert words in verdict and "Run longer, or reparametrise." in verdict
     assert not bool(verdict)
@@ -71,11 +73,11 @@ def test_wrong_draws_disagree(change, words):
 
 @pytest.mark.statistical
 def test_a_small_shift_is_a_difference_that_v_may_explain():
-    verdict, agreement = judge(MODEL, shifted(exact(MODEL), "mu", 0.3))
+    verdict, agreement = judge(MODEL, shifted(exact(MODEL), "mu", 0.22))
     assert verdict.status == "inconclusive" and verdict.comparison == "difference" and verdict.agreement is None
     assert "own error" in verdict and "Ask for a smaller max_error=." in verdict
     mu = agreement.sel(parameter="mu")
-    assert abs(float(mu["shift"]) - 0.3) < 4 * float(mu["shift_error"])
+    assert abs(float(mu["shift"]) - 0.22) < 4 * float(mu["shift_error"])
 
 
 @pytest.mark.statistical
@@ -90,10 +92,10 @@ def test_four_chains_of_ten_draws_with_the_wrong_scale_are_too_few():
 
 @pytest.mark.statistical
 def test_a_missing_mode_disagrees():
-    draws = exact(MODES)
-    both, _ = judge(MODES, draws)
+    draws, loose = exact(MODES), {"path": "prior", "n_temperatures": 64, "max_error": 0.3}
+    both, _ = judge(MODES, draws, **loose)
     assert both.status == "converged" and both.comparison == "agreement"  # the control
-    one, _ = judge(MODES, {"location": np.abs(draws["location"])})
+    one, _ = judge(MODES, {"location": np.abs(draws["location"])}, **loose)
     assert one.status == "disagreement" and "location" in one
 
 
