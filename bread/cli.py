@@ -39,8 +39,8 @@ _CAPTION = (
 
 _MOST_PARAMETERS = 8
 _DRAWS_CAPTION = (
-    "90% interval: share of annealed draws that the interval of your draws (or of the fit's) holds, with limits; shift "
-    "of the mean and ratio of standard deviations; off by at most: error of any P(parameter <= x), V included; "
+    "holds: share of annealed draws that the 90% interval of your draws (or of the fit's) holds, with limits; shift "
+    "of the mean and ratio of standard deviations; error: of any P(parameter <= x), at most, V included; "
     "effective draws, of which 100 are needed."
 )
 
@@ -293,7 +293,7 @@ def _show_draws(report: Any, console: Console) -> None:
         padding=(0, 1, 0, 0),
     )  # fmt: skip
     table.add_column("parameter", overflow="fold")
-    for name in ("90% interval", "limits", "shift", "sd ratio", "off by at most", "effective"):
+    for name in ("holds", "limits", "shift", "sd ratio", "error", "effective"):
         table.add_column(name, no_wrap=True, justify="right")
     for name, row in shown.iterrows():
         table.add_row(

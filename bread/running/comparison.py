@@ -82,7 +82,7 @@ def _log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> Fl
     ]
     values = np.full(len(states), np.nan)
     try:
-        with ledger.phase("log density of your draws", "compare", len(tasks)):
+        with ledger.phase("log density of the fit", "compare", len(tasks)):
             for position, found in ledger.run_tasks(tasks):
                 low = position * STATES_PER_TASK
                 values[low : low + len(found)] = found

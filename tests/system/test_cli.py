@@ -84,7 +84,7 @@ def test_exit_status(
 def test_draws_are_shown_worst_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     returns(monkeypatch, fake_result(gap=0.01, posterior_shift=1.5))
     shown = plain(run("check", program))
-    assert "Draws parameter 90% interval limits shift sd ratio off by at most effective" in shown
+    assert "Draws parameter holds limits shift sd ratio error effective" in shown
     mu, exeter = shown.index(" mu 0.5"), shown.index("theta[Exeter] 0.")
     assert mu < exeter and "of which 100 are needed" in shown
     returns(monkeypatch, fake_result(gap=0.01))
