@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,21 +22,21 @@ MOST_ROWS = 20
 
 
 @takes_report
-def plot_agreement(report: Any, *, ax: Axes | None = None) -> Axes:
+def plot_agreement(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes:
     """Draw what share of annealed draws lies below the quantiles of your draws, parameter by parameter, worst first.
 
     Parameters
     ----------
     report : InferenceData, DataTree or path
-    ax : matplotlib.axes.Axes, optional
-        Where to draw the shares; by default a new figure, with a second plot beside it.
+    ax : matplotlib.axes.Axes or two of them, optional
+        Where to draw: one takes the shares alone. By default two in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
         Shares of annealed draws below the 5, 50 and 95% quantile of your draws (or those of bread's fit), with limits
         that hold for all parameters at once, and lines where they should be: at most 20 parameters, the worst at the
-        top. In a figure of its own, the second axes show for the worst parameter the difference of both distribution
+        top. The second axes show for the worst parameter the difference of both distribution
         functions, with the band of what the number of annealed draws leaves open (Dvoretzky, Kiefer & Wolfowitz), and
         dashed the error V of the annealed draws, an average over simulated data sets.
 
@@ -45,7 +46,8 @@ def plot_agreement(report: Any, *, ax: Axes | None = None) -> Axes:
         The report has no comparison of draws.
     """
     agreement = require(report, "agreement", "plot_agreement")
-    axes = new_axes(2) if ax is None else [ax]
+    given = list(ax) if isinstance(ax, Sequence | np.ndarray) else [ax]
+    axes = new_axes(2) if ax is None else given
     order = worst_first(agreement)[:MOST_ROWS]
     _draw_contents(axes[0], agreement, order)
     if len(axes) > 1:

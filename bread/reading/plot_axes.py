@@ -18,8 +18,8 @@ _LETTER = 0.62  # width over height
 _SPACE = 1.5  # between two labels, in letters
 
 
-def new_axes(n_columns: int) -> list[Axes]:
-    """Return the axes of a new figure, side by side.
+def import_pyplot() -> Any:
+    """Return `matplotlib.pyplot`.
 
     Raises
     ------
@@ -30,8 +30,13 @@ def new_axes(n_columns: int) -> list[Axes]:
         from matplotlib import pyplot
     except ImportError as error:
         raise MissingDependencyError('Plots need matplotlib: pip install "bread-mcmc[plots]"') from error
+    return pyplot
+
+
+def new_axes(n_columns: int) -> list[Axes]:
+    """Return the axes of a new figure, side by side."""
     width = 7.0 if n_columns == 1 else 5.2 * n_columns
-    _, axes = pyplot.subplots(1, n_columns, figsize=(width, 4.4), layout="constrained", squeeze=False)
+    _, axes = import_pyplot().subplots(1, n_columns, figsize=(width, 4.4), layout="constrained", squeeze=False)
     return list(axes[0])
 
 

@@ -15,6 +15,7 @@ from scipy.stats import gaussian_kde
 from bread.errors import InvalidArgumentError
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
+from bread.statistics.goal import Goal
 
 FloatArray = NDArray[np.float64]
 
@@ -30,6 +31,23 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class CertificateData:
+    """V against T with its limits, what its limit is to reach, and B at the final T.
+
+    ``limit_exact`` takes no population of data sets for granted; ``is_final`` marks the T that decides.
+    """
+
+    x: FloatArray
+    error: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    limit_exact: FloatArray
+    is_final: NDArray[np.bool_]
+    max_error: float
+    size_of_b: str
+
+
+@dataclass(frozen=True)
 class BoundsData:
     """Log weights minus the log evidence estimate of their data set, against T, in nats."""
 
@@ -37,6 +55,12 @@ class BoundsData:
     reverse: Curve
     observed: Curve | None
     start_name: str
+    certificate: CertificateData
+
+    @property
+    def size_of_b(self) -> str:
+        """B at the final T in words."""
+        return self.certificate.size_of_b
 
 
 @dataclass(frozen=True)
@@ -168,8 +192,43 @@ def bounds_data(report: Any) -> BoundsData:
         observed_curve = _curve(temperatures, [row - last for row in log_weights])
     start_name = str(read_attributes(report).get("path_start", "prior"))
     return BoundsData(
-        _curve(temperatures, rows(forward)), _curve(temperatures, rows(reverse)), observed_curve, start_name
+        _curve(temperatures, rows(forward)),
+        _curve(temperatures, rows(reverse)),
+        observed_curve,
+        start_name,
+        _certificate_data(report, bounds),
     )
+
+
+def _certificate_data(report: Any, bounds: xr.Dataset) -> CertificateData:
+    certificate, attributes = require(report, "certificate", "plot_bounds"), read_attributes(report)
+    temperatures = certificate["n_temperatures"].values
+    known = np.isfinite(certificate["error"].values)
+    is_final = temperatures == int(attributes.get("n_temperatures", 0))
+    lower, upper = certificate["error_ci"].values[known].T
+    goal = Goal(float(attributes["max_error"]), attributes.get("target"))
+    return CertificateData(
+        temperatures[known].astype(float),
+        certificate["error"].values[known],
+        lower,
+        upper,
+        certificate["error_limit_exact"].values[known],
+        is_final[known],
+        goal.decides(False)[1],
+        _size_of_b(bounds.isel(n_temperatures=int(np.argmax(is_final)))) if is_final.any() else "",
+    )
+
+
+def _size_of_b(here: xr.Dataset) -> str:
+    low, high = (float(value) for value in here["jeffreys_ci"].values)
+    value, number = float(here["jeffreys"]), int(here["n_temperatures"])
+    if np.isnan(value):
+        return ""
+    if np.isinf(value):
+        return f"B is infinite at {number} temperatures"
+    limits = f" ({low:.2g} to {high:.2g})" if np.isfinite([low, high]).all() else ""
+    doubt = "" if bool(here["jeffreys_reliable"]) else ", which may have no finite mean"
+    return f"B = {value:.2g} nats{limits} at {number} temperatures{doubt}"
 
 
 def _curve(x: FloatArray, rows: list[FloatArray]) -> Curve:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread.reading.plot_axes import compress, inverse_temperature_axis, new_axes, temperature_axis
-from bread.reading.plot_data import Curve, bounds_data, consistency_data, density, path_data, smoothed, work_data
+from bread.reading.plot_axes import compress, import_pyplot, inverse_temperature_axis, new_axes, temperature_axis
+from bread.reading.plot_data import (
+    CertificateData,
+    ConsistencyData,
+    Curve,
+    FloatArray,
+    bounds_data,
+    consistency_data,
+    density,
+    path_data,
+    smoothed,
+    work_data,
+)
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
@@ -19,39 +31,67 @@ _BINS = 60  # of plot_path, which averages over neighbouring temperatures
 
 
 @takes_report
-def plot_bounds(report: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw forward and reverse log weights against the number of temperatures.
+def plot_bounds(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes:
+    """Draw log weights and the certificate V against the number of temperatures.
 
     Parameters
     ----------
     report : InferenceData, DataTree or path
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib.axes.Axes, or two of them, optional
+        Where to draw log weights and V; with one, V is left out. A new figure of two by default.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Means (lines) and quartile bands over all chains, in nats. Each simulation is shifted by its own log evidence
-        estimate at the largest T it has: 0 is the log evidence. The distance between the two lines is the raw gap,
-        whose mean is B. The real data have a forward curve only, shifted by its own estimate at the largest T.
+        Above, log weights: means (lines) and quartile bands over all chains, in nats. Each simulation is shifted by its
+        own log evidence estimate at the largest T it has: 0 is the log evidence. The distance between the two lines is
+        the raw gap, whose mean is B; B itself with its limits stands in the legend. The real data have a forward curve
+        only, shifted by its own estimate at the largest T. Below, V with its limits at every T, the limit that holds
+        whatever other data sets are like (a tick), and the error that was asked for. The filled point decides; hollow
+        ones come from fewer simulations, or from those that chose the number of temperatures.
 
     References
     ----------
     Grosse, Ancha & Roy (2016), figure 1.
     """
-    ax = _axes(ax)
+    upper, lower = _pair_of_axes(ax)
     data = bounds_data(report)
-    _draw_curve(ax, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
+    _draw_curve(upper, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
     if data.observed is not None:
-        _draw_curve(ax, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
-    _draw_curve(ax, data.forward, FORWARD, "^", f"forward chains, from the {data.start_name}")
-    ax.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
-    temperature_axis(ax, data.forward.x)
-    compress(ax, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
-    ax.set_ylabel("log weight − log evidence (nats)")
-    ax.set_title("Bounds of the log evidence: mean and quartiles")
-    ax.legend(frameon=False)
-    return ax
+        _draw_curve(upper, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
+    _draw_curve(upper, data.forward, FORWARD, "^", f"forward chains, from the {data.start_name}")
+    upper.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
+    temperature_axis(upper, data.forward.x)
+    compress(upper, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
+    upper.set_ylabel("log weight − log evidence (nats)")
+    upper.set_title("Bounds of the log evidence: mean and quartiles")
+    upper.legend(frameon=False, title=data.size_of_b or None)
+    if lower is not None:
+        upper.set_xlabel("")
+        _draw_certificate(lower, data.certificate, data.forward.x)
+    return upper
+
+
+def _draw_certificate(ax: Axes, data: CertificateData, temperatures: FloatArray) -> None:
+    known = np.isfinite(data.upper)
+    ax.vlines(data.x[known], data.lower[known], data.upper[known], color=FORWARD, linewidth=1.6)
+    ax.plot(data.x, data.error, color=FORWARD, linewidth=0.8, alpha=0.6)
+    for chosen, face, label in ((data.is_final, FORWARD, "V with its limits"), (~data.is_final, "white", "_nolegend_")):
+        ax.plot(data.x[chosen], data.error[chosen], "o", color=FORWARD, markerfacecolor=face, markersize=5, label=label)
+    shown = data.is_final & (data.limit_exact < 1.0)
+    if shown.any():
+        label = "limit whatever other data sets are like"
+        ax.plot(
+            data.x[shown], data.limit_exact[shown], "_", color=REVERSE, markersize=14, markeredgewidth=2, label=label
+        )
+    ax.axhline(data.max_error, color=OBSERVED, linestyle="--", linewidth=1.0, label=f"asked for: {data.max_error:.2g}")
+    temperature_axis(ax, temperatures)
+    highest = np.concatenate([data.error, data.upper[known], data.limit_exact[shown], [data.max_error]]).max()
+    ax.set_ylim(0.0, 1.35 * float(highest))  # room for the legend
+    ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 1.0])
+    ax.set_ylim(0.0, 1.35 * float(highest))
+    ax.set_ylabel("error of a probability")
+    ax.legend(frameon=False, loc="upper center", ncols=3, fontsize="small", columnspacing=1.0)
 
 
 @takes_report
@@ -77,6 +117,8 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     data = consistency_data(report)
     finite = np.where(np.isfinite(data.simulated), data.simulated, np.nan)
+    if len(data.x) == 2:
+        return _draw_one_difference(ax, data, finite[:, 0])
     low, first, median, third, high = np.nanquantile(finite, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0)
     n = len(data.simulated)
     ax.fill_between(data.x, low, high, color=FORWARD, alpha=0.10, linewidth=0, label=f"{n} simulated data sets, range")
@@ -88,6 +130,25 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_ylabel(f"forward log weight − its value at {data.x[-1]:.0f} (nats)")
     ax.set_title(f"Do real data anneal like simulated data? p = {data.p_value:.2g}")
     ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def _draw_one_difference(ax: Axes, data: ConsistencyData, simulated: FloatArray) -> Axes:
+    """Draw what curves of two points hold: one difference a data set."""
+    heights = np.linspace(0.2, 0.8, len(simulated))[np.random.default_rng(0).permutation(len(simulated))]
+    n = int(np.isfinite(simulated).sum())
+    ax.plot(simulated, heights, "o", color=FORWARD, alpha=0.6, markersize=5, label=f"{n} simulated data sets")
+    ax.axvspan(
+        *np.nanquantile(simulated, (0.25, 0.75)), color=FORWARD, alpha=0.15, linewidth=0, label="their quartiles"
+    )
+    if np.isfinite(data.observed[0]):
+        ax.axvline(data.observed[0], color=OBSERVED, linewidth=1.8, label="real data")
+    low, high = (f"{value:.0f}" for value in data.x)
+    ax.set_ylim(0.1, 1.2)  # room for the legend
+    ax.set_yticks([])
+    ax.set_xlabel(f"forward log weight at {low} temperatures − at {high} (nats)")
+    ax.set_title(f"Do real data anneal like simulated data? p = {data.p_value:.2g}")
+    ax.legend(frameon=False, loc="upper center", ncols=3)
     return ax
 
 
@@ -207,6 +268,18 @@ def _draw_curve(
     if len(mean) and np.isnan(mean).all():
         label += " (mean −∞)"
     ax.plot(curve.x, mean, color=colour, marker=marker, markersize=4.5, linewidth=1.6, linestyle=linestyle, label=label)
+
+
+def _pair_of_axes(ax: Axes | Sequence[Axes] | None) -> tuple[Axes, Axes | None]:
+    """Return the axes of two panels that share the number of temperatures; one alone where one was given."""
+    if ax is None:
+        figure = import_pyplot().figure(figsize=(7.0, 6.6), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        return upper, lower
+    if isinstance(ax, Sequence | np.ndarray):
+        upper, lower = ax
+        return upper, lower
+    return ax, None
 
 
 def _axes(ax: Axes | None) -> Axes:

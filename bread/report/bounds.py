@@ -70,8 +70,13 @@ def start_tail(result: CheckResult) -> TailIndex:
     return centred_tail_index(draws)
 
 
+def is_end_fine(result: CheckResult) -> bool:
+    """Return whether the reverse log weights have a finite mean, which every bound takes."""
+    return tails.is_end_calm(result.end_log_ratio) and tails.is_end_reliable(result.exact_end_log_ratio)
+
+
 def is_one_sided_reliable(start: TailIndex, log_weights: TailIndex, n_chains: int) -> bool:
-    """Return whether lower_K, and so the bound of KL(p||q), has a finite mean.
+    """Return whether lower_K, and so the forward part of the bound of KL(p||q), has a finite mean.
 
     The largest of K forward log weights with a lower tail of shape k has a tail of shape k / K: its mean is finite
     if and only if K > k. Asked of both tails, with the confidence of `bread.statistics.tails.is_mean_reliable`.
@@ -135,8 +140,9 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
         row |= {"jeffreys_reliable": False, "kl_exact_approx_reliable": False}
         return row | {"tail": _NO_TAIL}
     tail = centred_tail_index(list(forward))
-    is_reliable = tails.is_mean_reliable(start, tail) and tails.is_end_calm(result.end_log_ratio)
-    is_certificate = is_one_sided_reliable(start, tail, result.n_chains)
+    has_end = is_end_fine(result)
+    is_reliable = has_end and tails.is_mean_reliable(start, tail)
+    is_certificate = has_end and is_one_sided_reliable(start, tail, result.n_chains)
     row["jeffreys"] = mean_interval(conditional_gaps(forward, reverse), result.level)
     row["jeffreys_raw"] = bounds.jeffreys_bound(forward, reverse, result.level)
     for name in _ONE_SIDED:

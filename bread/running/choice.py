@@ -11,12 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from bread.backends.base import ModelInfo, Simulations
+from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.pilot import N_CHAINS, FitRequest
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
+from bread.running.ends import StartTask, with_decided_tails
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
 from bread.running.results import SHARED
@@ -186,7 +187,20 @@ class PathChooser:
         found = self._stage.run_pilots(tasks)
         self._errors += [item for item in found if isinstance(item, DensityError)]
         pilots = [item for item in found if isinstance(item, Pilot)]
-        return pilots if len(pilots) == len(found) else None
+        if len(pilots) < len(found):
+            return None
+
+        def more(first: int, last: int) -> list[FloatArray]:
+            """Return log ratios of more draws from the starts of all pilots."""
+            starts = [
+                StartTask(task.simulation, task.data, pilot.path, task.root, first, last)
+                for task, pilot in zip(tasks, pilots, strict=True)
+            ]
+            with self._stage.phase("start of the path", "tune", len(starts)):
+                values: dict[int, FloatArray] = dict(self._stage.run_tasks(starts))
+            return [values[position] for position in range(len(starts))]
+
+        return with_decided_tails(pilots, more)
 
     def _is_cheap(self, cost: PathCost) -> bool:
         """Return whether the whole check along a path costs less than looking for a better one."""

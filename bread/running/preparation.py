@@ -14,15 +14,17 @@ from bread.backends.base import Fit, FloatArray, Kernel, Model, Simulations
 from bread.errors import DensityError
 from bread.fitting.families import localisation
 from bread.paths import schedules
+from bread.paths.kinds import Path
 from bread.running import costs
 from bread.running.choice import PathChooser
 from bread.running.costs import PathCost
+from bread.running.ends import END_BATCH, END_DRAWS, EndTask
 from bread.running.held import HeldDraws
 from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
-from bread.running.results import OBSERVED, SHARED, CheckResult
+from bread.running.results import END, OBSERVED, SHARED, CheckResult
 from bread.running.tasks import MoveTask, PilotTask, ReverseStarts, ReverseStartTask, Task
 from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
@@ -132,8 +134,19 @@ class Preparation:
         result.kernels[SHARED], self._shared = pilots[0].kernel, pilots[0].without_draws()
         result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
+        if self._plan.path.reference is not None:
+            result.exact_end_log_ratio = self._exact_end(pilots[0].path)
         self._request = chooser.quick(chooser.request(pilots[0].path.name))
         self.path_length = costs.path_length(list(pilots))
+
+    def _exact_end(self, path: Path) -> FloatArray:
+        """Return log ratios at exact draws, each with its data set: one reference of the user's serves all of these."""
+        drawn = self.draw_simulations(END_DRAWS, END)
+        batches = [range(low, min(low + END_BATCH, END_DRAWS)) for low in range(0, END_DRAWS, END_BATCH)]
+        tasks = [EndTask(path, drawn.states[list(rows)], tuple(map(drawn.data_of, rows))) for rows in batches]
+        with self.phase("end of the path", "tune", len(tasks)):
+            values: dict[int, FloatArray] = dict(self.run_tasks(tasks))
+        return np.concatenate([values[position] for position in range(len(tasks))])
 
     def _tune(self, indices: Sequence[int], phase: str) -> None:
         """Tune one kernel, along its own path, for each of these data sets, on that data set."""

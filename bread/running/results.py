@@ -16,6 +16,7 @@ from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
 RACE = -20  # extra simulated data sets that choose the path: -20, -21, ...
+END = -60  # the exact draws at which a user's reference is tested
 SHARED = -2  # the extra simulated data set that one kernel for all was tuned on
 
 
@@ -62,6 +63,9 @@ class CheckResult:
     start_log_ratio, end_log_ratio : list of ndarray, each (n_draws,)
         log_ratio at draws from the path's start and at pilot draws at beta = 1, one array a simulated data set: for
         the tail diagnostic.
+    exact_end_log_ratio : ndarray, shape (n,)
+        log_ratio at exact draws, each with a data set of its own: for a reference of the user's, which may be too
+        narrow. Empty for other paths.
     observed_draws : ndarray (n, dim) or None
         End points of annealed chains on the real data at the largest T.
     observed_log_density : ndarray (n,) or None
@@ -102,6 +106,7 @@ class CheckResult:
     localisation: Reference | None = None
     start_log_ratio: list[FloatArray] = field(default_factory=list)
     end_log_ratio: list[FloatArray] = field(default_factory=list)
+    exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))
     observed_draws: FloatArray | None = None
     observed_log_density: FloatArray | None = None
     n_draws_dropped: int = 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bread.backends.base import Model
-from bread.running import costs
+from bread.running import costs, curve
 from bread.running.annealing import BOTH, Annealing
 from bread.running.comparison import draw_and_compare
 from bread.running.executors import Executor
@@ -52,6 +52,7 @@ class Runner:
         self._preparation.choose_path()
         if plan.n_temperatures is None:
             temperatures = self._search_and_confirm()
+            self._show_curve(temperatures[-1])
         else:
             temperatures = list(plan.n_temperatures)
             confirm = self._preparation.simulate(plan.simulations, "confirm")
@@ -109,6 +110,15 @@ class Runner:
             self.result.roles[index] = "search"
         return False
 
+    def _show_curve(self, n_temperatures: int) -> None:
+        """Anneal some confirming simulations at other numbers of temperatures, where that is nearly free."""
+        confirm = [int(index) for index in self.result.indices("confirm")]
+        spent = sum(self.result.n_gradients.values())
+        per_transition = self._seen(confirm, n_temperatures).per_transition
+        for number in curve.curve_temperatures(n_temperatures, per_transition, 2 * self._plan.chains, spent):
+            for _ in self._annealing.both(confirm[: curve.SIMULATIONS], number, "curve"):
+                pass
+
     def _most_simulations(self, n_now: int, is_last: bool) -> int:
         """Return how many simulations may be run at this T: more would cost more than twice the temperatures.
 
@@ -140,7 +150,7 @@ class Runner:
         if np.isnan(forward).any() or not np.isfinite(reverse).all():
             return None
         is_reliable = self._plan.goal.target is not None and bounds.jeffreys_is_reliable(
-            self.result.start_log_ratio, forward, self.result.end_log_ratio
+            self.result.start_log_ratio, forward, self.result.end_log_ratio, self.result.exact_end_log_ratio
         )
         return self._plan.goal.decide(forward, reverse, self.result.level, is_reliable=is_reliable)
 

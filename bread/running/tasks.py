@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -237,4 +237,14 @@ class RaceTask:
         return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)
 
 
-Task = RaceTask | PilotTask | LookTask | MoveTask | ReverseStartTask | AnnealTask | DensityTask
+class Task(Protocol):
+    """What an executor runs."""
+
+    @property
+    def n_chains(self) -> int:
+        """How far it brings the progress of its phase."""
+        ...
+
+    def run(self, model: Model) -> Any:
+        """Return its result, which is picklable."""
+        ...

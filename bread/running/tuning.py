@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +14,11 @@ from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.schedules import next_knot
 from bread.running.plan import PathRequest
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.statistics.tails import centred_tail_index, is_start_in_doubt
 
 KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the next
 MAX_KNOTS = 40
 KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
-TAIL_DRAWS, MOST_TAIL_DRAWS = 2000, 32000  # in a pilot that also shows the tail of log_ratio there
-TAIL_GROWTH = 4  # of the draws, while they leave it open whether their mean is finite
+TAIL_DRAWS = 2000  # in a pilot that also shows the tail of log_ratio there
 
 
 class Pilot(NamedTuple):
@@ -61,7 +58,7 @@ def run_pilot(
     """Fit the path that is asked for to one data set, adapt the kernel along it and freeze both.
 
     Parameters are those of `tune`, with the kind of path in place of the path; ``shows_tail`` asks for so many draws
-    from the start that they tell whether their log ratio has a mean.
+    from the start that they may tell whether their log ratio has a mean (`bread.running.ends` draws more).
     """
 
     def along(path: Path, steps: int) -> Pilot:
@@ -82,21 +79,7 @@ def run_pilot(
         pilot = along(path, steps)
     else:
         pilot = along(PriorPath(), n_steps)
-    if shows_tail:
-        pilot = with_decided_tail(pilot, posterior, root, simulation)
     return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
-
-
-def with_decided_tail(pilot: Pilot, posterior: Posterior, root: int, simulation: int) -> Pilot:
-    """Return the pilot with more draws from the start where those it has leave it open whether B is finite."""
-    values, n_evaluations = pilot.start_log_ratio, 0
-    while len(values) < MOST_TAIL_DRAWS and is_start_in_doubt(centred_tail_index([values])):
-        numbers = range(len(values), min(TAIL_GROWTH * len(values), MOST_TAIL_DRAWS))
-        draws = posterior.draw_start(pilot.path, chain_seeds(root, Purpose.TAIL, simulation, 0, numbers))
-        values = np.concatenate([values, posterior.log_ratio(pilot.path, draws)])
-        n_evaluations += len(draws)
-    kernel = replace(pilot.kernel, n_evaluations=pilot.kernel.n_evaluations + n_evaluations)
-    return pilot._replace(kernel=kernel, start_log_ratio=values)
 
 
 def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: int) -> Pilot:

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.intervals import Interval, mean_interval
-from bread.statistics.tails import centred_tail_index, is_end_calm, is_mean_reliable
+from bread.statistics.tails import centred_tail_index, is_end_calm, is_end_reliable, is_mean_reliable
 
 FloatArray = NDArray[np.float64]
 
@@ -156,17 +156,22 @@ def unseen_failure_fraction(n_simulations: int) -> float:
 
 
 def jeffreys_is_reliable(
-    start_log_ratio: Sequence[ArrayLike], forward: ArrayLike, end_log_ratio: Sequence[ArrayLike] = ()
+    start_log_ratio: Sequence[ArrayLike],
+    forward: ArrayLike,
+    end_log_ratio: Sequence[ArrayLike] = (),
+    exact_end_log_ratio: ArrayLike = (),
 ) -> bool:
-    """Return `is_mean_reliable` from log ratios at the ends (one array a data set) and forward log weights.
+    """Return whether both ends leave B a finite mean, from log ratios there and forward log weights.
 
-    Each data set's values are centred by their median, then pooled. NaN log ratios are left out. ``end_log_ratio``, at
-    draws at beta = 1, has an *upper* tail that spoils the mean of the reverse log weights; few correlated draws only
-    object to a tail that is clearly heavy, as forward log weights do.
+    Each data set's values are standardised, then pooled. NaN log ratios are left out. Log ratios at draws at beta = 1
+    have an *upper* tail that spoils the mean of the reverse log weights: ``end_log_ratio``, one array a data set, from
+    pilots, few and correlated, only objects to a tail that is clearly heavy, as forward log weights do;
+    ``exact_end_log_ratio``, at independent exact draws, decides as ``start_log_ratio`` does.
     """
     start = centred_tail_index(start_log_ratio)
     log_weights = centred_tail_index(list(forward_log_weights(forward)))
-    return is_mean_reliable(start, log_weights) and is_end_calm(end_log_ratio)
+    is_end_fine = is_end_calm(end_log_ratio) and is_end_reliable(exact_end_log_ratio)
+    return is_mean_reliable(start, log_weights) and is_end_fine
 
 
 def log_weight_pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -17,6 +17,7 @@ START_LIMIT = 1.0  # a generalised Pareto tail has a mean if and only if its sha
 LOG_WEIGHT_LIMIT = 0.7  # few log weights: only a tail that is clearly too heavy for a stable mean counts
 NORMAL_QUANTILE = 1.64  # one-sided 95 %
 MINIMUM_TAIL = 5
+MINIMUM_SCALED = 25  # values that tell their own spread
 
 
 class TailIndex(NamedTuple):
@@ -70,13 +71,22 @@ def tail_index(samples: ArrayLike) -> TailIndex:
 
 
 def centred_tail_index(groups: Sequence[ArrayLike]) -> TailIndex:
-    """Return `tail_index` of values pooled over groups, each centred by the median of its finite values; no NaN."""
+    """Return `tail_index` of values pooled over groups, each centred by its median and divided by its spread.
+
+    The spread, median minus lower quartile, is that of data sets whose log ratios differ in scale: without it a law of
+    scales lengthens the tail of the pool. Groups of fewer than `MINIMUM_SCALED` finite values are only centred. NaN
+    values are left out.
+    """
     centred = [np.zeros(0)]
     for group in groups:
         values = np.asarray(group, dtype=np.float64).ravel()
         values = values[~np.isnan(values)]
         finite = values[np.isfinite(values)]
-        centred.append(values - (np.median(finite) if finite.size else 0.0))
+        if finite.size:
+            quartile, median = np.quantile(finite, (0.25, 0.5))
+            spread = median - quartile if finite.size >= MINIMUM_SCALED else 1.0
+            values = (values - median) / (spread if spread > 0.0 else 1.0)
+        centred.append(values)
     return tail_index(np.concatenate(centred))
 
 
@@ -99,9 +109,8 @@ def is_mean_reliable(start: TailIndex, log_weights: TailIndex) -> bool:
         starts (2000), in over 99 % where the ratio has no mean (-1 / sigma**2, sigma half-normal); also in
         about 30 % with a finite mean near the limit (k = 2/3).
     """
-    start_objects = start.shape + NORMAL_QUANTILE * start.standard_error >= START_LIMIT
     weights_object = log_weights.shape - NORMAL_QUANTILE * log_weights.standard_error > LOG_WEIGHT_LIMIT
-    return not (start_objects or weights_object)
+    return not (is_too_heavy(start) or weights_object)
 
 
 def is_start_in_doubt(start: TailIndex) -> bool:
@@ -109,9 +118,25 @@ def is_start_in_doubt(start: TailIndex) -> bool:
 
     Drawing four times as many, up to 32000, until they decide: with k = 2/3 the mean is found finite in 100 % of 200
     runs (2000 draws alone: 76 %), with k = 0.8 in 94 % (36 %), for a lognormal law with sigma = 2 in 100 % (77 %);
-    wrongly for k = 1 in 18 % (8 %) and for k = 1.2 in under 1 % (under 1 %).
+    wrongly for k = 1 in 18 % (8 %) and for k = 1.2 in under 1 % (under 1 %). Of three data sets, whose values are
+    standardised, pooled and grown together: a scale with a Gamma(3) prior (k = 2/3) is called unreliable in 5 % of 60
+    runs (30 % without more draws), a half-normal one (k = 2) in all.
     """
     return abs(start.shape - START_LIMIT) <= NORMAL_QUANTILE * start.standard_error
+
+
+def is_end_reliable(log_ratio: ArrayLike) -> bool:
+    """Return whether log ratios at independent exact draws at beta = 1 leave the reverse log weights a mean.
+
+    The rule of `is_mean_reliable` for the start, of the *upper* tail: False unless k < 1 with 95 % confidence. True
+    where nothing was drawn.
+    """
+    return not is_too_heavy(centred_tail_index([-np.asarray(log_ratio, dtype=np.float64)]))
+
+
+def is_too_heavy(tail: TailIndex) -> bool:
+    """Return whether a tail of many independent values may have no mean: k + 1.64 standard errors >= 1."""
+    return tail.shape + NORMAL_QUANTILE * tail.standard_error >= START_LIMIT
 
 
 def is_end_calm(end_log_ratio: Sequence[ArrayLike]) -> bool:

@@ -55,7 +55,43 @@ def test_plot_bounds_draws_means_and_bands(made):
     assert len(ax.collections) == 2  # two quartile bands
     assert any(label.startswith("real data") for label in labels(ax))
     assert ax.get_xscale() == "log"
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["8", "16", "32", "64"]
+    _, below = ax.figure.axes
+    assert [text.get_text() for text in below.get_xticklabels()] == ["8", "16", "32", "64"]
+
+
+def test_plot_bounds_draws_the_certificate_below():
+    made = report.to_container(fake_result(), constrain)
+    upper = bread.plot_bounds(made)
+    _, below = upper.figure.axes
+    certificate = report.read_group(made, "certificate")
+    final = certificate.sel(n_temperatures=64)
+    drawn = lines(below)
+    point = drawn["V with its limits"]
+    assert list(point.get_xdata()) == [64] and list(point.get_ydata()) == [float(final["error"])]
+    assert list(drawn["limit whatever other data sets are like"].get_ydata()) == [float(final["error_limit_exact"])]
+    assert list(drawn["asked for: 0.1"].get_ydata()) == [0.1, 0.1]
+    (whiskers,) = below.collections
+    ends = np.array([segment[:, 1] for segment in whiskers.get_segments()])
+    np.testing.assert_allclose(ends, certificate["error_ci"].values)
+    jeffreys = report.read_group(made, "bounds")["jeffreys"].sel(n_temperatures=64)
+    assert upper.get_legend().get_title().get_text().startswith(f"B = {float(jeffreys):.2g} nats (")
+    _, pair = pyplot.subplots(2, 1)
+    assert bread.plot_bounds(made, ax=pair) is pair[0] and pair[1].get_ylabel() == "error of a probability"
+
+
+def test_an_error_that_is_out_of_reach_stays_inside(made):
+    _, below = bread.plot_bounds(report.to_container(fake_result(gap=9.0), constrain)).figure.axes
+    assert max(below.get_yticks()) <= 1.0 and lines(below)["asked for: 0.1"].get_ydata()[0] < below.get_ylim()[1]
+
+
+def test_consistency_over_two_temperatures_draws_one_difference_a_data_set():
+    result = fake_result(observed_extra=8.0, temperatures=(32, 64))
+    ax = bread.plot_consistency(report.to_container(result, constrain))
+    group = report.read_group(report.to_container(result, constrain), "consistency")
+    drawn = lines(ax)
+    np.testing.assert_array_equal(drawn["39 simulated data sets"].get_xdata(), group["simulated_curve"].values[:, 0])
+    assert drawn["real data"].get_xdata()[0] == group["observed_curve"].values[0]
+    assert ax.get_xlabel() == "forward log weight at 32 temperatures − at 64 (nats)"
 
 
 def test_distance_of_the_lines_is_the_bound(made):
