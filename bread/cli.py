@@ -295,9 +295,9 @@ def _show_draws(report: Any, console: Console) -> None:
     table.add_column("parameter", overflow="fold")
     for name in ("holds", "limits", "shift", "sd ratio", "error", "effective"):
         table.add_column(name, no_wrap=True, justify="right")
-    for name, row in shown.iterrows():
+    for parameter, row in shown.iterrows():
         table.add_row(
-            str(name), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}", f"{row['shift']:.2f}",
+            str(parameter), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}", f"{row['shift']:.2f}",
             f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}", f"{row['n_effective']:.0f}",
         )  # fmt: skip
     console.print(table)

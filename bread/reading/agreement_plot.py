@@ -36,9 +36,9 @@ def plot_agreement(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> A
     matplotlib.axes.Axes
         Shares of annealed draws below the 5, 50 and 95% quantile of your draws (or those of bread's fit), with limits
         that hold for all parameters at once, and lines where they should be: at most 20 parameters, the worst at the
-        top. The second axes show for the worst parameter the difference of both distribution
-        functions, with the band of what the number of annealed draws leaves open (Dvoretzky, Kiefer & Wolfowitz), and
-        dashed the error V of the annealed draws, an average over simulated data sets.
+        top. The second axes show for the worst parameter the difference of both distribution functions, with the band
+        of what the number of annealed draws leaves open (Dvoretzky, Kiefer & Wolfowitz), and dashed the error V of the
+        annealed draws, an average over simulated data sets.
 
     Raises
     ------
@@ -46,13 +46,18 @@ def plot_agreement(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> A
         The report has no comparison of draws.
     """
     agreement = require(report, "agreement", "plot_agreement")
-    given = list(ax) if isinstance(ax, Sequence | np.ndarray) else [ax]
-    axes = new_axes(2) if ax is None else given
+    axes = _chosen_axes(ax)
     order = worst_first(agreement)[:MOST_ROWS]
     _draw_contents(axes[0], agreement, order)
     if len(axes) > 1:
         _draw_difference(axes[1], agreement.isel(parameter=int(order[0])))
     return axes[0]
+
+
+def _chosen_axes(ax: Axes | Sequence[Axes] | None) -> list[Axes]:
+    if ax is None:
+        return new_axes(2)
+    return list(ax) if isinstance(ax, Sequence | np.ndarray) else [ax]
 
 
 def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any]) -> None:

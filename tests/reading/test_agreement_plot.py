@@ -59,7 +59,7 @@ def test_the_difference_of_the_worst_is_drawn_beside_it(made):
 def test_axes_of_the_users_own_take_the_shares_alone(made):
     figure, ax = pyplot.subplots()
     assert bread.plot_agreement(made, ax=ax) is ax
-    assert figure.axes == [ax] and not ax.lines == []
+    assert figure.axes == [ax] and len(ax.lines) > 0
     figure, pair = pyplot.subplots(1, 2)
     assert bread.plot_agreement(made, ax=pair) is pair[0]
     assert pair[1].get_xlabel() == "mu"
