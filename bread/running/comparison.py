@@ -17,7 +17,7 @@ from bread.statistics.content import draws_needed
 
 FEWEST_DRAWS = 100  # where more cost too much, or there is nothing to compare
 STATES_PER_TASK = 500
-CONFIRMATION = ("tune", "start", "search", "confirm")  # phases that a confirmed bound takes
+CONFIRMATION = ("start", "search", "confirm")  # phases that anneal simulated data sets for the bound
 
 
 def draw_and_compare(
@@ -45,7 +45,7 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
 
     By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so.
     Where chains do not run whole in compiled code, no more than cost what search and confirmation have cost, with the
-    tuning that they took; at least `FEWEST_DRAWS`. It depends on counts alone, so that results do not depend on the
+    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone, so that results do not depend on the
     speed of the machine.
     """
     if plan.draws is not None:
