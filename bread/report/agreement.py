@@ -27,7 +27,6 @@ MOST_PAIRS = 45  # products of two parameters in the test of equality: all of th
 ANYTHING = 1.0 - 1e-9  # an error that explains any difference: where V is not known
 N_STEPS = 201  # of the distribution functions that are kept
 SHARES = ("0.05", "0.5", "0.95", "0.05 to 0.95")
-YOURS = "posterior="  # source of a fit that the user gave
 
 
 class _Columns(NamedTuple):
