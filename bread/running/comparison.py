@@ -45,8 +45,7 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
 
     By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so.
     Where chains do not run whole in compiled code, no more than cost what search and confirmation have cost, with the
-    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone, so that results do not depend on the
-    speed of the machine.
+    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone: not on the machine's speed.
     """
     if plan.draws is not None:
         return plan.draws
