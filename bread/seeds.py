@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     REFERENCE = 11
     RACE = 12
     HELD = 13
+    MODES = 20
 
 
 def root_entropy(random_seed: int | None) -> int:

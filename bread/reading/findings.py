@@ -14,6 +14,7 @@ from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
+from bread.reading.modes import Modes, read_modes
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
 
@@ -54,6 +55,8 @@ class Findings:
         Diagnostics of the fit on the real data.
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data.
+    modes : Modes or None
+        The search for modes on the real data; None without one.
     """
 
     simulate_from: str
@@ -92,6 +95,7 @@ class Findings:
     rank_function: str = ""
     fit_quality: FitQuality | None = None
     draws: DrawsFound | None = None
+    modes: Modes | None = None
 
     @property
     def is_fit_doubtful(self) -> bool:
@@ -109,6 +113,11 @@ class Findings:
         """Whether enough fresh simulations, all finished, of a fit that is not doubtful, reached it."""
         is_whole = self.is_confirmed and not (self.is_interrupted or self.n_failed or self.is_fit_doubtful)
         return is_whole and self.n_simulations >= FEWEST_SIMULATIONS and self.is_reached
+
+    @property
+    def misses_mode(self) -> bool:
+        """Whether the annealed draws miss a mode on the real data."""
+        return self.modes is not None and self.modes.n_missed > 0
 
     @property
     def rate_of_fall(self) -> float:
@@ -146,6 +155,7 @@ def read_findings(report: Any) -> Findings:
         ("consistency", _consistency),
         ("alarm", _alarm),
         ("agreement", lambda agreement: {"draws": read_draws(agreement)}),
+        ("modes", lambda modes: {"modes": read_modes(modes)}),
     ):
         dataset = read_group(report, name)
         if dataset is not None:

@@ -7,6 +7,7 @@ import math
 from bread.reading import agreement as own
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
 from bread.reading.fit_quality import doubt
+from bread.reading.modes import missed_mode, mode_advice, none_found
 from bread.reading.words import p_words as _p
 from bread.statistics.bounds import unseen_failure_fraction
 
@@ -27,7 +28,7 @@ def text(findings: Findings, status: str) -> str:
         "inconclusive": _inconclusive,
     }[status]
     sentences = [f"{status.capitalize()}.", *build(findings)]
-    if status != "bug":
+    if status != "bug" and not findings.misses_mode:
         sentences += _draws(findings, status)
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [_held(findings), _fit(findings, status), _alarm_when_fitted(findings), _scope(findings, status)]
@@ -58,6 +59,7 @@ def _mismatch(findings: Findings) -> list[str]:
     return [
         f"Your data anneal unlike simulated data ({_p(findings.consistency_p_value)}{size}), so the bound{known} says "
         "little about them.",
+        *(missed_mode(findings.modes) if findings.modes is not None and findings.misses_mode else []),
         "The model probably misses something in the data: look at posterior predictive plots, improve the model, "
         "and check again.",
     ]
@@ -71,7 +73,7 @@ def _disagreement(findings: Findings) -> list[str]:
 
 def _converged(findings: Findings) -> list[str]:
     if findings.draws is None or findings.draws.status != "agreement":
-        return [_near(findings), _typical(findings), _harder(findings)]
+        return [_near(findings), _typical(findings), _harder(findings), none_found(findings.modes)]
     unseen = _percent(unseen_failure_fraction(findings.n_simulations))
     limits = f"{_percent_of(findings.error_level)} limit"
     if findings.error_limit_exact < 1.0:
@@ -83,6 +85,7 @@ def _converged(findings: Findings) -> list[str]:
         "sets would go unseen.",
         own.power(findings.draws),
         _harder(findings),
+        none_found(findings.modes),
     ]
 
 
@@ -113,6 +116,11 @@ def _harder(findings: Findings) -> str:
 
 
 def _not_converged(findings: Findings) -> list[str]:
+    if findings.modes is not None and findings.modes.n_missed:
+        bound = ""
+        if math.isfinite(findings.error_upper):
+            bound = f"Simulated data do not show that: on them V is at most {_error(findings.error_upper)}."
+        return [*missed_mode(findings.modes), bound, mode_advice()]
     name = "V" if findings.decides == "V" else "B"
     first = (
         f"At {_temperatures(findings)} {name} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)} "
@@ -247,6 +255,8 @@ def _alarm_when_fitted(findings: Findings) -> str:
 
 def _scope(findings: Findings, status: str) -> str:
     """Say what the numbers are about, where no draws were compared."""
+    if findings.misses_mode:
+        return ""
     if findings.simulate_from == "localised":
         return (
             "This is about annealed draws of the localised model, whose hyperparameters have a widened fit to their "

@@ -41,6 +41,9 @@ class Verdict(str):
         not known: nothing was compared, the draws were too few, or they differ by no more than V explains.
     comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
         What came of it; "" where nothing was compared.
+    n_missed_modes : int or None
+        Modes on the real data that the annealed draws miss: 0 is "none found", never "there is none"; None where none
+        were looked for.
     gap_location : float
         Inverse temperature below which half of the gap arises.
     """
@@ -66,6 +69,7 @@ class Verdict(str):
     rank_p_value: float
     agreement: bool | None
     comparison: str
+    n_missed_modes: int | None
     gap_location: float
 
     def __new__(cls, text: str, **numbers: Any) -> Verdict:
@@ -106,8 +110,10 @@ def verdict(report: Any) -> Verdict:
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
         * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
           the annealed ones by more than V explains;
-        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``);
-        * "not converged": V's lower limit is above that: "not shown to be near", never "wrong";
+        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
+          on the real data that the annealed draws miss;
+        * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
+          then whatever the bound, before "disagreement" and "inconclusive";
         * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
           explain.
 
@@ -145,6 +151,7 @@ def verdict(report: Any) -> Verdict:
         agreement={"agreement": True, "disagreement": False}.get(compared),
         comparison=compared,
         gap_location=findings.gap_beta,
+        n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
     )
 
 
@@ -155,6 +162,8 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.consistency_p_value <= MISMATCH_LEVEL:
         return "mismatch"
+    if findings.misses_mode:
+        return "not converged"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:
         return "inconclusive"
     if findings.n_simulations < FEWEST_SIMULATIONS:

@@ -13,6 +13,7 @@ group                     what it holds
 `consistency`             do the real data anneal like simulated data?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
+`modes`                   modes on the real data, and whether the annealed draws miss one
 `annealing_path`          log ratios up and down the path
 `kernel`, `cost`          frozen kernel settings; seconds and gradients of each phase
 `truth`, `simulated_data` the exact draws and their data sets
@@ -50,6 +51,7 @@ from bread.report.model import (
     simulated_data_dataset,
     truth_dataset,
 )
+from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset, consistency_dataset
@@ -101,6 +103,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "consistency": lambda: consistency_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
         "agreement": lambda: agreement_dataset(result, draws, final),
+        "modes": lambda: modes_dataset(result, constrain, draws),
         "forward": lambda: direction_dataset(result, "forward"),
         "reverse": lambda: direction_dataset(result, "reverse"),
         "observed_forward": lambda: observed_dataset(result),

@@ -12,6 +12,7 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+from bread.running.mode_results import ModeResults
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
@@ -76,8 +77,10 @@ class CheckResult:
         Draws on the real data by the PPL's own sampler, or the user's.
     fit_log_density : ndarray (chain, draw) or None
         Log density of the posterior at the fit's draws, up to the same constant.
+    modes : ModeResults or None
+        The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare".
+        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare", "modes".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -112,6 +115,7 @@ class CheckResult:
     n_draws_dropped: int = 0
     fit: Fit | None = None
     fit_log_density: FloatArray | None = None
+    modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

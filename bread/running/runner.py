@@ -16,6 +16,7 @@ from bread.running.comparison import draw_and_compare
 from bread.running.executors import Executor
 from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
+from bread.running.modes import look_for_modes
 from bread.running.plan import FIRST_TEMPERATURES, Plan
 from bread.running.preparation import Preparation, fit_real_data
 from bread.running.progress import Display
@@ -61,6 +62,7 @@ class Runner:
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
         draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
+        look_for_modes(self._model, plan, self.result, self._ledger)
 
     # -- search, confirm --------------------------------------------------------------------------------------
 
@@ -115,7 +117,9 @@ class Runner:
         confirm = [int(index) for index in self.result.indices("confirm")]
         spent = sum(self.result.n_gradients.values())
         per_transition = self._seen(confirm, n_temperatures).per_transition
-        for number in curve.curve_temperatures(n_temperatures, per_transition, 2 * self._plan.chains, spent):
+        for number in curve.curve_temperatures(
+            n_temperatures, self._plan.max_temperatures, per_transition, 2 * self._plan.chains, spent
+        ):
             for _ in self._annealing.both(confirm[: curve.SIMULATIONS], number, "curve"):
                 pass
 
