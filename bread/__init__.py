@@ -12,6 +12,7 @@ from bread._version import __version__
 if TYPE_CHECKING:
     from bread._check import check
     from bread.errors import BreadError
+    from bread.reading.agreement_plot import plot_agreement
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
     from bread.reading.summary import summary
     from bread.reading.verdict import Verdict, verdict
@@ -21,6 +22,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "plot_agreement",
     "plot_bounds",
     "plot_consistency",
     "plot_path",
@@ -33,6 +35,7 @@ _MODULES = {
     "BreadError": "bread.errors",
     "Verdict": "bread.reading.verdict",
     "check": "bread._check",
+    "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
     "plot_consistency": "bread.reading.plots",
     "plot_path": "bread.reading.plots",

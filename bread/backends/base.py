@@ -83,6 +83,23 @@ class Posterior(Protocol):
         """Return log_ratio at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         ...
 
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats), up to a constant of model and data, at each of ``states``, shape (n,). Optional.
+
+        The same function whatever the path: log prior and log likelihood together, Jacobians included. By default from
+        `log_ratio`, on paths whose start is a reference.
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default, on the prior path.
+        """
+        if path.reference is None:
+            raise UnsupportedModelError(
+                f"{type(self).__name__} has no log density on the prior path. Use path='reference'."
+            )
+        return np.asarray(self.log_ratio(path, states) + path.reference.log_density(states), dtype=np.float64)
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient, shape (dim,), at one state; for reference paths. Optional.
 

@@ -116,6 +116,7 @@ def require(report: Any, name: str, plot: str) -> xr.Dataset:
     if group is None:
         reasons = {
             "consistency": "it needs at least two numbers of temperatures on the real data and on the simulations",
+            "agreement": "there were no draws (posterior=, or a fit), or it ended before it annealed the real data",
             "annealing_path": "no simulated data set was annealed both ways",
         }
         reason = reasons.get(name, "the check was interrupted before it could be computed")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread.errors import MissingDependencyError
-from bread.reading.plot_axes import compress, inverse_temperature_axis, temperature_axis
+from bread.reading.plot_axes import compress, import_pyplot, inverse_temperature_axis, new_axes, temperature_axis
 from bread.reading.plot_data import (
     CertificateData,
     ConsistencyData,
@@ -274,7 +273,7 @@ def _draw_curve(
 def _pair_of_axes(ax: Axes | Sequence[Axes] | None) -> tuple[Axes, Axes | None]:
     """Return the axes of two panels that share the number of temperatures; one alone where one was given."""
     if ax is None:
-        figure = _pyplot().figure(figsize=(7.0, 6.6), layout="constrained")
+        figure = import_pyplot().figure(figsize=(7.0, 6.6), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         return upper, lower
     if isinstance(ax, Sequence | np.ndarray):
@@ -284,23 +283,5 @@ def _pair_of_axes(ax: Axes | Sequence[Axes] | None) -> tuple[Axes, Axes | None]:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return ``ax``, or the axes of a new figure.
-
-    Raises
-    ------
-    MissingDependencyError
-        matplotlib is not installed.
-    """
-    if ax is not None:
-        return ax
-    _, new = _pyplot().subplots(figsize=(7.0, 4.4), layout="constrained")
-    axes: Axes = new
-    return axes
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError('Plots need matplotlib: pip install "bread-mcmc[plots]"') from error
-    return pyplot
+    """Return ``ax``, or the axes of a new figure."""
+    return new_axes(1)[0] if ax is None else ax

@@ -40,7 +40,10 @@ class Verdict(str):
     direct_p_value : float
         Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
-        Whether the user's own draws agree with the annealed draws on the real data; None where that is not known.
+        Whether the user's own draws, or the fit's, agree with the annealed draws on the real data; None where that is
+        not known: nothing was compared, the draws were too few, or they differ by no more than V explains.
+    comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
+        What came of it; "" where nothing was compared.
     n_missed_modes : int or None
         Modes on the real data that the annealed draws miss: 0 is "none found", never "there is none"; None where none
         were looked for.
@@ -69,6 +72,7 @@ class Verdict(str):
     rank_p_value: float
     direct_p_value: float
     agreement: bool | None
+    comparison: str
     n_missed_modes: int | None
     gap_location: float
 
@@ -109,12 +113,14 @@ def verdict(report: Any) -> Verdict:
           from the prior or localised, and an exact test of the chains (theory alarm, forms of V, weighted ranks) has
           p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
-        * "disagreement": the bound is small enough, and the draws given as ``posterior=`` are not the annealed ones;
+        * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
+          the annealed ones by more than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
           then whatever the bound, before "disagreement" and "inconclusive";
-        * "inconclusive": in between, interrupted, or fewer than 10 simulations.
+        * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
+          explain.
 
         ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
 
@@ -125,6 +131,7 @@ def verdict(report: Any) -> Verdict:
     """
     findings = read_findings(report)
     status = _status(findings)
+    compared = "" if findings.draws is None else findings.draws.status
     return Verdict(
         _sentences.text(findings, status),
         status=status,
@@ -147,7 +154,8 @@ def verdict(report: Any) -> Verdict:
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
         direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
-        agreement=findings.agreement,
+        agreement={"agreement": True, "disagreement": False}.get(compared),
+        comparison=compared,
         gap_location=findings.gap_beta,
         n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
     )
@@ -168,8 +176,11 @@ def _status(findings: Findings) -> Status:
         return "inconclusive"
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return "inconclusive"
+    if findings.is_certified:
+        compared = "" if findings.draws is None else findings.draws.status
+        if compared == "disagreement":
+            return "disagreement"
+        return "inconclusive" if compared == "difference" else "converged"
     if findings.is_reached and findings.is_fit_doubtful:
         return "inconclusive"
-    if findings.is_reached:
-        return "disagreement" if findings.agreement is False else "converged"
     return "not converged" if findings.lower > findings.limit else "inconclusive"

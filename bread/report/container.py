@@ -13,7 +13,7 @@ group                     what it holds
 `consistency`             do the real data anneal like simulated data?
 `direct_tests`            exact draws against their density, before annealing: is anything broken?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
-`agreement`               the user's own draws against annealed draws, by parameter
+`agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
 `modes`                   modes on the real data, and whether the annealed draws miss one
 `annealing_path`          log ratios up and down the path
 `kernel`, `cost`          frozen kernel settings; seconds and gradients of each phase
@@ -37,6 +37,7 @@ import numpy as np
 import xarray as xr
 
 from bread._version import __version__
+from bread.report.agreement import agreement_dataset
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
@@ -55,7 +56,7 @@ from bread.report.model import (
 from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
-from bread.report.tests import agreement_dataset, alarm_dataset, consistency_dataset
+from bread.report.tests import alarm_dataset, consistency_dataset
 from bread.running.results import CheckResult
 
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
@@ -104,7 +105,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "consistency": lambda: consistency_dataset(result),
         "direct_tests": lambda: direct_tests_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
-        "agreement": lambda: agreement_dataset(result, draws),
+        "agreement": lambda: agreement_dataset(result, draws, final),
         "modes": lambda: modes_dataset(result, constrain, draws),
         "forward": lambda: direction_dataset(result, "forward"),
         "reverse": lambda: direction_dataset(result, "reverse"),

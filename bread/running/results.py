@@ -72,12 +72,18 @@ class CheckResult:
         End points of annealed chains on the real data at the largest T.
     direct_tests : DirectTests or None
         Score and invariance tests of exact draws; None before they have run.
+    observed_log_density : ndarray (n,) or None
+        Log density of the posterior there, up to a constant, nats.
+    n_draws_dropped : int
+        Chains among them that failed or met a ratio of zero, and so end nowhere.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
+    fit_log_density : ndarray (chain, draw) or None
+        Log density of the posterior at the fit's draws, up to the same constant.
     modes : ModeResults or None
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "modes".
+        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare", "modes".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -109,7 +115,10 @@ class CheckResult:
     exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))
     observed_draws: FloatArray | None = None
     direct_tests: DirectTests | None = None
+    observed_log_density: FloatArray | None = None
+    n_draws_dropped: int = 0
     fit: Fit | None = None
+    fit_log_density: FloatArray | None = None
     modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)

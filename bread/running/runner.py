@@ -12,6 +12,7 @@ import numpy as np
 from bread.backends.base import Model
 from bread.running import costs, curve
 from bread.running.annealing import BOTH, Annealing
+from bread.running.comparison import draw_and_compare
 from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
 from bread.running.held import HeldDraws
@@ -62,8 +63,7 @@ class Runner:
                 self.result.n_temperatures = n_temperatures
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
-        if plan.draws:
-            self.result.observed_draws = self._annealing.draws_on_real_data(temperatures[-1])
+        draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
         look_for_modes(self._model, plan, self.result, self._ledger)
 
     # -- search, confirm --------------------------------------------------------------------------------------

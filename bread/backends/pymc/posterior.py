@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,14 +74,20 @@ class PyMCPosterior:
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""
+        return self._terms(path, states)[:, 1]
+
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats) at each state, shape (n,); an exception becomes NaN."""
+        return np.asarray(self._terms(path, states).sum(axis=1))
+
+    def _terms(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_0 and log ratio at each state, shape (n, 2)."""
         engine = self.load(path)
-        result = np.empty(len(states))
+        result = np.full((len(states), 2), np.nan)
         with np.errstate(all="ignore"):
             for index, state in enumerate(states):
-                try:
-                    result[index] = engine.terms(state)[1]
-                except Exception:
-                    result[index] = np.nan
+                with suppress(Exception):
+                    result[index] = engine.terms(state)
         return result
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:

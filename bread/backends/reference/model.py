@@ -61,6 +61,7 @@ class ReferenceModel(Formulae, Model):
             path_refusals=self.path_refusals,
             transformed=self.transformed,
             positions=self.positions,
+            runs_compiled=True,  # NumPy moves all chains of a task together
         )
 
     @property

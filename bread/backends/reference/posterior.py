@@ -68,6 +68,11 @@ class ReferencePosterior:
         with np.errstate(all="ignore"):
             return self._target(path).log_ratio(np.ascontiguousarray(states, dtype=float))
 
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats) at each of ``states``, shape (n,); exceptions become NaN."""
+        with np.errstate(all="ignore"):
+            return self._target(path).log_density(1.0, np.ascontiguousarray(states, dtype=float))
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
         target, states = self._target(path), np.asarray(state, dtype=float)[None, :]

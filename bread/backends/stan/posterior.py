@@ -73,6 +73,12 @@ class StanPosterior:
         self._check_path(path)
         return self.instance.terms(states, path)[1]
 
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats) at each state, shape (n,); -inf where the program rejects it, NaN where it raises."""
+        self._check_path(path)
+        log_start, log_ratio, _ = self.instance.terms(states, path)
+        return np.asarray(log_start + log_ratio)
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
         self._check_path(path)
