@@ -12,6 +12,7 @@ from bread._version import __version__
 if TYPE_CHECKING:
     from bread._check import check
     from bread.errors import BreadError
+    from bread.reading.agreement_plot import plot_agreement
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
     from bread.reading.plots_fit import plot_fit
     from bread.reading.summary import summary
@@ -22,6 +23,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "plot_agreement",
     "plot_bounds",
     "plot_consistency",
     "plot_fit",
@@ -35,6 +37,7 @@ _MODULES = {
     "BreadError": "bread.errors",
     "Verdict": "bread.reading.verdict",
     "check": "bread._check",
+    "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
     "plot_consistency": "bread.reading.plots",
     "plot_fit": "bread.reading.plots_fit",

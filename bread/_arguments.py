@@ -52,7 +52,7 @@ class Arguments:
     engine: str | None
     tune: int
     tune_on: str
-    draws: int
+    draws: int | None
     cores: int | None
     random_seed: int | None
     progressbar: bool
@@ -67,8 +67,10 @@ class Arguments:
         if isinstance(self.path, str):
             require_choice("path", self.path, (*KINDS, AUTO))
         require_choice("tune_on", self.tune_on, ("auto", "each", "shared"))
-        for name, least in (("simulations", 1), ("chains", 1), ("init_steps", 0), ("tune", 10), ("draws", 0)):
+        for name, least in (("simulations", 1), ("chains", 1), ("init_steps", 0), ("tune", 10)):
             require_count(name, getattr(self, name), least)
+        if self.draws is not None:
+            require_count("draws", self.draws, 0)
         if not (is_number(self.max_error) and 0 < self.max_error < 1):
             raise InvalidArgumentError(
                 f"max_error, the largest error of a probability, must lie between 0 and 1, got {self.max_error!r}."

@@ -49,7 +49,7 @@ def check(
     engine: str | None = None,
     tune: int = 200,
     tune_on: str = "auto",
-    draws: int = 100,
+    draws: int | None = None,
     cores: int | None = None,
     random_seed: int | None = None,
     progressbar: bool = True,
@@ -95,7 +95,8 @@ def check(
         multiplies); all where nothing else is left.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``). PyMC: also what ``pm.fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
+        ``agreement``), which asks for 100 effective ones of each parameter. Without it the fit that bread makes for
+        "fitted" is compared. PyMC: also what ``pm.fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
         CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is compiled, or can be,
         is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
     init_steps : int, default 100
@@ -137,8 +138,10 @@ def check(
     tune_on : {"auto", "each", "shared"}, default "auto"
         Tune one kernel on every data set, or one for all on an extra simulated data set. "auto": "shared" under
         "fitted", "each" under "prior", where data sets differ more.
-    draws : int, default 100
-        Annealed draws on the real data at the largest T (report group ``posterior``).
+    draws : int, optional
+        Annealed draws on the real data at the largest T (report group ``posterior``): exactly so many; 0 for none. By
+        default as many as the comparison with the fit needs, about 1000 (Stan), but no more than cost what search and
+        confirmation cost (PyMC); 100 where there is no fit to compare.
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
     random_seed : int, optional

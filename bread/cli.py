@@ -16,6 +16,7 @@ from rich.text import Text
 
 import bread
 from bread.errors import BreadError
+from bread.reading.agreement import agreement_table
 from bread.reading.command_line import as_options, how_it_was_made
 from bread.report.compat import read_attributes
 from bread.report.opening import opened_report
@@ -34,6 +35,13 @@ _CAPTION = (
     "T: number of temperatures. V: bound of the error of any probability computed from one annealed draw, on average "
     "over data sets, with the limit that decides and one that holds whatever other data sets are like (exact). B: "
     "bound of the Jeffreys divergence in nats, with its interval; - where it has no finite mean. diverged: transitions."
+)
+
+_MOST_PARAMETERS = 8
+_DRAWS_CAPTION = (
+    "holds: share of annealed draws that the 90% interval of your draws (or of the fit's) holds, with limits; shift "
+    "of the mean and ratio of standard deviations; error: of any P(parameter <= x), at most, V included; "
+    "effective draws, of which 100 are needed."
 )
 
 app = typer.Typer(
@@ -177,7 +185,15 @@ def check(
         int, typer.Option(min=0, metavar="N", help="Steps before reverse chains, under 'fitted'.")
     ] = 100,
     tune: Annotated[int, typer.Option(min=10, metavar="N", help="Adaptation steps at every knot.")] = 200,
-    draws: Annotated[int, typer.Option(min=0, metavar="N", help="Annealed draws on your data, for the report.")] = 100,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Annealed draws on your data; by default as many as the comparison with your draws needs.",
+            show_default=False,
+        ),
+    ] = None,
     cores: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes; by default all.", show_default=False)
     ] = None,
@@ -249,6 +265,7 @@ def _show(report: Any, output: Path | None = None) -> None:
     if len(frame):
         console.print(table)
         console.print()
+    _show_draws(report, console)
     verdict = bread.verdict(report)
     is_stan = str(read_attributes(report).get("inference_library", "")) == "stan"  # PyMC has no command line here
     for label, words in how_it_was_made(report):
@@ -262,6 +279,29 @@ def _show(report: Any, output: Path | None = None) -> None:
     if output is not None:
         console.print(Text(f"Report: {output}"), soft_wrap=True)
     raise typer.Exit(EXIT_STATUS[verdict.status])
+
+
+def _show_draws(report: Any, console: Console) -> None:
+    """Print the comparison of draws, the worst parameters first."""
+    frame = agreement_table(report)
+    if frame is None:
+        return
+    shown = frame.head(_MOST_PARAMETERS)
+    left = f", worst {len(shown)} of {len(frame)}" if len(frame) > len(shown) else ""
+    table = Table(
+        title=f"Draws{left}", title_justify="left", caption=_DRAWS_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    table.add_column("parameter", overflow="fold")
+    for name in ("holds", "limits", "shift", "sd ratio", "error", "effective"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for parameter, row in shown.iterrows():
+        table.add_row(
+            str(parameter), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}", f"{row['shift']:.2f}",
+            f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}", f"{row['n_effective']:.0f}",
+        )  # fmt: skip
+    console.print(table)
+    console.print()
 
 
 def _number(value: Any) -> str:

@@ -26,7 +26,11 @@ class Purpose(IntEnum):
     REFERENCE = 11
     RACE = 12
     HELD = 13
-    REPLICATE = 20
+    MODES = 20
+    DIRECT = 24
+    DIRECT_START = 25
+    DIRECT_MOVE = 26
+    REPLICATE = 30
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("BREAD_PRECOMPILE", "1")  # dozens of Stan programs are compiled
 
 with warnings.catch_warnings():  # ArviZ 0.23 announces its successor once a day, and warnings are errors in tests
     warnings.simplefilter("ignore", FutureWarning)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from bread.backends.nodes import Node, Replicates
 from bread.backends.support.posterior_draws import read_posterior
+from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.backends.values import (
     Adaptation,
     AnnealRun,
@@ -60,6 +61,7 @@ __all__ = [
     "OpenOptions",
     "Posterior",
     "Replicates",
+    "Rows",
     "Settings",
     "Simulations",
 ]
@@ -84,6 +86,23 @@ class Posterior(Protocol):
         """Return log_ratio at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         ...
 
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats), up to a constant of model and data, at each of ``states``, shape (n,). Optional.
+
+        The same function whatever the path: log prior and log likelihood together, Jacobians included. By default from
+        `log_ratio`, on paths whose start is a reference.
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default, on the prior path.
+        """
+        if path.reference is None:
+            raise UnsupportedModelError(
+                f"{type(self).__name__} has no log density on the prior path. Use path='reference'."
+            )
+        return np.asarray(self.log_ratio(path, states) + path.reference.log_density(states), dtype=np.float64)
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient, shape (dim,), at one state; for reference paths. Optional.
 
@@ -97,6 +116,20 @@ class Posterior(Protocol):
         raise UnsupportedModelError(
             f"{type(self).__name__} has no gradient of its density, which a reference is fitted by. Use path='prior'."
         )
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient, shapes (n,) and (n, dim). Optional.
+
+        The tempered density of the prior path, whatever the path of the chains. Models without that path are asked for
+        ``beta`` = 1 alone. NaN in the density where it raises; NaN in the gradient at discrete coordinates, and at
+        those whose density does not vanish at both ends of the line (angles).
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default: the score test is then left out of a check.
+        """
+        raise UnsupportedModelError(f"{type(self).__name__} offers no gradient of its density at given states.")
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
@@ -189,6 +222,13 @@ class Model(Protocol):
     def condition(self, data: Data) -> Posterior:
         """Return the posterior given ``data``; cheap, no compilation."""
         ...
+
+    def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
+        """Return many posteriors at once: row i of ``data``, each (n, ...), goes with row i of the states. Optional.
+
+        By default one after another. A backend whose densities take many data sets in one call does better.
+        """
+        return RowsOneByOne(self.condition, data)
 
     def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
         """Map named free variables (n, ...) to states (n, dim): the inverse of `constrain`."""

@@ -69,6 +69,8 @@ class ModelInfo:
         must not have a heavy tail there. None: all may be.
     positions : dict of str to ndarray of int
         Indices of the coordinates of each free variable.
+    runs_compiled : bool
+        Whether whole chains run in compiled code, so that a thousand more are cheap.
     """
 
     name: str
@@ -89,6 +91,7 @@ class ModelInfo:
     path_refusals: Mapping[str, str] = field(default_factory=dict)
     transformed: NDArray[np.bool_] | None = None
     positions: Mapping[str, IntArray] = field(default_factory=dict)
+    runs_compiled: bool = False
 
     @property
     def dim(self) -> int:

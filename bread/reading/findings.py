@@ -11,13 +11,17 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Failure
+from bread.reading.agreement import DrawsFound, read_draws
+from bread.reading.direct import DirectFindings, read_direct
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
+from bread.reading.modes import Modes, read_modes
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
 
 _NAN = float("nan")
+FEWEST_SIMULATIONS = 10  # below, nothing converges
 EXACT_SIMULATIONS = ("prior", "localised")  # values of simulate_from under which everything is exact
 
 
@@ -53,10 +57,14 @@ class Findings:
         Of the test that both forms of V have one mean.
     fit : FitFindings or None
         Whether the real data look like the model's; None where that was not tested.
+    direct : DirectFindings or None
+        Tests of exact draws: simulator against density, kernel against density.
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
-    agreement : bool or None
-        Whether the user's own draws agree with the annealed ones; None without draws, or too few to tell.
+    draws : DrawsFound or None
+        The comparison of the user's own draws, or the fit's, with annealed draws on the real data.
+    modes : Modes or None
+        The search for modes on the real data; None without one.
     """
 
     simulate_from: str
@@ -96,12 +104,10 @@ class Findings:
     rank_p_value: float = _NAN
     rank_function: str = ""
     fit: FitFindings | None = None
+    direct: DirectFindings | None = None
     fit_quality: FitQuality | None = None
-    agreement: bool | None = None
-    agreement_p_value: float = _NAN
-    agreement_parameter: str = ""
-    agreement_shift: float = _NAN
-    agreement_n_effective: float = _NAN
+    draws: DrawsFound | None = None
+    modes: Modes | None = None
 
     @property
     def is_fit_doubtful(self) -> bool:
@@ -115,17 +121,23 @@ class Findings:
         return self.upper <= self.limit
 
     @property
+    def is_certified(self) -> bool:
+        """Whether enough fresh simulations, all finished, of a fit that is not doubtful, reached it."""
+        is_whole = self.is_confirmed and not (self.is_interrupted or self.n_failed or self.is_fit_doubtful)
+        return is_whole and self.n_simulations >= FEWEST_SIMULATIONS and self.is_reached
+
+    @property
+    def misses_mode(self) -> bool:
+        """Whether the annealed draws miss a mode on the real data."""
+        return self.modes is not None and self.modes.n_missed > 0
+
+    @property
     def rate_of_fall(self) -> float:
         """A in bound ~ T^-a between the last two T; 1/2 for V of a perfect sampler, 1 for B; NaN if one T was run."""
         steps = math.log(self.n_temperatures / self.previous_temperatures) if self.previous_temperatures > 0 else _NAN
         if not (self.previous > 0 and self.estimate > 0 and steps > 0):
             return _NAN
         return math.log(self.previous / self.estimate) / steps
-
-
-FEWEST_SIMULATIONS = 10  # below, nothing converges
-AGREEMENT_LEVEL = 0.01
-MINIMUM_EFFECTIVE = 5.0  # effective draws per chain of the user, below which agreement says nothing
 
 
 def read_findings(report: Any) -> Findings:
@@ -154,8 +166,10 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
-        ("agreement", _agreement),
         ("fit", lambda group: {"fit": read_fit(group)}),
+        ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
+        ("agreement", lambda agreement: {"draws": read_draws(agreement)}),
+        ("modes", lambda modes: {"modes": read_modes(modes)}),
     ):
         dataset = read_group(report, name)
         if dataset is not None:
@@ -240,25 +254,4 @@ def _alarm(alarm: xr.Dataset) -> dict[str, Any]:
         "alarm_p_value": float(alarm["p_value"]),
         "rank_p_value": float(alarm["weighted_rank_p_value_combined"]),
         "rank_function": str(alarm["function"].values[int(np.nanargmin(p_values))]) if known else "",
-    }
-
-
-def _agreement(agreement: xr.Dataset) -> dict[str, Any]:
-    p_value = float(agreement["p_value_combined"])
-    worst = int(np.argmin(agreement["p_value"].values))
-    n_effective = agreement["n_effective"].values
-    fewest = int(np.argmin(n_effective))
-    is_enough = n_effective[fewest] >= MINIMUM_EFFECTIVE * int(agreement.attrs.get("n_chains", 1))
-    agrees: bool | None = None
-    if p_value < AGREEMENT_LEVEL:
-        agrees = False
-    elif is_enough and not np.isnan(p_value):
-        agrees = True
-    named = worst if agrees is False else fewest
-    return {
-        "agreement": agrees,
-        "agreement_p_value": p_value,
-        "agreement_parameter": str(agreement["parameter"].values[named]),
-        "agreement_shift": float(agreement["shift"].values[named]),
-        "agreement_n_effective": float(n_effective[named]),
     }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bread.errors import MissingDependencyError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -14,6 +16,28 @@ _FAR = 50.0  # times the median size: then one end of an axis hides the rest
 _MARGIN = 0.05
 _LETTER = 0.62  # width over height
 _SPACE = 1.5  # between two labels, in letters
+
+
+def import_pyplot() -> Any:
+    """Return `matplotlib.pyplot`.
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingDependencyError('Plots need matplotlib: pip install "bread-mcmc[plots]"') from error
+    return pyplot
+
+
+def new_axes(n_columns: int) -> list[Axes]:
+    """Return the axes of a new figure, side by side."""
+    width = 7.0 if n_columns == 1 else 5.2 * n_columns
+    _, axes = import_pyplot().subplots(1, n_columns, figsize=(width, 4.4), layout="constrained", squeeze=False)
+    return list(axes[0])
 
 
 def temperature_axis(ax: Axes, temperatures: Any) -> None:

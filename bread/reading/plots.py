@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread.errors import MissingDependencyError
-from bread.reading.plot_axes import compress, inverse_temperature_axis, temperature_axis
+from bread.reading.plot_axes import compress, import_pyplot, inverse_temperature_axis, new_axes, temperature_axis
 from bread.reading.plot_data import (
     CertificateData,
     ConsistencyData,
@@ -115,7 +114,7 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     Grosse, Ancha & Roy (2016), section 3.2.
     """
-    ax = new_axes(ax)
+    ax = _axes(ax)
     data = consistency_data(report)
     finite = np.where(np.isfinite(data.simulated), data.simulated, np.nan)
     if len(data.x) == 2:
@@ -175,7 +174,7 @@ def plot_work(
         reverse to the forward density at w is w / evidence, so that they cross there (Crooks 1999); little overlap
         means that the bound is loose.
     """
-    ax = new_axes(ax)
+    ax = _axes(ax)
     data = work_data(report, simulation, n_temperatures)
     everything = np.concatenate([data.forward, data.reverse])
     everything = everything[np.isfinite(everything)]
@@ -232,7 +231,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
         thick lines are averaged over neighbouring temperatures, on a scale that spreads them. The shaded hysteresis
         integrates (over inverse temperature) to B; the vertical line marks where half of it has arisen.
     """
-    ax = new_axes(ax)
+    ax = _axes(ax)
     data = path_data(report)
     betas, forward = smoothed(data.betas, data.forward, data.power, _BINS)
     _, reverse = smoothed(data.betas, data.reverse, data.power, _BINS)
@@ -274,7 +273,7 @@ def _draw_curve(
 def _pair_of_axes(ax: Axes | Sequence[Axes] | None) -> tuple[Axes, Axes | None]:
     """Return the axes of two panels that share the number of temperatures; one alone where one was given."""
     if ax is None:
-        figure = _pyplot().figure(figsize=(7.0, 6.6), layout="constrained")
+        figure = import_pyplot().figure(figsize=(7.0, 6.6), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         return upper, lower
     if isinstance(ax, Sequence | np.ndarray):
@@ -283,24 +282,6 @@ def _pair_of_axes(ax: Axes | Sequence[Axes] | None) -> tuple[Axes, Axes | None]:
     return ax, None
 
 
-def new_axes(ax: Axes | None) -> Axes:
-    """Return ``ax``, or the axes of a new figure.
-
-    Raises
-    ------
-    MissingDependencyError
-        matplotlib is not installed.
-    """
-    if ax is not None:
-        return ax
-    _, new = _pyplot().subplots(figsize=(7.0, 4.4), layout="constrained")
-    axes: Axes = new
-    return axes
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError('Plots need matplotlib: pip install "bread-mcmc[plots]"') from error
-    return pyplot
+def _axes(ax: Axes | None) -> Axes:
+    """Return ``ax``, or the axes of a new figure."""
+    return new_axes(1)[0] if ax is None else ax

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bread.reading.fit import FIT_LEVEL
+from bread.reading.plot_axes import new_axes
 from bread.reading.plot_data import require
-from bread.reading.plots import FORWARD, OBSERVED, REFERENCE, REVERSE, new_axes
+from bread.reading.plots import FORWARD, OBSERVED, REFERENCE, REVERSE
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
     InvalidArgumentError
         The fit was not tested.
     """
-    ax = new_axes(ax)
+    ax = new_axes(1)[0] if ax is None else ax
     group = require(report, "fit", "plot_fit")
     names, p_values = group["node"].values, group["p_value_by_node"].values
     elements, sizes = group["extreme_element"].values, group["extreme_size"].values

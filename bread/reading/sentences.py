@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 
+from bread.reading import agreement as own
+from bread.reading.direct import direct_bug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
-from bread.reading.fit import looks_like, misfit_sentence
+from bread.reading.fit import misfit_sentence
 from bread.reading.fit_quality import doubt
+from bread.reading.modes import missed_mode, mode_advice, none_found
 from bread.reading.numbers import nats
-from bread.reading.shape import blind, size_of_difference
+from bread.reading.shape import harder, size_of_difference
+from bread.reading.words import p_words as _p
 from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
@@ -21,16 +25,16 @@ def text(findings: Findings, status: str) -> str:
     build = {
         "bug": _bug,
         "mismatch": _mismatch,
-        "disagreement": _disagreement_first,
+        "disagreement": _disagreement,
         "converged": _converged,
         "not converged": _not_converged,
         "inconclusive": _inconclusive,
     }[status]
     sentences = [f"{status.capitalize()}.", *build(findings)]
-    if status not in ("bug", "disagreement"):
-        sentences.append(_disagreement(findings))
+    if status != "bug" and not findings.misses_mode:
+        sentences += _draws(findings, status)
     if status != "bug":
-        sentences.append(misfit_sentence(findings.fit, findings.agreement is not None))
+        sentences.append(misfit_sentence(findings.fit, findings.draws is not None))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [
             _held(findings),
@@ -42,6 +46,8 @@ def text(findings: Findings, status: str) -> str:
 
 
 def _bug(findings: Findings) -> list[str]:
+    if findings.direct is not None and findings.direct.is_bug:
+        return direct_bug(findings.direct, _p(findings.direct.p_value))
     if findings.rank_p_value <= min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value)):
         p_value = findings.rank_p_value
         what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {findings.rank_function})"
@@ -63,25 +69,34 @@ def _mismatch(findings: Findings) -> list[str]:
     return [
         f"Your data anneal unlike simulated data ({_p(findings.consistency_p_value)}{size}), so the bound{known} says "
         "little about them.",
+        *(missed_mode(findings.modes) if findings.modes is not None and findings.misses_mode else []),
         "The model probably misses something in the data: look at posterior predictive plots, improve the model, "
         "and check again.",
     ]
 
 
-def _disagreement_first(findings: Findings) -> list[str]:
-    size = ""
-    if math.isfinite(findings.agreement_shift):
-        size = f", where they are shifted by {abs(findings.agreement_shift):.2g} standard deviations"
-    return [
-        f"Your draws are not the posterior's ({_p(findings.agreement_p_value)}, most in "
-        f"{findings.agreement_parameter}{size}): they differ from annealed draws on your data, which "
-        f"{_estimated(findings, 'are')} within {_error(findings.error_upper)} of it.",
-        "Run longer, or reparametrise.",
-    ]
+def _disagreement(findings: Findings) -> list[str]:
+    assert findings.draws is not None
+    near = f"{_estimated(findings, 'are')} within {_error(findings.error_upper)} of it"
+    return own.disagrees(findings.draws, near)
 
 
 def _converged(findings: Findings) -> list[str]:
-    return [_near(findings), _typical(findings), _harder(findings)]
+    if findings.draws is None or findings.draws.status != "agreement":
+        return [_near(findings), _typical(findings), harder(findings), none_found(findings.modes)]
+    unseen = _percent(unseen_failure_fraction(findings.n_simulations))
+    limits = f"{_percent_of(findings.error_level)} limit"
+    if findings.error_limit_exact < 1.0:
+        limits += f"; within {_error(findings.error_limit_exact)} whatever other data sets are like"
+    return [
+        own.intervals_hold(findings.draws),
+        f"Those {_estimated(findings, 'are')} within {_error(findings.error_upper)} of the posterior, if the "
+        f"{_data_sets(findings)} are typical ({limits}{_nats_limit(findings)}): a failure in up to {unseen} of data "
+        "sets would go unseen.",
+        own.power(findings.draws),
+        harder(findings),
+        none_found(findings.modes),
+    ]
 
 
 def _near(findings: Findings) -> str:
@@ -103,18 +118,12 @@ def _typical(findings: Findings) -> str:
     )
 
 
-def _harder(findings: Findings) -> str:
-    looks = looks_like(findings.fit)
-    if math.isnan(findings.consistency_p_value):
-        start = f"{looks}; whether they" if looks else "Whether your data"
-        return f"{start} are harder to sample than simulated ones was not tested."
-    start = f"{looks} and" if looks else "Your data"
-    if findings.consistency_p_value <= 0.05:  # interrupted before enough simulations had run
-        return f"{f'{looks}; whether they' if looks else 'Whether your data'} are harder to sample is not yet known."
-    return f"{start} are no harder to sample than simulated ones ({_p(findings.consistency_p_value)}{blind(findings)})."
-
-
 def _not_converged(findings: Findings) -> list[str]:
+    if findings.modes is not None and findings.modes.n_missed:
+        bound = ""
+        if math.isfinite(findings.error_upper):
+            bound = f"Simulated data do not show that: on them V is at most {_error(findings.error_upper)}."
+        return [*missed_mode(findings.modes), bound, mode_advice()]
     name = "V" if findings.decides == "V" else "B"
     first = (
         f"At {_temperatures(findings)} {name} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)} "
@@ -179,6 +188,9 @@ def _inconclusive(findings: Findings) -> list[str]:
             "temperatures, which flatters it; no fresh simulations confirmed it.",
             "Run the check to the end.",
         ]
+    if _is_difference(findings):
+        assert findings.draws is not None
+        return own.differs(findings.draws, _error(findings.error_upper))
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return [
             f"{_data_sets(findings).capitalize()} decide nothing: at {_temperatures(findings)} {number}"
@@ -213,14 +225,24 @@ def _fit(findings: Findings, status: str) -> str:
     return f"The fit to your data ({fit.source}) may be off: {doubt(fit)}."
 
 
-def _disagreement(findings: Findings) -> str:
-    """Say that own draws differ, where that is not the verdict."""
-    if findings.agreement is not False:
-        return ""
-    return (
-        f"Your own draws differ from the annealed draws on your data ({_p(findings.agreement_p_value)}, most in "
-        f"{findings.agreement_parameter}): one of the two is wrong, and the bound does not tell which."
-    )
+def _draws(findings: Findings, status: str) -> list[str]:
+    """Say what came of comparing draws, where that is not said yet."""
+    draws = findings.draws
+    if draws is None:
+        return []
+    said = [own.dropped(draws)]
+    if draws.status == "too few draws":
+        said.insert(0, own.too_few(draws))
+    elif draws.differ and status != "disagreement" and not (status == "inconclusive" and _is_difference(findings)):
+        said.insert(0, own.differs_somehow(draws))
+    elif draws.status == "agreement" and status != "converged":
+        said[:0] = [own.intervals_hold(draws), own.power(draws)]
+    return said
+
+
+def _is_difference(findings: Findings) -> bool:
+    """Return whether the draws' difference is all that stands between the check and "converged"."""
+    return findings.is_certified and findings.draws is not None and findings.draws.status == "difference"
 
 
 def _alarm_when_fitted(findings: Findings) -> str:
@@ -235,27 +257,20 @@ def _alarm_when_fitted(findings: Findings) -> str:
 
 
 def _scope(findings: Findings, status: str) -> str:
-    """Say what the numbers are about."""
-    if findings.agreement is False:
+    """Say what the numbers are about, where no draws were compared."""
+    if findings.misses_mode:
         return ""
-    if findings.agreement is True and status == "converged":
-        p_value = _p(findings.agreement_p_value)
-        return f"Your own draws do not differ noticeably from the annealed ones on your data ({p_value})."
     if findings.simulate_from == "localised":
         return (
             "This is about annealed draws of the localised model, whose hyperparameters have a widened fit to their "
             "posterior in place of their prior, with this kernel and schedule."
         )
+    if findings.draws is not None and findings.draws.status != "too few draws":
+        return ""
     sampler = {"pymc": "pm.sample", "stan": "Stan's sampler"}.get(findings.backend, "your usual sampler")
     scope = f"This is about annealed draws with this kernel and schedule, not about a run of {sampler}"
-    if math.isnan(findings.agreement_p_value):
-        return f"{scope}: pass its draws as posterior= to compare." if status == "converged" else f"{scope}."
-    if findings.agreement is True:
-        return f"{scope}, whose draws agree with them ({_p(findings.agreement_p_value)})."
-    return (
-        f"{scope}, whose draws are too few to compare ({findings.agreement_n_effective:.0f} effective draws of "
-        f"{findings.agreement_parameter})."
-    )
+    compare = status == "converged" and findings.draws is None
+    return f"{scope}: pass its draws as posterior= to compare." if compare else f"{scope}."
 
 
 def _estimated(findings: Findings, verb: str) -> str:
@@ -322,10 +337,6 @@ def _or_one(p_value: float) -> float:
 
 def _ratio(findings: Findings) -> str:
     return findings.log_ratio_name.removeprefix("log ")
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
 
 
 def _percent(fraction: float) -> str:

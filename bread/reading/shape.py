@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from bread.reading.findings import Findings
+from bread.reading.fit import looks_like
 from bread.reading.numbers import nats
+from bread.reading.words import p_words
 
 _BLIND = {
     "fitted": ", a test that is blind to what the fit absorbs",
@@ -25,3 +27,16 @@ def size_of_difference(findings: Findings) -> str:
     if not math.isfinite(findings.effect):
         return ""
     return f", {nats(abs(findings.effect))} nats {'harder' if findings.effect > 0 else 'easier'}"
+
+
+def harder(findings: Findings) -> str:
+    """Say whether the real data look like the model's, and are harder to sample than simulated ones."""
+    looks = looks_like(findings.fit)
+    if math.isnan(findings.consistency_p_value):
+        start = f"{looks}; whether they" if looks else "Whether your data"
+        return f"{start} are harder to sample than simulated ones was not tested."
+    start = f"{looks} and" if looks else "Your data"
+    if findings.consistency_p_value <= 0.05:  # interrupted before enough simulations had run
+        return f"{f'{looks}; whether they' if looks else 'Whether your data'} are harder to sample is not yet known."
+    known = f"{p_words(findings.consistency_p_value)}{blind(findings)}"
+    return f"{start} are no harder to sample than simulated ones ({known})."

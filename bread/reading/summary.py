@@ -40,14 +40,15 @@ def summary(report: Any) -> pd.DataFrame:
         simulations that chose T ("search", too small by 10 to 20 %) or from fresh ones ("confirm"), ``n_simulations``
         from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
         work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
-        nothing was run.
+        nothing was run. ``missed_modes``, where modes were looked for: how many of those found on the real data the
+        annealed draws at the largest T miss.
     """
     bounds = read_group(report, "bounds")
     if bounds is None:
         return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))
     temperatures = bounds["n_temperatures"].values
     certificate = require_group(report, "certificate").sel(n_temperatures=temperatures)
-    columns: dict[str, NDArray[Any]] = {
+    columns: dict[str, Any] = {
         "error": _rounded(certificate["error"].values),
         "error_limit": _rounded(certificate["error_ci"].sel(ci_bound="upper").values),
         "error_limit_exact": _rounded(certificate["error_limit_exact"].values),
@@ -62,6 +63,11 @@ def summary(report: Any) -> pd.DataFrame:
         "n_simulations": bounds["n_simulations"].values,
     }
     columns |= _costs(report, temperatures)
+    modes = read_group(report, "modes")
+    if modes is not None:
+        counts = np.full(len(temperatures), pd.NA, dtype=object)
+        counts[-1] = int(modes["missed"].values.sum())
+        columns["missed_modes"] = pd.array(counts, dtype="Int64")
     return pd.DataFrame(columns, index=pd.Index(temperatures, name="n_temperatures"))
 
 

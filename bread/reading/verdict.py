@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
@@ -40,8 +41,16 @@ class Verdict(str):
     fit_p_value : float
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
+    direct_p_value : float
+        Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
-        Whether the user's own draws agree with the annealed draws on the real data; None where that is not known.
+        Whether the user's own draws, or the fit's, agree with the annealed draws on the real data; None where that is
+        not known: nothing was compared, the draws were too few, or they differ by no more than V explains.
+    comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
+        What came of it; "" where nothing was compared.
+    n_missed_modes : int or None
+        Modes on the real data that the annealed draws miss: 0 is "none found", never "there is none"; None where none
+        were looked for.
     gap_location : float
         Inverse temperature below which half of the gap arises.
     """
@@ -67,7 +76,10 @@ class Verdict(str):
     alarm_p_value: float
     forms_p_value: float
     rank_p_value: float
+    direct_p_value: float
     agreement: bool | None
+    comparison: str
+    n_missed_modes: int | None
     gap_location: float
 
     def __new__(cls, text: str, **numbers: Any) -> Verdict:
@@ -103,13 +115,18 @@ def verdict(report: Any) -> Verdict:
     Verdict
         A string of a few sentences with the attribute ``status``, the first of these that holds:
 
-        * "bug": simulated from the prior or localised, and an exact test (theory alarm, forms of V, weighted ranks) has
+        * "bug": a test of exact draws (simulator against density, kernel against density) has p < 0.001; or simulated
+          from the prior or localised, and an exact test of the chains (theory alarm, forms of V, weighted ranks) has
           p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
-        * "disagreement": the bound is small enough, and the draws given as ``posterior=`` are not the annealed ones;
-        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``);
-        * "not converged": V's lower limit is above that: "not shown to be near", never "wrong";
-        * "inconclusive": in between, interrupted, or fewer than 10 simulations.
+        * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
+          the annealed ones by more than V explains;
+        * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
+          on the real data that the annealed draws miss;
+        * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
+          then whatever the bound, before "disagreement" and "inconclusive";
+        * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
+          explain.
 
         ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
 
@@ -120,6 +137,7 @@ def verdict(report: Any) -> Verdict:
     """
     findings = read_findings(report)
     status = _status(findings)
+    compared = "" if findings.draws is None else findings.draws.status
     return Verdict(
         _sentences.text(findings, status),
         status=status,
@@ -143,24 +161,34 @@ def verdict(report: Any) -> Verdict:
         alarm_p_value=findings.alarm_p_value,
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
-        agreement=findings.agreement,
+        direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
+        agreement={"agreement": True, "disagreement": False}.get(compared),
+        comparison=compared,
         gap_location=findings.gap_beta,
+        n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
     )
 
 
 def _status(findings: Findings) -> Status:
     """Return the first status that holds; comparisons with NaN (not tested) are False."""
+    if findings.direct is not None and findings.direct.is_bug:
+        return "bug"
     tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"
     if findings.consistency_is_final and findings.consistency_p_value <= MISMATCH_LEVEL:
         return "mismatch"
+    if findings.misses_mode:
+        return "not converged"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:
         return "inconclusive"
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return "inconclusive"
+    if findings.is_certified:
+        compared = "" if findings.draws is None else findings.draws.status
+        if compared == "disagreement":
+            return "disagreement"
+        return "inconclusive" if compared == "difference" else "converged"
     if findings.is_reached and findings.is_fit_doubtful:
         return "inconclusive"
-    if findings.is_reached:
-        return "disagreement" if findings.agreement is False else "converged"
     return "not converged" if findings.lower > findings.limit else "inconclusive"

@@ -49,6 +49,16 @@ def certificate_dataset(result: CheckResult) -> xr.Dataset | None:
     )
 
 
+def error_limit(result: CheckResult, n_temperatures: int, level: float) -> float:
+    """Return V's upper limit at this T, one-sided at ``level``; NaN where it is not known."""
+    _, simulations = bound_simulations(result, n_temperatures)
+    forward = result.log_weights("forward", n_temperatures, simulations)
+    reverse = result.log_weights("reverse", n_temperatures, simulations)
+    if not len(simulations) or not usable_simulations(forward, reverse).all():
+        return _NAN
+    return certificate.error_interval(certificate.error_by_simulation(forward, reverse), level).upper
+
+
 def _by_simulation(result: CheckResult, temperatures: IntArray) -> dict[str, NDArray[np.float64]]:
     """Return both forms of V for every simulation at every T."""
     shape = (len(temperatures), len(result.roles))

@@ -12,8 +12,10 @@ group                     what it holds
 `certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
 `fit`                     do the real data look like the model's?
+`direct_tests`            exact draws against their density, before annealing: is anything broken?
 `alarm`                   theory alarm and weighted ranks: is anything broken?
-`agreement`               the user's own draws against annealed draws, by parameter
+`agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
+`modes`                   modes on the real data, and whether the annealed draws miss one
 `annealing_path`          log ratios up and down the path
 `kernel`, `cost`          frozen kernel settings; seconds and gradients of each phase
 `truth`, `simulated_data` the exact draws and their data sets
@@ -36,10 +38,12 @@ import numpy as np
 import xarray as xr
 
 from bread._version import __version__
+from bread.report.agreement import agreement_dataset
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.consistency import consistency_dataset
+from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.fit import fit_dataset
 from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
@@ -52,9 +56,10 @@ from bread.report.model import (
     simulated_data_dataset,
     truth_dataset,
 )
+from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
-from bread.report.tests import agreement_dataset, alarm_dataset
+from bread.report.tests import alarm_dataset
 from bread.running.results import CheckResult
 
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
@@ -102,8 +107,10 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
         "fit": lambda: fit_dataset(result),
+        "direct_tests": lambda: direct_tests_dataset(result),
         "alarm": lambda: alarm_dataset(result, final),
-        "agreement": lambda: agreement_dataset(result, draws),
+        "agreement": lambda: agreement_dataset(result, draws, final),
+        "modes": lambda: modes_dataset(result, constrain, draws),
         "forward": lambda: direction_dataset(result, "forward"),
         "reverse": lambda: direction_dataset(result, "reverse"),
         "observed_forward": lambda: observed_dataset(result),
@@ -154,7 +161,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "simulator_acceptance": float(result.simulations.acceptance),
         **fit_attributes(result),
         "warnings": _json(messages),
-        "notes": _json(list(info.notes)),
+        "notes": _json([*info.notes, *direct_notes(result.direct_tests)]),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -164,3 +165,30 @@ def _own_dims(name: str, n_axes: int, dims: Mapping[str, Sequence[str]]) -> tupl
     default = tuple(f"{name}_dim_{axis}" for axis in range(n_axes))
     own = tuple(dims.get(name, ()))
     return tuple(dim or spare for dim, spare in zip(own, default, strict=True)) if len(own) == n_axes else default
+
+
+def component_labels(name: str, shape: Sequence[int], dims: Sequence[str], coords: Mapping[str, Any]) -> list[str]:
+    """Return the names of a variable's components as ``az.summary`` writes them.
+
+    Parameters
+    ----------
+    name : str
+    shape : sequence of int
+        Of the variable.
+    dims, coords : sequence of str, mapping of str to array_like
+        Its dimension names and their labels, as the model gives them. Used where the length fits.
+
+    Returns
+    -------
+    list of str
+        ``mu``; ``theta[Choate]``; ``corr[0, 1]`` where the model has no labels.
+    """
+    name = safe_name(name)
+    if not shape:
+        return [name]
+    own = _own_dims(name, len(shape), {name: dims})
+    axes = []
+    for dim, length in zip(own, shape, strict=True):
+        fits = dim in coords and len(coords[dim]) == length
+        axes.append([str(value) for value in coordinate_values(coords[dim])] if fits else list(map(str, range(length))))
+    return [f"{name}[{', '.join(labels)}]" for labels in product(*axes)]

@@ -1,18 +1,15 @@
-"""Groups `alarm` and `agreement` of the report: tests that something is broken, or that draws differ."""
+"""Group `alarm` of the report: tests that something is broken."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bread.backends.base import Direction, FloatArray, IntArray
 from bread.report.bounds import CI_BOUND, bound_simulations, usable_simulations
 from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
-from bread.statistics import agreement, alarms
+from bread.statistics import alarms
 
 _MAX_LOG = 700.0  # exp of more overflows
 
@@ -105,39 +102,3 @@ def _functions(
     forward = np.array([values(int(index), "forward") for index in simulations])
     reverse = np.array([values(int(index), "reverse")[0] for index in simulations])
     return names, forward, reverse
-
-
-def agreement_dataset(result: CheckResult, annealed: dict[str, NDArray[Any]] | None) -> xr.Dataset | None:
-    """Return the group `agreement`: rank tests of the user's own draws against annealed draws on the real data.
-
-    Parameters
-    ----------
-    result : CheckResult
-    annealed : dict of str to ndarray, each (n, ...), or None
-        Annealed draws on the real data in the model's own coordinates.
-
-    Returns
-    -------
-    Dataset or None
-        `p_value` (parameter), not adjusted for their number; `p_value_combined`, which is; `shift` (parameter), the
-        difference of means in posterior standard deviations; `n_effective` (parameter) and, as an attribute,
-        `n_chains` of the user's draws. None unless the user gave draws.
-    """
-    fit = result.fit
-    is_users = bool(result.settings.get("posterior")) or (fit is not None and fit.source == "posterior=")
-    if fit is None or not is_users or annealed is None or result.localisation is not None:
-        return None  # annealed draws of a localised model are draws from another posterior than the user's
-    names = [name for name in fit.draws if name in annealed]
-    if not names or min(len(annealed[name]) for name in names) < 2:
-        return None
-    test = agreement.agreement_test({name: fit.draws[name] for name in names}, {name: annealed[name] for name in names})
-    return xr.Dataset(
-        {
-            "p_value": ("parameter", np.asarray(test.p_value)),
-            "p_value_combined": ((), np.float64(test.p_value_combined)),
-            "shift": ("parameter", np.asarray(test.shift), {"units": "posterior standard deviations"}),
-            "n_effective": ("parameter", np.asarray(test.n_effective)),
-        },
-        coords={"parameter": np.array(test.names, dtype=np.str_)},
-        attrs={"n_chains": int(np.shape(fit.draws[names[0]])[0])},
-    )

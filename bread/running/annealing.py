@@ -17,7 +17,8 @@ from bread.running.results import OBSERVED, CheckResult
 from bread.running.tasks import AnnealTask
 from bread.seeds import Purpose, chain_seeds
 
-DRAW_BATCH = 8  # chains per task for the draws on the real data: enough tasks for a dozen workers
+SMALLEST_BATCH = 8  # chains per task for the draws on the real data
+DRAW_TASKS = 60  # at most: enough for the workers of one machine
 BOTH: tuple[Direction, Direction] = ("forward", "reverse")
 
 
@@ -54,12 +55,15 @@ class Annealing:
         for _ in self._run(missing, n_temperatures, f"consistency, T = {n_temperatures}", "consistency"):
             pass
 
-    def draws_on_real_data(self, n_temperatures: int) -> FloatArray:
-        """Return the ends of annealed chains on the real data, as many as the plan asks for, shape (n, dim)."""
-        plan = self._plan
-        n_draws = -(-plan.draws // plan.chains) * plan.chains  # whole rows of (chain, draw)
+    def draws_on_real_data(self, n_temperatures: int, n_draws: int) -> None:
+        """Anneal ``n_draws`` chains on the real data; the result keeps their ends and log densities there.
+
+        A chain that failed, or met a ratio of zero, ends nowhere: it is left out and counted.
+        """
+        plan, result = self._plan, self._result
         template = self._task(OBSERVED, "forward", n_temperatures)
-        batches = [range(low, min(low + DRAW_BATCH, n_draws)) for low in range(0, n_draws, DRAW_BATCH)]
+        size = max(SMALLEST_BATCH, -(-n_draws // DRAW_TASKS))
+        batches = [range(low, min(low + size, n_draws)) for low in range(0, n_draws, size)]
         tasks = [
             replace(
                 template,
@@ -68,12 +72,17 @@ class Annealing:
             )
             for batch in batches
         ]
-        states: dict[int, FloatArray] = {}
+        ends: dict[int, tuple[FloatArray, FloatArray]] = {}  # of a run, its ends alone are kept
         with self._ledger.phase("draws, real data", "draws", n_draws):
             for position, run in self._ledger.run_tasks(tasks):
-                states[position] = run.state_at_end[np.isfinite(run.log_weight)]
+                usable = np.isfinite(run.log_weight)
+                log_density = run.log_start_density[:, 1] + run.log_ratio[:, -1]
+                ends[position] = run.state_at_end[usable], log_density[usable]
                 self._ledger.count("draws", int(run.n_gradients.sum()))
-        return np.concatenate([states[position] for position in sorted(states)])
+        states, log_densities = zip(*(ends[position] for position in sorted(ends)), strict=True)
+        result.observed_draws = np.concatenate(states)
+        result.observed_log_density = np.concatenate(log_densities)
+        result.n_draws_dropped = n_draws - len(result.observed_draws)
 
     def _run(
         self, pairs: Sequence[tuple[int, Direction]], n_temperatures: int, name: str, phase: str

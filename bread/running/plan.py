@@ -48,7 +48,7 @@ class Plan:
     path: PathRequest
     tune: int
     tune_each: bool
-    draws: int
+    draws: int | None
     root: int
 
     @property

@@ -12,7 +12,9 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+from bread.running.direct_results import DirectTests
 from bread.running.fit_check import FitCheck
+from bread.running.mode_results import ModeResults
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
@@ -69,14 +71,25 @@ class CheckResult:
         narrow. Empty for other paths.
     observed_draws : ndarray (n, dim) or None
         End points of annealed chains on the real data at the largest T.
+    direct_tests : DirectTests or None
+        Score and invariance tests of exact draws; None before they have run.
+    observed_log_density : ndarray (n,) or None
+        Log density of the posterior there, up to a constant, nats.
+    n_draws_dropped : int
+        Chains among them that failed or met a ratio of zero, and so end nowhere.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
     fit_check : FitCheck or None
         Whether the real data look like the model's.
     is_shape_left_out : bool
         Whether the real data cannot be compared with simulated ones; a warning says why.
+    fit_log_density : ndarray (chain, draw) or None
+        Log density of the posterior at the fit's draws, up to the same constant.
+    modes : ModeResults or None
+        The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "replicate".
+        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
+        "replicate", "modes".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -107,9 +120,14 @@ class CheckResult:
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))
     observed_draws: FloatArray | None = None
+    direct_tests: DirectTests | None = None
+    observed_log_density: FloatArray | None = None
+    n_draws_dropped: int = 0
     fit: Fit | None = None
     fit_check: FitCheck | None = None
     is_shape_left_out: bool = False
+    fit_log_density: FloatArray | None = None
+    modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0

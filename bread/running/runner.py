@@ -12,10 +12,13 @@ import numpy as np
 from bread.backends.base import Model
 from bread.running import costs, curve, shape
 from bread.running.annealing import BOTH, Annealing
+from bread.running.comparison import draw_and_compare
+from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
-from bread.running.fit_check import check_fit
+from bread.running.fit_phase import look_at_fit
 from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
+from bread.running.modes import look_for_modes
 from bread.running.plan import FIRST_TEMPERATURES, Plan
 from bread.running.preparation import Preparation, fit_real_data
 from bread.running.progress import Display
@@ -49,6 +52,7 @@ class Runner:
                     self.result.fit = fit_real_data(self._model, plan.root, cores)
             self._preparation.held = HeldDraws(self.result.fit, plan.hyperparameters, plan.root)
         self._preparation.choose_path()
+        DirectPhase(self._model, plan, self.result, self._ledger).run()
         if plan.n_temperatures is None:
             temperatures = self._search_and_confirm()
             self._show_curve(temperatures[-1])
@@ -59,10 +63,9 @@ class Runner:
                 self.result.n_temperatures = n_temperatures
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
-        if plan.draws:
-            self.result.observed_draws = self._annealing.draws_on_real_data(temperatures[-1])
-            with self._ledger.phase("fit of the real data", "replicate"):
-                self.result.fit_check = check_fit(self._model, self.result.observed_draws, plan.root)
+        draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
+        look_at_fit(self._model, plan, self.result, self._ledger)
+        look_for_modes(self._model, plan, self.result, self._ledger)
 
     # -- search, confirm --------------------------------------------------------------------------------------
 
@@ -117,7 +120,9 @@ class Runner:
         confirm = [int(index) for index in self.result.indices("confirm")]
         spent = sum(self.result.n_gradients.values())
         per_transition = self._seen(confirm, n_temperatures).per_transition
-        for number in curve.curve_temperatures(n_temperatures, per_transition, 2 * self._plan.chains, spent):
+        for number in curve.curve_temperatures(
+            n_temperatures, self._plan.max_temperatures, per_transition, 2 * self._plan.chains, spent
+        ):
             for _ in self._annealing.both(confirm[: curve.SIMULATIONS], number, "curve"):
                 pass
 

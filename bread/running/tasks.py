@@ -163,6 +163,21 @@ class AnnealTask:
 
 
 @dataclass(frozen=True)
+class DensityTask:
+    """Evaluate the log density at draws that someone else made."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    path: Path
+    states: FloatArray
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> FloatArray:
+        """Return log f_1 up to a constant (nats), shape (n,)."""
+        return model.condition(self.data).log_density(self.path, self.states)
+
+
+@dataclass(frozen=True)
 class RaceResult:
     """The gap of one pair of chains, what it cost, and the path that they followed."""
 

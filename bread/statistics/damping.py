@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bread.statistics.bounds import FloatArray
 
+MAD_TO_SD = 1.4826
 N_OTHERS = 10
 BOX = 0.98  # share of draws within the box
 N_DAMPING = 3  # coordinates that may damp f
@@ -64,6 +65,13 @@ def other_columns(d: int, n_columns: int) -> NDArray[np.int64]:
     more = d + np.arange(n_more) * n_context // max(n_more, 1)
     own = (np.arange(d)[:, None] + steps) % d
     return np.concatenate([own, np.tile(more, (d, 1))], axis=1).astype(np.int64)
+
+
+def location_and_scale(first: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return median and scaled median deviation of each column of the first draws, (d,) each; NaN counts as absent."""
+    location = np.array([median_of_finite(column) for column in first.T])
+    spread = np.array([median_of_finite(column) for column in np.abs(first - location).T])
+    return location, MAD_TO_SD * spread
 
 
 def median_of_finite(column: FloatArray) -> float:

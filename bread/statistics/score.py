@@ -27,13 +27,12 @@ from numpy.typing import ArrayLike, NDArray
 from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.bounds import FloatArray
-from bread.statistics.damping import log_damping_of, median_of_finite, other_columns, within_box
+from bread.statistics.damping import location_and_scale, log_damping_of, other_columns, within_box
 from bread.statistics.means import mean_zero_test
 
 FEWEST_DRAWS = 200
 WINDOW = 3.0  # in standard deviations
 LARGEST_SLOPE = 1e100  # times the coordinate's spread; more is as good as infinite
-MAD_TO_SD = 1.4826
 # A score of one sign whose typical size, times the spread of the coordinate, is this large cannot be balanced by rare
 # events: the probability of the others would have to change by more than e^0.3 across the draws, but it is near 1.
 PLAIN_SIZE = 0.3
@@ -221,8 +220,7 @@ def _score_test(
     x, s, pool, tested, group = _checked(coordinates, gradient, context, is_continuous, groups)
     n, d = x.shape
     n_first = n // 4
-    location = np.array([median_of_finite(column) for column in pool[:n_first].T])
-    scale = MAD_TO_SD * np.array([median_of_finite(column) for column in np.abs(pool[:n_first] - location).T])
+    location, scale = location_and_scale(pool[:n_first])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.clip(np.nan_to_num(np.where(scale > 0.0, (pool - location) / scale, 0.0), nan=0.0), -1e3, 1e3)
     others = other_columns(d, pool.shape[1])

@@ -211,16 +211,6 @@ def test_one_wild_chain_a_data_set_does_not_hide_harder_data():
         assert (float(group["p_value"]) < 0.05) == is_noticed
 
 
-def test_agreement_only_for_the_users_own_draws():
-    assert report.read_group(container(), "agreement") is None
-    same = report.read_group(container(posterior_shift=0.0), "agreement")
-    other = report.read_group(container(posterior_shift=1.5), "agreement")
-    assert float(same["p_value_combined"]) > 0.01
-    assert float(other["p_value_combined"]) < 0.001
-    assert str(other["parameter"].values[int(np.argmin(other["p_value"].values))]) == "mu"
-    assert "theta[2]" in other["parameter"].values
-
-
 def test_round_trip_through_netcdf(tmp_path):
     made = container(posterior_shift=0.0)
     file = tmp_path / "report.nc"

@@ -116,11 +116,15 @@ def independent(rng):
 
 NORMAL = (independent, normal_log_density)
 SCENARIOS = {
+    "nothing wrong": (lambda z: z, *NORMAL),
+    "shift 0.1": (lambda z: z + 0.1 * FIRST, *NORMAL),
+    "shift 0.2": (lambda z: z + 0.2 * FIRST, *NORMAL),
     "shift 0.3": (lambda z: z + 0.3 * FIRST, *NORMAL),
     "shift 0.4": (lambda z: z + 0.4 * FIRST, *NORMAL),
     "shift 0.5": (lambda z: z + 0.5 * FIRST, *NORMAL),
     "shift 0.6": (lambda z: z + 0.6 * FIRST, *NORMAL),
     "variance halved": (lambda z: z * np.where(FIRST, np.sqrt(0.5), 1), *NORMAL),
+    "missing mode of 5%": (lambda z: z, *missing_mode(0.05)),
     "missing mode of 10%": (lambda z: z, *missing_mode(0.1)),
     "missing mode of 20%": (lambda z: z, *missing_mode(0.2)),
     "correlation 0 for 0.5": (lambda z: z, *correlated(0.5)),
@@ -166,6 +170,21 @@ POWER = [
 def test_power(name, n_effective, least, least_beyond):
     different, beyond = power(name, n_effective, 100, 0.04)
     assert different >= least and beyond >= least_beyond
+
+
+@pytest.mark.study
+@pytest.mark.statistical
+def test_power_table():
+    """Print how often wrong draws differ, and differ beyond V = 0.04, of 40 runs (`pytest -s`); 1000 annealed draws."""
+    n_runs, seen = 40, {}
+    print("\neffective draws:", "2000 (independent)", "400", sep="  ")
+    for name in SCENARIOS:
+        seen[name] = [power(name, n_effective, n_runs, 0.04) for n_effective in (2000, 400)]
+        print(f"{name:24}", *(f"{different:.2f} / {beyond:.2f}" for different, beyond in seen[name]), sep="  ")
+    assert all(different <= 2 / n_runs for different, _ in seen["nothing wrong"])  # P(3 or more of 40 at 0.01) = 0.007
+    for larger, smaller in (("shift 0.6", "shift 0.2"), ("missing mode of 20%", "missing mode of 5%")):
+        assert all(more >= less for more, less in zip(seen[larger], seen[smaller], strict=True))
+    assert seen["shift 0.3"][0][0] >= 0.9 and seen["variance halved"][0][0] == 1.0
 
 
 @pytest.mark.statistical

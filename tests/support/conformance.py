@@ -117,6 +117,8 @@ def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3, pa
         for knot, states in ((0, run.state_at_start), (-1, run.state_at_end)):
             ratio = posterior.log_ratio(path, states)
             np.testing.assert_allclose(run.log_ratio[:, knot], ratio, rtol=1e-9, atol=1e-12)
+            end = run.log_start_density[:, knot] + run.log_ratio[:, knot]
+            np.testing.assert_allclose(posterior.log_density(path, states), end, rtol=1e-9, atol=1e-9)
     evolution = posterior.evolve(path, kernel, 1.0, exact[0], (0, 2, 2, 5), seeds[0])
     assert evolution.states.shape == (4, info.dim)
     assert np.array_equal(evolution.states[0], exact[0]) and np.array_equal(evolution.states[1], evolution.states[2])

@@ -95,7 +95,7 @@ def fake_result(
     simulate_from: str = "prior",
     goal: Goal = Goal(),  # noqa: B008  (a frozen value)
     observed_extra: float = 0.0,
-    n_draws: int = 100,
+    n_draws: int = 1000,
     posterior_shift: float | None = None,
     info: ModelInfo | None = None,
     misfit: bool = False,
@@ -153,9 +153,13 @@ def fake_result(
     result.fit_check = fake_fit_check(is_poor=misfit)
     result.seconds = {"compile": 1.5, "tune": 0.5, "search": 2.0, "confirm": 3.0}
     result.n_gradients = {"tune": 1000, "search": 4000, "confirm": 9000}
+    if n_draws:
+        result.observed_log_density = -0.5 * (result.observed_draws[:, :5] ** 2).sum(axis=1) - 45.0
     if posterior_shift is not None:
-        own = constrain(draw_states(rng, 800))
-        own["mu"] = own["mu"] + posterior_shift
+        states = draw_states(rng, 800)
+        states[:, 0] += posterior_shift
+        own = constrain(states)
+        result.fit_log_density = (-0.5 * (states[:, :5] ** 2).sum(axis=1) - 45.0).reshape(4, 200)
         draws = {name: values.reshape(4, 200, *values.shape[1:]) for name, values in own.items()}
         result.fit = Fit(draws, "posterior=")
         result.settings["posterior"] = True

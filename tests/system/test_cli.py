@@ -81,6 +81,16 @@ def test_exit_status(
     assert shown.exit_code == status and plain(done) == f"{plain(shown)} Report: {''.join(str(output).split())}"
 
 
+def test_draws_are_shown_worst_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    returns(monkeypatch, fake_result(gap=0.01, posterior_shift=1.5))
+    shown = plain(run("check", program))
+    assert "Draws parameter holds limits shift sd ratio error effective" in shown
+    mu, exeter = shown.index(" mu 0.5"), shown.index("theta[Exeter] 0.")
+    assert mu < exeter and "of which 100 are needed" in shown
+    returns(monkeypatch, fake_result(gap=0.01))
+    assert "Draws parameter" not in plain(run("check", program))  # nothing was compared
+
+
 def test_temperatures_of_the_consistency_test_alone_are_not_shown(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

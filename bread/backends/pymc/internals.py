@@ -153,6 +153,11 @@ class CallableGradient:
         self._extra_vars_shared = extra
 
     @property
+    def others(self) -> dict[str, Any]:
+        """The settable variables that other steps move, by name."""
+        return self._extra_vars_shared
+
+    @property
     def _pytensor_function(self) -> Callable[..., Any]:
         """What the leapfrog integrator calls: position -> (log density, gradient)."""
         call: Callable[..., Any] = self.__call__  # type: ignore[operator]

@@ -28,6 +28,7 @@ from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
 from bread.backends.support.posterior_draws import require_support
+from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
@@ -166,6 +167,10 @@ class PyMCModel:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.replicator.replicate(np.asarray(state, dtype=np.float64), node, n, seed, values)
+
+    def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
+        """Return the posteriors of many data sets; see `bread.backends.base.Model.rows`."""
+        return RowsOneByOne(self.condition, data)
 
     def condition(self, data: Data) -> PyMCPosterior:
         """Return the posterior given ``data``, each observed variable in the shape of the real data.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ from bread.backends.base import (
 from bread.backends.pymc.kernels.chains import Chain
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.support.starts import StateSimulator, draw_reference
-from bread.errors import DensityError, InvalidArgumentError
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 
 
@@ -73,14 +74,20 @@ class PyMCPosterior:
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""
+        return self._terms(path, states)[:, 1]
+
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats) at each state, shape (n,); an exception becomes NaN."""
+        return np.asarray(self._terms(path, states).sum(axis=1))
+
+    def _terms(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_0 and log ratio at each state, shape (n, 2)."""
         engine = self.load(path)
-        result = np.empty(len(states))
+        result = np.full((len(states), 2), np.nan)
         with np.errstate(all="ignore"):
             for index, state in enumerate(states):
-                try:
-                    result[index] = engine.terms(state)[1]
-                except Exception:
-                    result[index] = np.nan
+                with suppress(Exception):
+                    result[index] = engine.terms(state)
         return result
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
@@ -91,6 +98,27 @@ class PyMCPosterior:
                 return engine.end_gradient(state)
         except Exception as error:
             raise DensityError(f"The log density raises at {state}: {error}") from error
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            The kernel has no gradient of all continuous variables.
+        """
+        engine = self.engine
+        engine.controls.set_data(self.data)
+        values, gradients = np.full(len(states), np.nan), np.full((len(states), engine.layout.dim), np.nan)
+        with np.errstate(all="ignore"):
+            for row, state in enumerate(states):
+                try:
+                    values[row], gradients[row] = engine.density_gradient(beta, state)
+                except UnsupportedKernelError:
+                    raise
+                except Exception:  # a density may raise anything; NaN says so
+                    continue
+        return values, gradients
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None

@@ -62,6 +62,7 @@ class ReferenceModel(Formulae, Model):
             path_refusals=self.path_refusals,
             transformed=self.transformed,
             positions=self.positions,
+            runs_compiled=True,  # NumPy moves all chains of a task together
         )
 
     @property
@@ -157,6 +158,10 @@ class ReferenceModel(Formulae, Model):
         All chains of many data sets then run in one call; every one is bit-equal to its own ``condition``.
         """
         return self._posterior(self.summarise(self._checked(data, n_leading=1)))
+
+    def rows(self, data: Data) -> ReferencePosterior:
+        """Return the posteriors of several data sets; see `bread.backends.base.Model.rows`."""
+        return self.condition_rows(data)
 
     def _posterior(self, statistics: Statistics) -> ReferencePosterior:
         return ReferencePosterior(self, statistics, self.kernel, self.path_refusals)

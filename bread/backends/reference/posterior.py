@@ -26,7 +26,7 @@ from bread.backends.reference.hmc import HMCAdaptation
 from bread.backends.reference.kernels import ReferenceKernel, Run, Tally, draw_random_numbers
 from bread.backends.support.arguments import check_run
 from bread.errors import DensityError, InvalidArgumentError
-from bread.paths.kinds import Path
+from bread.paths.kinds import Path, PriorPath
 
 
 class ReferencePosterior:
@@ -68,6 +68,11 @@ class ReferencePosterior:
         with np.errstate(all="ignore"):
             return self._target(path).log_ratio(np.ascontiguousarray(states, dtype=float))
 
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats) at each of ``states``, shape (n,); exceptions become NaN."""
+        with np.errstate(all="ignore"):
+            return self._target(path).log_density(1.0, np.ascontiguousarray(states, dtype=float))
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
         target, states = self._target(path), np.asarray(state, dtype=float)[None, :]
@@ -76,6 +81,26 @@ class ReferencePosterior:
         if target.raised:
             raise DensityError(f"The log density raises at {state}: {target.message}")
         return float(value[0]), gradient[0]
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`."""
+        target = TargetDensity(self._formulae, self._statistics, PriorPath())
+        states = np.ascontiguousarray(states, dtype=float)
+        with np.errstate(all="ignore"):
+            values, gradients = target.log_density(beta, states), np.array(target.gradient(beta, states))
+        gradients[:, np.setdiff1d(np.arange(self._formulae.dim), self._formulae.continuous)] = np.nan
+        return values, gradients
+
+    def log_likelihood(self, states: FloatArray) -> FloatArray:
+        """Return the log likelihood of each row; see `bread.backends.support.rows.Rows`."""
+        return self.log_ratio(PriorPath(), states)
+
+    def move(
+        self, path: Path, kernel: Kernel, beta: float, states: FloatArray, n_steps: int, seeds: Sequence[SeedSequence]
+    ) -> Evolution:
+        """Move one chain a row; see `bread.backends.support.rows.Rows`."""
+        moved, tally = self._evolve(path, kernel, beta, states, [n_steps], seeds)
+        return Evolution(moved[:, 0], int(tally.n_gradients.sum()), int(tally.n_evaluations.sum()))
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None

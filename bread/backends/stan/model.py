@@ -19,6 +19,7 @@ from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
 from bread.backends.support.posterior_draws import require_support
+from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
@@ -161,6 +162,10 @@ class StanModel:
             for name in self.transformed:
                 values[name][row] = whole[name][0]
         return values
+
+    def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
+        """Return the posteriors of many data sets; see `bread.backends.base.Model.rows`."""
+        return RowsOneByOne(self.condition, data)
 
     def condition(self, data: Data) -> StanPosterior:
         """Return the posterior given ``data``, each observed variable in the shape of the real data.

@@ -328,6 +328,7 @@ class _Opening:
             positions={
                 name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
             },
+            runs_compiled=True,
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,11 +73,28 @@ class StanPosterior:
         self._check_path(path)
         return self.instance.terms(states, path)[1]
 
+    def log_density(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_1 (nats) at each state, shape (n,); -inf where the program rejects it, NaN where it raises."""
+        self._check_path(path)
+        log_start, log_ratio, _ = self.instance.terms(states, path)
+        return np.asarray(log_start + log_ratio)
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
         self._check_path(path)
         value, _, gradient = self.instance.gradient(state, 1.0, path)
         return value, gradient
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`.
+
+        -inf where the program rejects the state or raises.
+        """
+        values, gradients = np.full(len(states), -np.inf), np.full((len(states), self.instance.dim), np.nan)
+        for row, state in enumerate(states):
+            with suppress(DensityError):
+                values[row], _, gradients[row] = self.instance.gradient(state, beta)
+        return values, gradients
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None

@@ -20,7 +20,7 @@ import pytest
 
 from bread.backends.stan.language.messages import StanBuildError, StanProgramError
 from bread.backends.stan.native.build import build_library
-from bread.backends.stan.native.cache import IN_USE_SECONDS, MARK, BuildCache, default_cache
+from bread.backends.stan.native.cache import IN_USE_SECONDS, MARK, PRECOMPILE, BuildCache, default_cache
 from bread.backends.stan.native.library import StanLibrary
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
 from bread.errors import BreadError, MissingDependencyError
@@ -299,14 +299,22 @@ def commands(tmp_path: Path) -> list[list[str]]:
     return [json.loads(line) for line in (tmp_path / "commands").read_text().splitlines()]
 
 
-def test_the_driver_is_compiled_once_for_all_programs(recorder: Toolchain, tmp_path: Path) -> None:
+@pytest.mark.parametrize("precompiled", [False, True])
+def test_driver_and_headers_are_compiled_once_for_all_programs(
+    precompiled: bool, recorder: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PRECOMPILE, "1" if precompiled else "")
     cache = cache_in(tmp_path)
     first = build_library(CONJUGATE, recorder, cache=cache)
     assert build_library(CONJUGATE, recorder, cache=cache) == first
     second = build_library(CONJUGATE.replace("2, 0.5", "3, 0.5"), recorder, cache=cache)
     assert second != first
     sources = [Path(command[-1]).name for command in commands(tmp_path) if "-c" in command]
-    assert sorted(sources) == ["driver.cpp", "model.cpp", "model.cpp"]
+    headers = ["tempering.hpp"] if precompiled else []
+    assert sorted(sources) == ["driver.cpp", "model.cpp", "model.cpp", *headers]
+    models = [command for command in commands(tmp_path) if Path(command[-1]).name == "model.cpp"]
+    included = {Path(command[command.index("-include") + 1]) for command in models}
+    assert len(included) == 1 and (tmp_path in included.pop().parents) == precompiled
     assert sum("-shared" in command for command in commands(tmp_path)) == 2
 
 
@@ -439,4 +447,5 @@ def test_a_real_build_survives_a_kill_and_two_builders(tmp_path: Path) -> None:
     assert len(paths) == 1
     library = StanLibrary(Path(paths.pop()))
     assert library.instance(EXAMPLE.data).dim == 2
-    assert len(cache_in(tmp_path).keys()) == 2
+    built = sorted(key.partition("-")[0] for key in cache_in(tmp_path).keys())  # noqa: SIM118  (no mapping)
+    assert [kind for kind in built if kind != "headers"] == ["driver", "model"]

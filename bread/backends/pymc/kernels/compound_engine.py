@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc.density.density import DensityControls
-from bread.backends.pymc.density.gradients import CompiledFunction
+from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.kernels import kernel_name
-from bread.backends.pymc.kernels.stepping import FrozenStep
+from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import UnsupportedKernelError
 
@@ -69,6 +69,30 @@ class CompoundEngine(Engine):
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Refuse: gradients of the whole density belong to reference paths."""
         raise UnsupportedKernelError(self.path_refusals["reference"])
+
+    def density_gradient(self, beta: float, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return tempered density and gradient, if one step method moves all continuous variables by it."""
+        names = [name for name, dtype in zip(self.layout.names, self.layout.dtypes, strict=True) if dtype[0] == "f"]
+        for step in self.steps:
+            if isinstance(step, GradientStep) and set(step.gradient.names) == set(names):
+                return self._step_gradient(step.gradient, beta, self.layout.unflatten(state))
+        raise UnsupportedKernelError(
+            f"the kernel {self.name} does not move all continuous variables by one gradient, and no other is compiled"
+        )
+
+    def _step_gradient(
+        self, gradient: TemperedGradient, beta: float, point: Mapping[str, NDArray[Any]]
+    ) -> tuple[float, FloatArray]:
+        self.controls.set_beta(beta)
+        for name, shared in gradient.others.items():
+            shared.set_value(point[name])
+        position = np.concatenate([point[name].ravel() for name in gradient.names]).astype(gradient.dtype)
+        value, slope, _ = gradient.function(position)
+        self._extra_gradients += 1
+        parts = np.split(np.asarray(slope, dtype=np.float64), np.cumsum([point[name].size for name in gradient.names]))
+        by_name = dict(zip(gradient.names, parts, strict=False))
+        slopes = {name: by_name.get(name, np.full(values.size, np.nan)) for name, values in point.items()}
+        return float(value), np.concatenate([slopes[name] for name in self.layout.names])
 
     def set_kernel(self, beta: float, prepared: list[Any], *, reverse: bool) -> None:
         """Set the kernel; in reverse the step methods run in the opposite order, each reversed."""

@@ -86,6 +86,18 @@ class Engine(ABC):
         """Return log f_1 (nats) and its gradient on a reference path."""
 
     @abstractmethod
+    def density_gradient(self, beta: float, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log prior + beta * log likelihood and its gradient, NaN at discrete coordinates.
+
+        Leaves path and inverse temperature undefined.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            No step method of the kernel has the gradient of all continuous variables.
+        """
+
+    @abstractmethod
     def move(self, position: Any) -> tuple[Any, float, bool]:
         """Run the kernel once; return the new position, its log ratio, whether a transition diverged."""
 
@@ -239,6 +251,11 @@ class GradientEngine(Engine):
         self._extra_gradients += 1
         value, gradient, _ = self.gradient.function(self.start(state))
         return float(value), gradient[self._inverse_order].astype(np.float64)
+
+    def density_gradient(self, beta: float, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return tempered density and gradient from the compiled function."""
+        self.controls.set_beta(beta)
+        return self.end_gradient(state)
 
     def move(self, position: FloatArray) -> tuple[FloatArray, float, bool]:
         """Run one trajectory; the log ratio comes from its own evaluations."""

@@ -55,6 +55,12 @@ class PeriodicPosterior(PyMCPosterior):
         wrapped[..., self.periodic] = (wrapped[..., self.periodic] + np.pi) % (2 * np.pi) - np.pi
         return wrapped
 
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return density and gradient, NaN for angles; see `PyMCPosterior.density_gradient`."""
+        values, gradients = super().density_gradient(beta, states)
+        gradients[:, self.periodic] = np.nan
+        return values, gradients
+
     def anneal(self, *args: Any, **kwargs: Any) -> AnnealRun:
         """Run annealed chains; see `PyMCPosterior.anneal`."""
         run = super().anneal(*args, **kwargs)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bread.backends.stan.language.messages import ORIGINAL_NAME, PROGRAM_NAME, StanBuildError, compiler_reason
-from bread.backends.stan.native.cache import BuildCache, default_cache
+from bread.backends.stan.native.cache import PRECOMPILE, BuildCache, default_cache
 from bread.backends.stan.native.toolchain import Toolchain
 
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
@@ -39,7 +40,8 @@ _DRIVER_FILES = (
     "layout.hpp",
     "driver.cpp",
 )
-_MODEL_FILES = ("state.hpp", "tempering.hpp")
+_HEADER = "tempering.hpp"  # it includes Stan's headers, into which most of a build goes
+_MODEL_FILES = ("state.hpp", _HEADER)
 # Runs a command, and kills its process group when the other end of standard input is closed: by the end of this
 # process, however it comes. Nothing else reaches a compiler in a session of its own.
 _SUPERVISOR = """exec 3<&0 </dev/null
@@ -124,7 +126,7 @@ def build_library(
         with ThreadPoolExecutor(1) as pool:
             try:
                 driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
-                prefix = ["-include", str(SOURCES / "tempering.hpp")]
+                prefix = ["-include", str(_headers(cache, toolchain, stopped))]
                 _compile(toolchain, source, folder / "model.o", prefix, stopped)
                 linked = [folder / "model.o", driver.result(), *_ordered(toolchain)]
             except BaseException:
@@ -162,6 +164,19 @@ def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: thre
         _compile(toolchain, SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
 
     return cache.get(key, "driver.o", build, is_stopped=stopped.is_set)
+
+
+def _headers(cache: BuildCache, toolchain: Toolchain, stopped: threading.Event) -> Path:
+    """Return what every program includes first; where `PRECOMPILE` is set, with its precompiled form beside it."""
+    if not os.environ.get(PRECOMPILE) or toolchain.require_compiler().is_clang:
+        return SOURCES / _HEADER
+
+    def build(folder: Path) -> None:
+        for name in _MODEL_FILES:
+            shutil.copyfile(SOURCES / name, folder / name)
+        _compile(toolchain, folder / _HEADER, folder / f"{_HEADER}.gch", ["-x", "c++-header"], stopped)
+
+    return cache.get(_key("headers", toolchain, _MODEL_FILES), _HEADER, build, is_stopped=stopped.is_set)
 
 
 def compile_flags(toolchain: Toolchain) -> list[str]:

@@ -1,0 +1,84 @@
+"""What the tests of exact draws say: simulator against density, and the kernel against its density."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+DIRECT_LEVEL = 0.001
+
+_CULPRITS = {
+    "prior score": "The random draws of {variable} do not follow its log density: look for a custom distribution whose "
+    "random function and log density differ, such as a variance where a standard deviation is meant.",
+    "likelihood score": "Simulated data do not follow the likelihood, by its slope in {variable}: look for an observed "
+    "custom distribution (or simulator) whose draws and log density differ, or a term of the likelihood that does not "
+    "depend on the data.",
+    "outcome score": "Simulated data do not follow the likelihood, by the {variable}: look for an observed custom "
+    "distribution (or simulator) whose draws and log density differ, such as a variance where a standard deviation is "
+    "meant.",
+    "joint score": "Simulated parameters and data do not follow the log density, by its slope in {variable}: look at "
+    "the simulator, and at distributions whose draws and log density differ.",
+    "kernel": "Steps of the kernel change the law of exact draws: look for a step method without a correct accept "
+    "step, or one that does not leave its density unchanged.",
+}
+
+
+@dataclass(frozen=True)
+class DirectFindings:
+    """The tests of exact draws of a report.
+
+    Attributes
+    ----------
+    p_value : float
+        After correction over everything.
+    test, variable, function : str
+        What has the smallest p-value.
+    n_draws : int
+        Of that test.
+    """
+
+    p_value: float
+    test: str
+    variable: str
+    function: str
+    n_draws: int
+
+    @property
+    def is_bug(self) -> bool:
+        """Whether something is broken."""
+        return self.p_value < DIRECT_LEVEL
+
+
+def read_direct(dataset: xr.Dataset) -> DirectFindings:
+    """Return what the group `direct_tests` says.
+
+    Draws that do not follow the density fail the tests of the kernel too: a score that fails is named first.
+    """
+    names = [str(name) for name in dataset["test"].values]
+    by_test = np.minimum(dataset["p_value_by_test"].values * len(names), 1.0)
+    index = int(np.argmin(by_test))
+    failed = [i for i in range(len(names)) if by_test[i] < DIRECT_LEVEL and names[i].endswith("score")]
+    if failed:
+        index = min(failed, key=lambda i: by_test[i])
+    return DirectFindings(
+        float(dataset["p_value"]),
+        names[index],
+        str(dataset["worst_variable"].values[index]),
+        str(dataset["worst_function"].values[index]),
+        int(dataset["n_draws"].values[index]),
+    )
+
+
+def direct_bug(direct: DirectFindings, p_value: str) -> list[str]:
+    """Return the sentences of a bug that these tests found; ``p_value`` is written out."""
+    variable = direct.variable.replace(" (", "'s ").removesuffix(")") if "score" in direct.test else direct.variable
+    name = direct.test if direct.test in _CULPRITS else "kernel"
+    where = f"{direct.variable}, function {direct.function}"
+    return [
+        f"Something is broken, and annealing was not needed to see it: the {direct.test} of {direct.n_draws} exact "
+        f"draws fails ({p_value} after correction for all that was tested; {where}).",
+        _CULPRITS[name].format(variable=variable),
+        "Until it is found, no bound in this report means anything.",
+    ]

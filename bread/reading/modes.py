@@ -1,0 +1,117 @@
+"""What a report says of modes on the real data, and its sentences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+_NAMED = 3  # parameters that say where a mode is
+_FAR = 0.5  # of the largest distance from the draws: the others are not named
+
+
+@dataclass(frozen=True)
+class Modes:
+    """The search for modes, and the heaviest of those that the annealed draws miss.
+
+    Attributes
+    ----------
+    n_missed : int
+        Modes that the annealed draws miss: 0 is "none found", never "there is none".
+    n_annealed, n_prior : int
+        Annealed draws; prior draws that the search began with.
+    place : str
+        "mu = 8.1, tau = 0.3": where the heaviest missed mode is; "" without one.
+    mass : float
+        Share of the posterior that it holds at least.
+    share_annealed, share_own, own_limit : float
+        Shares of the annealed and of the user's draws in it, and the upper limit of the latter; NaN without them.
+    own_draws : str
+        Where the latter come from: "posterior=", "pm.sample".
+    """
+
+    n_missed: int
+    n_annealed: int
+    n_prior: int
+    place: str = ""
+    mass: float = math.nan
+    share_annealed: float = math.nan
+    share_own: float = math.nan
+    own_limit: float = math.nan
+    own_draws: str = ""
+
+
+def read_modes(group: xr.Dataset) -> Modes:
+    """Return what the group `modes` says."""
+    missed = np.flatnonzero(group["missed"].values)
+    modes = Modes(len(missed), int(group.attrs["n_annealed_draws"]), int(group.attrs["n_prior_draws"]))
+    if not len(missed):
+        return modes
+    one = group.isel(mode=int(missed[0]))
+    return Modes(
+        modes.n_missed,
+        modes.n_annealed,
+        modes.n_prior,
+        _place(one),
+        float(one["mass_lower"]),
+        float(one["share_annealed"]),
+        float(one["share_own"]),
+        float(one["share_own_ci"].sel(ci_bound="upper")),
+        str(group.attrs["own_draws"]),
+    )
+
+
+def missed_mode(modes: Modes) -> list[str]:
+    """Return what is to be said of a missed mode, the finding first."""
+    if modes.share_annealed == 0.0:
+        there = f"none of {modes.n_annealed} annealed draws is there"
+    else:
+        there = f"only {_percent(modes.share_annealed)} of {modes.n_annealed} annealed draws are there"
+    sentences = [f"On your data a mode at {modes.place} holds at least {_percent(modes.mass)} of the mass and {there}."]
+    if modes.n_missed > 1:
+        sentences.append(f"They miss {modes.n_missed - 1} more.")
+    whose = "Your own draws" if modes.own_draws == "posterior=" else "The fit's draws"
+    if modes.own_limit < modes.mass / 2:
+        sentences.append(f"{whose} miss it too: they say nothing of that part of the posterior.")
+    elif modes.share_own > 0:
+        sentences.append(
+            f"{_percent(modes.share_own)} of {whose.lower()} are there: it is the annealed draws that miss it, and "
+            "the bound does not carry over to your data."
+        )
+    return sentences
+
+
+def mode_advice() -> str:
+    """Return what to do about a missed mode."""
+    return (
+        "Start chains there and compare: where both places make sense, a tempered sampler or a model of one mode is "
+        "needed; where one does not, its prior is too wide."
+    )
+
+
+def none_found(modes: Modes | None) -> str:
+    """Return a sentence on a search that found nothing."""
+    if modes is None or modes.n_missed:
+        return ""
+    return (
+        f"No mode that the annealed draws miss was found on your data (looking from {modes.n_prior} prior draws; a "
+        "narrow one may go unseen)."
+    )
+
+
+def _place(mode: xr.Dataset) -> str:
+    """Return where a mode is, by the parameters in which it is farthest from the annealed draws."""
+    place, names = mode["place"].values, mode["parameter"].values
+    spread = np.maximum(mode["annealed_sd"].values, 1e-12 * (1.0 + np.abs(place)))
+    away = np.nan_to_num(np.abs(place - mode["annealed_mean"].values) / spread, nan=0.0)
+    order = np.argsort(-away, kind="stable")[:_NAMED]
+    named = [index for index in order if away[index] >= _FAR * away[order[0]]]
+    return ", ".join(f"{names[index]} = {place[index]:.2g}" for index in named)
+
+
+def _percent(share: float) -> str:
+    """Return a share as a whole percentage, rounded down: "97%"; one decimal below 10%."""
+    value = 100 * share
+    return f"{math.floor(value + 1e-9)}%" if value >= 10 else f"{value:.1f}%"

@@ -1,0 +1,90 @@
+"""Draws on the real data for the comparison with the fit: how many, and the log density of the fit's own draws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bread.backends.base import FloatArray, Model
+from bread.errors import UnsupportedModelError
+from bread.running.annealing import Annealing
+from bread.running.ledger import Ledger
+from bread.running.plan import Plan
+from bread.running.results import OBSERVED, CheckResult
+from bread.running.tasks import DensityTask
+from bread.statistics.content import draws_needed
+
+FEWEST_DRAWS = 100  # where more cost too much, or there is nothing to compare
+STATES_PER_TASK = 500
+CONFIRMATION = ("start", "search", "confirm")  # phases that anneal simulated data sets for the bound
+
+
+def draw_and_compare(
+    model: Model, plan: Plan, result: CheckResult, annealing: Annealing, ledger: Ledger, n_temperatures: int
+) -> None:
+    """Anneal draws on the real data at this T, and take the log density of the fit's draws to compare with them."""
+    n_draws = wanted_draws(plan, result, n_temperatures)
+    if n_draws == 0:
+        return
+    annealing.draws_on_real_data(n_temperatures, n_draws)
+    if is_compared(result):
+        result.fit_log_density = _log_density_of_fit(model, result, ledger)
+
+
+def is_compared(result: CheckResult) -> bool:
+    """Return whether there are draws to compare with annealed ones.
+
+    Annealed draws of a localised model are draws from another posterior than the fit's.
+    """
+    return result.fit is not None and result.localisation is None
+
+
+def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
+    """Return how many draws to anneal on the real data: what the user asked for, or what the comparison needs.
+
+    By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so.
+    Where chains do not run whole in compiled code, no more than cost what search and confirmation have cost, with the
+    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone: not on the machine's speed.
+    """
+    if plan.draws is not None:
+        return plan.draws
+    needed = FEWEST_DRAWS
+    if is_compared(result):
+        assert result.fit is not None
+        n_parameters = sum(math.prod(values.shape[2:]) for values in result.fit.draws.values())
+        needed = max(needed, draws_needed(n_parameters + 1))  # the log density is one more
+        if not result.info.runs_compiled:
+            needed = min(needed, max(FEWEST_DRAWS, _affordable(result, n_temperatures)))
+    return -(-needed // plan.chains) * plan.chains  # whole rows of (chain, draw)
+
+
+def _affordable(result: CheckResult, n_temperatures: int) -> int:
+    """Return how many draws cost as many gradient evaluations as search and confirmation did."""
+    run = result.runs[OBSERVED, "forward", n_temperatures]
+    own = np.maximum(run.n_gradients, run.n_evaluations).mean()  # some kernels take no gradient
+    spent = sum(result.n_gradients.get(phase, 0) for phase in CONFIRMATION)
+    if spent == 0:
+        runs = (run for (simulation, _, _), run in result.runs.items() if simulation != OBSERVED)
+        spent = sum(int(run.n_evaluations.sum()) for run in runs)
+    return int(spent / max(own, 1.0))
+
+
+def _log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> FloatArray | None:
+    """Return the log density of the fit's draws, up to a constant, (chain, draw); None where the backend has none."""
+    assert result.fit is not None
+    states = model.unconstrain(result.fit.flat_draws())
+    path, data = result.path_of(OBSERVED), dict(result.info.observed_data)
+    tasks = [
+        DensityTask(OBSERVED, data, path, states[low : low + STATES_PER_TASK])
+        for low in range(0, len(states), STATES_PER_TASK)
+    ]
+    values = np.full(len(states), np.nan)
+    try:
+        with ledger.phase("log density of the fit", "compare", len(tasks)):
+            for position, found in ledger.run_tasks(tasks):
+                low = position * STATES_PER_TASK
+                values[low : low + len(found)] = found
+    except UnsupportedModelError:
+        return None
+    return values.reshape(next(iter(result.fit.draws.values())).shape[:2])

@@ -1,0 +1,188 @@
+"""Score tests of joint draws, with what they need: densities without jumps where test functions do not vanish.
+
+Stein's identity fails at a jump of the density, such as the bound of an exponential law whose coordinate is not
+transformed; the score of a likelihood fails where the support of the data depends on parameters. Both show as densities
+of zero at states that are composed of the draws: such coordinates are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, ModelInfo, Simulations
+from bread.running.direct_results import DirectTest
+from bread.running.direct_tasks import DensityTask, DirectTask, RowData
+from bread.statistics import flows
+from bread.statistics.damping import location_and_scale
+from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
+
+MIN_DRAWS = 300
+N_CORNERS = 40  # draws moved to the window's corners
+MOST_PROBES = 1000  # evaluations that look for the coordinates with a jump
+FLOW_DRAWS = 500  # joint draws whose outcomes are moved, four evaluations each and variable
+BATCH = 100  # evaluations a task
+JUMP = "the density has a bound or a jump within reach of the test"
+SUPPORT = "the support of the data depends on it"
+
+RunTasks = Callable[[Sequence[DirectTask]], list[Any]]
+
+
+class Scores:
+    """Score tests of one set of joint draws; ``left_out`` says what was not tested, and why."""
+
+    def __init__(self, info: ModelInfo, simulations: Simulations, run: RunTasks) -> None:
+        self.left_out: dict[str, str] = {}
+        self.n_evaluations = 0
+        self._info = info
+        self._states = simulations.states
+        self._data = simulations.data
+        self._n_flow = min(len(simulations), FLOW_DRAWS)
+        self._run = run
+        self._continuous = ~np.asarray(info.discrete, dtype=bool)
+        names = list(info.positions)
+        self._groups = np.zeros(info.dim, dtype=np.int64)
+        for number, name in enumerate(names):
+            self._groups[info.positions[name]] = number
+        self._group_names = names or ["all"]
+
+    def of_split(self, prior: FloatArray, joint: FloatArray) -> list[DirectTest]:
+        """Test prior and likelihood apart, from the gradients (n, dim) of log prior and log joint density."""
+        with np.errstate(invalid="ignore"):
+            likelihood = joint - prior
+        tests = [
+            self._test("prior score", prior_score_test, prior, self._smooth()),
+            self._test("likelihood score", likelihood_score_test, likelihood, self._fixed_support()),
+        ]
+        return [*tests, *self._outcomes()]
+
+    def of_joint(self, joint: FloatArray) -> list[DirectTest]:
+        """Test the joint density of a model whose prior cannot be told from its likelihood."""
+        return [self._test("joint score", prior_score_test, joint, self._continuous)]
+
+    def _test(self, name: str, test: Callable[..., ScoreTest], gradient: FloatArray, tested: Any) -> DirectTest:
+        result = test(self._states, gradient, is_continuous=tested, groups=self._groups)
+        labels = [*self._info.coordinates, *(f"all of {group}" for group in self._group_names)]
+        rows = np.full((len(labels), len(result.functions)), np.nan)
+        n_groups = len(result.pooled_p_values)
+        rows[: self._info.dim] = result.p_values
+        rows[self._info.dim : self._info.dim + n_groups, :2] = result.pooled_p_values
+        effect = np.concatenate([result.effect, np.full((len(labels) - self._info.dim, rows.shape[1]), np.nan)])
+        return DirectTest(name, tuple(labels), result.functions, rows, effect, len(self._states))
+
+    # -- bounds and jumps -------------------------------------------------------------------------------------
+
+    def _smooth(self) -> NDArray[np.bool_]:
+        """Return which coordinates the prior has no jump in, as far as the test functions reach."""
+        location, scale = location_and_scale(self._states[: len(self._states) // 4])
+        ends = location + WINDOW * scale * np.where(self._signs(), 1.0, -1.0)
+        moved = self._states[:N_CORNERS].copy()
+        moved[:, self._continuous] = ends[:, self._continuous]
+        if np.isfinite(self._log_prior(moved)).all():
+            return self._continuous
+        return self._left(ends, self._log_prior, range(N_CORNERS), f"prior score of {{}}: {JUMP}")
+
+    def _fixed_support(self) -> NDArray[np.bool_]:
+        """Return on which coordinates the support of the data does not depend."""
+        n = min(len(self._states), 5 * N_CORNERS)
+        others = np.roll(self._states, 1, axis=0)
+        if np.isfinite(self._log_likelihood(others[:n], slice(n))).all():
+            return self._continuous
+        return self._left(others, self._log_likelihood_of, range(n), f"likelihood score of {{}}: {SUPPORT}")
+
+    def _left(
+        self, others: FloatArray, density: Callable[..., FloatArray], rows: range, message: str
+    ) -> NDArray[np.bool_]:
+        """Return the coordinates that may be moved alone to those of ``others`` without a density of zero."""
+        tested = self._continuous.copy()
+        each = max(1, min(len(rows), MOST_PROBES // max(self._info.dim, 1)))
+        for coordinate in np.flatnonzero(tested):
+            moved = self._states[:each].copy()
+            moved[:, coordinate] = others[:each, coordinate]
+            tested[coordinate] = np.isfinite(density(moved)).all()
+        bad = [name for name, ok in zip(self._info.coordinates, tested | ~self._continuous, strict=True) if not ok]
+        if bad:
+            test, reason = message.split(" of {}: ")
+            self.left_out[f"{test} of {', '.join(bad[:5])}{', ...' if len(bad) > 5 else ''}"] = reason
+        return tested
+
+    def _signs(self) -> NDArray[np.bool_]:
+        """Return corner signs, (N_CORNERS, dim): the same for every check."""
+        return np.random.default_rng(0).random((N_CORNERS, self._info.dim)) < 0.5
+
+    # -- outcomes ---------------------------------------------------------------------------------------------
+
+    def _outcomes(self) -> list[DirectTest]:
+        """Test the likelihood along flows of continuous outcomes."""
+        columns: list[FloatArray] = []
+        names: list[str] = []
+        for name, values in self._data.items():
+            real = np.asarray(values[: self._n_flow], dtype=np.float64)
+            if np.asarray(values).dtype.kind != "f" or not real[0].size or not np.isfinite(real).all():
+                continue
+            line = flows.line_of(real)
+            coordinates = line.to_line(real)
+            flow = flows.flow_of(coordinates.reshape(len(real), -1))
+            if not self._is_smooth_in(name, line, coordinates):
+                self.left_out[f"outcome score of {name}"] = JUMP
+                continue
+            for index, field in enumerate(np.moveaxis(flow.field, -1, 0)):
+                moved = field.reshape(coordinates.shape)
+                if not moved.any():
+                    continue
+                slopes = self._along(name, line, coordinates, moved)
+                columns.append(slopes + flow.divergence[:, index])
+                names.append(f"{name} ({flows.FIELDS[index]})")
+        if not columns:
+            return []
+        states = self._states[: self._n_flow]
+        context = np.where(np.isfinite(states), states, 0.0)
+        test = flows.conditional_mean_test(np.column_stack(columns), context)
+        return [DirectTest("outcome score", tuple(names), test.functions, test.p_values, test.effect, self._n_flow)]
+
+    def _is_smooth_in(self, name: str, line: flows.Line, coordinates: FloatArray) -> bool:
+        """Return whether the likelihood has no bound within the window of an outcome."""
+        flat = coordinates.reshape(len(coordinates), -1)
+        location, scale = location_and_scale(flat[: len(flat) // 4])
+        signs = np.random.default_rng(1).random((N_CORNERS, flat.shape[1])) < 0.5
+        ends = (location + WINDOW * scale * np.where(signs, 1.0, -1.0)).reshape(N_CORNERS, *coordinates.shape[1:])
+        data = {key: values[:N_CORNERS] for key, values in self._data.items()}
+        data[name] = line.from_line(ends)[0]
+        return bool(np.isfinite(self._densities(self._states[:N_CORNERS], data, None)).all())
+
+    def _along(self, name: str, line: flows.Line, coordinates: FloatArray, field: FloatArray) -> FloatArray:
+        """Return derivatives of the log density of the outcomes' coordinates along a field, by central differences."""
+        sides = []
+        for sign in (1.0, -1.0):
+            outcomes, log_jacobian = line.from_line(coordinates + sign * flows.STEP * field)
+            data = {key: values[: self._n_flow] for key, values in self._data.items()}
+            value = self._densities(self._states[: self._n_flow], {**data, name: outcomes}, None)
+            sides.append(value + log_jacobian)
+        with np.errstate(invalid="ignore"):
+            return (sides[0] - sides[1]) / (2.0 * flows.STEP)
+
+    # -- densities --------------------------------------------------------------------------------------------
+
+    def _log_prior(self, states: FloatArray) -> FloatArray:
+        return self._densities(states, {name: values[: len(states)] for name, values in self._data.items()}, 0.0)
+
+    def _log_likelihood_of(self, states: FloatArray) -> FloatArray:
+        return self._log_likelihood(states, slice(len(states)))
+
+    def _log_likelihood(self, states: FloatArray, rows: slice) -> FloatArray:
+        return self._densities(states, {name: values[rows] for name, values in self._data.items()}, None)
+
+    def _densities(self, states: FloatArray, data: RowData, beta: float | None) -> FloatArray:
+        tasks = [
+            DensityTask(
+                states[low : low + BATCH],
+                {name: values[low : low + BATCH] for name, values in data.items()},
+                beta,
+            )
+            for low in range(0, len(states), BATCH)
+        ]
+        self.n_evaluations += len(states)
+        return np.concatenate(self._run(tasks))

@@ -1,0 +1,104 @@
+"""Units of work of the tests of exact draws; each depends on its own seeds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulations
+from bread.paths.kinds import Path
+from bread.seeds import Purpose, seed_sequence
+
+RowData = dict[str, NDArray[Any]]
+
+
+class JointGradients(NamedTuple):
+    """Joint draws and gradients there.
+
+    Attributes
+    ----------
+    simulations : Simulations
+    gradients : dict of float to ndarray (n, dim)
+        By inverse temperature, 0 or 1.
+    """
+
+    simulations: Simulations
+    gradients: dict[float, FloatArray]
+
+
+@dataclass(frozen=True)
+class JointTask:
+    """Draw parameters and data jointly, and differentiate the density there at each of ``betas``."""
+
+    batch: int
+    n_chains: int
+    betas: tuple[float, ...]
+    root: int
+
+    def run(self, model: Model) -> JointGradients:
+        """Return draws and gradients."""
+        seed = seed_sequence(self.root, Purpose.DIRECT, self.batch)
+        simulations = model.simulate(self.n_chains, fixed=None, seed=seed)
+        rows = model.rows(simulations.data)
+        return JointGradients(
+            simulations, {beta: rows.density_gradient(beta, simulations.states)[1] for beta in self.betas}
+        )
+
+
+@dataclass(frozen=True)
+class DensityTask:
+    """Evaluate densities at pairs of states and data: the log prior at ``beta`` = 0, the log likelihood for None."""
+
+    states: FloatArray
+    data: RowData
+    beta: float | None
+
+    @property
+    def n_chains(self) -> int:
+        """Number of pairs."""
+        return len(self.states)
+
+    def run(self, model: Model) -> FloatArray:
+        """Return the log densities, shape (n,)."""
+        rows = model.rows(self.data)
+        if self.beta is None:
+            return rows.log_likelihood(self.states)
+        return rows.density_gradient(self.beta, self.states)[0]
+
+
+@dataclass(frozen=True)
+class MoveTask:
+    """Move exact draws by the frozen kernel at one end of the path, each with its own data.
+
+    ``states`` are None at the start of the path, where they are drawn with ``start_seeds``.
+    """
+
+    data: RowData
+    path: Path
+    kernel: Kernel
+    beta: float
+    n_steps: int
+    seeds: Sequence[SeedSequence]
+    states: FloatArray | None = None
+    start_seeds: Sequence[SeedSequence] = field(default=())
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return len(self.seeds)
+
+    def run(self, model: Model) -> tuple[FloatArray, Evolution]:
+        """Return the draws and where they went."""
+        states = self.states
+        if states is None:
+            first = {name: values[0] for name, values in self.data.items()}
+            states = model.condition(first).draw_start(self.path, self.start_seeds)
+        moved = model.rows(self.data).move(self.path, self.kernel, self.beta, states, self.n_steps, self.seeds)
+        return states, moved
+
+
+DirectTask = JointTask | DensityTask | MoveTask

@@ -1,0 +1,174 @@
+"""Before annealing: do simulator, density and kernel fit together? Tests of exact joint draws.
+
+Draws come from the model's own simulator whatever `simulate_from` is, so the tests are exact under every protocol. They
+spend at most a share of what the check is predicted to cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulations
+from bread.paths.kinds import PriorPath
+from bread.running.direct_results import DirectTest, DirectTests
+from bread.running.direct_support import MIN_DRAWS, Scores
+from bread.running.direct_tasks import DirectTask, JointGradients, JointTask, MoveTask
+from bread.running.ledger import Ledger
+from bread.running.plan import Plan
+from bread.running.results import SHARED, CheckResult
+from bread.seeds import Purpose, chain_seeds
+from bread.statistics.invariance import invariance_test
+
+SHARE = 0.045  # of the predicted gradient evaluations of the check
+MOST_DRAWS = 1000
+MOST_NUMBERS = 4_000_000  # outcomes of all joint draws together: they travel between processes
+BATCH = 50  # draws a task
+KERNEL_DRAWS = 1000
+MOST_STEPS = 10
+EVALUATIONS = 3  # of a density, about as dear as a gradient
+FIRST_MOVED = 200  # draws that show what a step costs
+PHASE = "direct tests"
+_KERNEL = {0.0: "kernel at beta = 0", 1.0: "kernel at beta = 1"}
+_Result = TypeVar("_Result")
+
+
+class DirectPhase:
+    """Runs the tests and leaves them in ``result.direct_tests``."""
+
+    def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
+        self._info = model.info
+        self._plan = plan
+        self._result = result
+        self._ledger = ledger
+        self._spent = 0
+        self._tests: list[DirectTest] = []
+        self._left_out: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Run them; what cannot be run is left out with the reason, and the check goes on."""
+        if not self._info.dim:
+            return
+        budget = SHARE * self.predicted_cost()
+        try:
+            joint = self._scores(0.5 * budget)
+        except Exception as error:  # a simulator or density may raise anything: the check itself says what it means
+            self._left_out["score"] = self._left_out["kernel"] = _reason(error)
+        else:
+            for beta in (0.0, 1.0):
+                try:
+                    self._invariance(beta, joint, 0.5 * (budget - self._spent) if beta == 0.0 else budget - self._spent)
+                except Exception as error:
+                    self._left_out[_KERNEL[beta]] = _reason(error)
+        self._ledger.count(PHASE, self._spent)
+        self._result.direct_tests = DirectTests(tuple(self._tests), self._left_out, self._spent)
+
+    def predicted_cost(self) -> float:
+        """Return about how many gradient evaluations the check takes, the pilots' included."""
+        plan, result = self._plan, self._result
+        spent = sum(result.n_gradients.values())
+        if plan.n_temperatures is None:
+            return spent + plan.check_simulations * result.path_costs.get(result.path.name, 0.0)
+        per_transition = _per_transition(result.kernels[SHARED], plan.tune)
+        return spent + plan.simulations * 2 * plan.chains * sum(plan.n_temperatures) * per_transition
+
+    # -- scores -----------------------------------------------------------------------------------------------
+
+    def _scores(self, budget: float) -> Simulations:
+        """Test simulator against density; return the joint draws."""
+        is_split = PriorPath.name in self._info.paths
+        betas = (0.0, 1.0) if is_split else (1.0,)
+        size = max(1, sum(np.size(values) for values in self._info.observed_data.values()))
+        most = min(MOST_DRAWS, MOST_NUMBERS // size)
+        n_draws = int(np.clip(budget / (len(betas) + is_split), MIN_DRAWS, max(most, MIN_DRAWS)))
+        n_draws -= n_draws % BATCH
+        parts: list[JointGradients] = self._run(
+            [JointTask(batch, BATCH, betas, self._plan.root) for batch in range(n_draws // BATCH)],
+            "testing simulator and density",
+        )
+        self._spent += len(betas) * n_draws
+        simulations = parts[0].simulations
+        for part in parts[1:]:
+            simulations = simulations.joined(part.simulations)
+        gradients = {beta: np.concatenate([part.gradients[beta] for part in parts]) for beta in betas}
+        scores = Scores(self._info, simulations, lambda tasks: self._run(tasks, "testing simulator and density"))
+        self._tests += scores.of_split(gradients[0.0], gradients[1.0]) if is_split else scores.of_joint(gradients[1.0])
+        self._left_out |= scores.left_out
+        self._spent += scores.n_evaluations // EVALUATIONS
+        return simulations
+
+    # -- invariance -------------------------------------------------------------------------------------------
+
+    def _invariance(self, beta: float, joint: Simulations, budget: float) -> None:
+        """Move exact draws by the kernel that was tuned on an extra data set, and compare before with after."""
+        plan, kernel = self._plan, self._result.kernels[SHARED]
+        cost = _per_transition(kernel, plan.tune)
+        n_draws = min(KERNEL_DRAWS, len(joint))
+        n_steps = int(np.clip(budget / (n_draws * cost), 1, MOST_STEPS))
+        first = self._move(beta, joint, range(min(FIRST_MOVED, n_draws)), n_steps)
+        spent = max(first[2], 1)
+        affordable = int(len(first[0]) * budget / spent)
+        n_draws = min(n_draws, max(affordable - affordable % BATCH, len(first[0])))
+        rest = self._move(beta, joint, range(len(first[0]), n_draws), n_steps)
+        before, after = np.concatenate([first[0], rest[0]]), np.concatenate([first[1], rest[1]])
+        test = invariance_test(before, after)
+        pooled, variables = np.full((1, len(test.functions)), np.nan), self._info.coordinates
+        pooled[0, :2] = test.pooled_p_values
+        self._tests.append(
+            DirectTest(
+                _KERNEL[beta],
+                (*variables, "all coordinates"),
+                test.functions,
+                np.concatenate([test.p_values, pooled]),
+                np.concatenate([test.effect, np.full_like(pooled, np.nan)]),
+                len(before),
+                n_steps,
+            )
+        )
+
+    def _move(self, beta: float, joint: Simulations, rows: range, n_steps: int) -> tuple[FloatArray, FloatArray, int]:
+        """Return draws before and after, and evaluations."""
+        plan, result = self._plan, self._result
+        end = int(beta)
+        tasks = []
+        for low in range(rows.start, rows.stop, BATCH):
+            batch = range(low, min(low + BATCH, rows.stop))
+            tasks.append(
+                MoveTask(
+                    {name: values[batch.start : batch.stop] for name, values in joint.data.items()},
+                    result.path,
+                    result.kernels[SHARED],
+                    beta,
+                    n_steps,
+                    chain_seeds(plan.root, Purpose.DIRECT_MOVE, end, 0, batch),
+                    joint.states[batch.start : batch.stop] if end else None,
+                    () if end else chain_seeds(plan.root, Purpose.DIRECT_START, end, 0, batch),
+                )
+            )
+        parts: list[tuple[FloatArray, Evolution]] = self._run(tasks, "testing the kernel")
+        spent = sum(moved.n_gradients + moved.n_evaluations // EVALUATIONS for _, moved in parts)
+        self._spent += spent
+        none = np.empty((0, self._info.dim))
+        before, after = [part[0] for part in parts], [part[1].states for part in parts]
+        return np.concatenate([none, *before]), np.concatenate([none, *after]), spent
+
+    def _run(self, tasks: Sequence[DirectTask], name: str) -> list[Any]:
+        """Run tasks and return their results in order."""
+        found: list[Any] = [None] * len(tasks)
+        if tasks:
+            with self._ledger.phase(name, PHASE, sum(task.n_chains for task in tasks)):
+                for position, value in self._ledger.run_tasks(tasks):
+                    found[position] = value
+        return found
+
+
+def _per_transition(kernel: Kernel, n_steps: int) -> float:
+    """Return evaluations of one transition of the pilot, averaged over its knots."""
+    spent = kernel.n_gradients or kernel.n_evaluations
+    return max(1.0, spent / (len(kernel.betas) * n_steps))
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

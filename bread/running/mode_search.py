@@ -1,0 +1,227 @@
+"""Are there modes on the real data that the annealed draws miss? The search, as tasks.
+
+Simulated data near the estimate cannot show a mode that the fit never saw. The density is looked at on prior draws and
+draws of the fit, optimised from the best few, and what is found is weighed (`bread.statistics.modes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from bread.backends.base import Fit, FloatArray, Model
+from bread.fitting import mode_search
+from bread.fitting.exchanges import aligned
+from bread.fitting.mode_search import Found
+from bread.running.mode_results import FoundMode, ModeResults
+from bread.running.mode_tasks import (
+    ClimbTask,
+    Evaluated,
+    EvaluateTask,
+    ModeTask,
+    PriorDrawTask,
+    ProposalTask,
+    WeighTask,
+)
+from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.statistics import modes as statistics
+from bread.statistics.agreement import effective_sample_size
+from bread.statistics.modes import Proposal
+
+OBSERVED = -1  # as `bread.running.results.OBSERVED`
+MOST_PRIOR_DRAWS, FEWEST_PRIOR_DRAWS = 10_000, 1000
+BATCH = 500  # prior draws a task
+DRAW_COST = 80  # gradients of the check for each prior draw: a PyMC draw takes as long as six gradients
+MOST_MODES, FEWEST_MODES = 8, 3  # that are weighed
+MODE_COST = 32_000  # gradients of the check for each mode that is weighed
+MOST_OWN_DRAWS = 1000
+FEWEST_DRAWS = 50  # annealed draws: with fewer a missed half would not be seen
+LARGEST_DIM = 200  # coordinates: more make the Hessian dear and the weights of 4000 draws useless
+
+RunTasks = Callable[[Sequence[ModeTask]], Iterator[tuple[int, Any]]]
+
+
+def why_not(model: Model, simulate_from: str, n_draws: int) -> str | None:
+    """Return why modes cannot be looked for, as a sentence; None where they can."""
+    info, reason = model.info, ""
+    if simulate_from == "localised":
+        reason = "annealed draws of a localised model are not draws from your posterior, which is where modes count"
+    elif np.any(info.discrete):
+        reason = "the model has discrete variables, along which nothing can be optimised"
+    elif "reference" not in info.paths:
+        reason = "this kernel or model has no gradient of the whole density"
+    elif info.dim > LARGEST_DIM:
+        reason = f"the model has {info.dim} unconstrained coordinates, and more than {LARGEST_DIM} are too many"
+    elif n_draws < FEWEST_DRAWS:
+        reason = f"there are {n_draws} annealed draws on the real data, and fewer than {FEWEST_DRAWS} are too few"
+    return f"Modes on the real data were not looked for: {reason}." if reason else None
+
+
+class ModeSearch:
+    """One search on the real data.
+
+    Parameters
+    ----------
+    model : Model
+        To map states to parameters; densities are evaluated by tasks.
+    run_tasks : callable
+        Runs tasks and yields (position, result).
+    root : int
+        Of the random seeds.
+    n_spent : int
+        Gradients that the check has spent: the search takes a share of that.
+    """
+
+    def __init__(self, model: Model, run_tasks: RunTasks, root: int, n_spent: int) -> None:
+        self._model = model
+        self._run_tasks = run_tasks
+        self._root = root
+        self._data = dict(model.info.observed_data)
+        self._n_prior = int(np.clip(n_spent // DRAW_COST, FEWEST_PRIOR_DRAWS, MOST_PRIOR_DRAWS)) // BATCH * BATCH
+        self._most_modes = int(np.clip(n_spent // MODE_COST, FEWEST_MODES, MOST_MODES))
+        self.n_gradients = 0
+        self.n_evaluations = 0
+
+    def run(self, draws: FloatArray, log_lower: float, own: FloatArray | None) -> ModeResults | None:
+        """Look for modes that draws miss; None where the density at the draws is zero, or what they hold is unknown.
+
+        Parameters
+        ----------
+        draws : ndarray, shape (n, dim)
+            Independent annealed draws on the real data.
+        log_lower : float
+            A lower bound (nats) of the log evidence, as the density here has it.
+        own : ndarray, shape (chain, draw, dim), or None
+            Draws of the fit.
+        """
+        levels, exchanges = self._evaluate(EvaluateTask(self._data, draws, True))
+        draws, levels = draws[np.isfinite(levels)], levels[np.isfinite(levels)]
+        if len(draws) < FEWEST_DRAWS:
+            return None
+        prior = self._draw_prior()
+        scale = mode_search.prior_scales(prior.states)
+        starts = [
+            mode_search.starts(*prior, mode_search.BEST, mode_search.FAR),
+            mode_search.starts(draws, levels, 1, 0),
+        ]
+        own_levels = None
+        if own is not None:
+            flat = own.reshape(-1, own.shape[-1])
+            own_levels, _ = self._evaluate(EvaluateTask(self._data, flat))
+            starts.append(mode_search.starts(flat, own_levels, mode_search.FIT_BEST, mode_search.FIT_FAR))
+        every = np.concatenate(starts)
+        ends = self._climb(every, scale)
+        centre = draws[int(np.argmax(levels))]
+        gathered = aligned(self._model, exchanges, draws, centre)
+        kept = [
+            (end, proposal)
+            for end, proposal in self._shapes(
+                ends, scale, lambda states: aligned(self._model, exchanges, states, centre)
+            )
+        ]
+        bulk = statistics.bulk_proposal(gathered)
+        weighed = self._weigh(
+            [bulk, *(proposal for _, proposal in kept)],
+            [gathered[:0], *(aligned(self._model, exchanges, draws, end.state) for end, _ in kept)],
+        )
+        held = statistics.bulk_evidence(bulk, *weighed[0][0], gathered)
+        copies = sum(one.log_copies for one in exchanges)
+        denominator = max(log_lower - copies, held)
+        if not denominator > -np.inf:  # nothing to compare with
+            return None
+        found = []
+        for (end, proposal), (proposed, there, moved) in zip(kept, weighed[1:], strict=True):
+            result = statistics.weigh_mode(proposal, *proposed, moved, there, denominator)
+            share = None
+            if own is not None and own_levels is not None:
+                inside = proposal.holds(aligned(self._model, exchanges, own.reshape(-1, own.shape[-1]), end.state))
+                if result.is_peak:
+                    inside = inside & (own_levels > there.max())
+                share = statistics.share_of(inside, _effective(own_levels.reshape(own.shape[:2])))
+            found.append(FoundMode(end.state, end.log_density, result, share))
+        found.sort(key=lambda mode: (not mode.weighed.missed, -mode.weighed.mass))
+        return ModeResults(
+            tuple(found), denominator, len(draws), len(prior.states), len(every), self.n_gradients,
+            self.n_evaluations, exchanges,
+        )  # fmt: skip
+
+    def _run(self, tasks: Sequence[ModeTask]) -> list[Any]:
+        """Run tasks; results in their order, whichever finished first."""
+        finished = dict(self._run_tasks(tasks))
+        return [finished[position] for position in range(len(tasks))]
+
+    def _seed(self, number: int) -> np.random.SeedSequence:
+        return seed_sequence(self._root, Purpose.MODES, OBSERVED, 1, number)
+
+    def _evaluate(self, task: EvaluateTask) -> tuple[FloatArray, tuple[Any, ...]]:
+        self.n_evaluations += len(task.states)
+        result: tuple[FloatArray, tuple[Any, ...]] = self._run([task])[0]
+        return result
+
+    def _draw_prior(self) -> Evaluated:
+        numbers = [range(low, low + BATCH) for low in range(0, self._n_prior, BATCH)]
+        tasks = [
+            PriorDrawTask(self._data, chain_seeds(self._root, Purpose.MODES, OBSERVED, 0, batch)) for batch in numbers
+        ]
+        self.n_evaluations += self._n_prior
+        parts = self._run(tasks)
+        return Evaluated(
+            np.concatenate([part.states for part in parts]), np.concatenate([part.log_density for part in parts])
+        )
+
+    def _climb(self, starts: FloatArray, scale: FloatArray) -> list[Found]:
+        """Optimise from every start; the ends that have a density, the largest first."""
+        ends: list[Found] = self._run([ClimbTask(self._data, start, mode_search.MOST_STEPS, scale) for start in starts])
+        self.n_gradients += sum(end.n_gradients for end in ends)
+        found = [end for end in ends if np.isfinite(end.log_density) and np.isfinite(end.state).all()]
+        return sorted(found, key=lambda end: -end.log_density)
+
+    def _shapes(
+        self, ends: Sequence[Found], scale: FloatArray, align: Callable[[FloatArray], FloatArray]
+    ) -> list[tuple[Found, Proposal]]:
+        """Return the modes that are not the same as a higher one, nor copies of it, each with its proposal."""
+        left = [Found(align(end.state[None, :])[0], end.log_density, 0) for end in ends]
+        kept: list[tuple[Found, Proposal]] = []
+        while left and len(kept) < self._most_modes:
+            end = left.pop(0)
+            proposal, n_gradients = self._run([ProposalTask(self._data, end.state, scale)])[0]
+            self.n_gradients += n_gradients
+            if proposal is None:
+                continue
+            kept.append((end, proposal))
+            left = [one for one in left if proposal.distance(one.state[None, :])[0] >= mode_search.SAME_MODE]
+        return kept
+
+    def _weigh(
+        self, proposals: Sequence[Proposal], draws: Sequence[FloatArray]
+    ) -> list[tuple[Evaluated, FloatArray, FloatArray]]:
+        """Draw from each proposal; also return the log density at some draws, and these."""
+        pairs = zip(proposals, draws, strict=True)
+        tasks = [
+            WeighTask(self._data, proposal, statistics.PROPOSED, self._seed(number), some)
+            for number, (proposal, some) in enumerate(pairs)
+        ]
+        self.n_evaluations += sum(task.n + len(task.more) for task in tasks)
+        return [(*result, some) for result, some in zip(self._run(tasks), draws, strict=True)]
+
+
+def own_draws(model: Model, fit: Fit | None) -> FloatArray | None:
+    """Return draws of a fit, thinned to about a thousand, as states of shape (chain, draw, dim); None without them."""
+    names = tuple(model.info.positions)
+    if fit is None or not set(names) <= set(fit.draws):
+        return None
+    n_chains, n_draws = np.shape(fit.draws[names[0]])[:2]
+    every = max(1, -(-n_chains * n_draws // MOST_OWN_DRAWS))
+    thinned = {name: np.asarray(fit.draws[name])[:, ::every] for name in names}
+    n_kept = thinned[names[0]].shape[1]
+    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in thinned.items()}
+    return model.unconstrain(flat).reshape(n_chains, n_kept, -1)
+
+
+def _effective(levels: FloatArray) -> float:
+    """Return the effective number of draws by their log density, shape (chain, draw)."""
+    if not np.isfinite(levels).all():
+        return float(levels.shape[0])
+    return float(effective_sample_size(levels[:, :, None])[0])

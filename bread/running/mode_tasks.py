@@ -1,0 +1,105 @@
+"""Units of work of the search for modes on the real data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Model
+from bread.fitting.exchanges import Exchange, find_exchanges
+from bread.fitting.mode_search import Found, climb, draw_prior, joint_log_density, proposal_at
+from bread.statistics.modes import Proposal
+
+
+class Evaluated(NamedTuple):
+    """States, shape (n, dim), with the joint log density (nats) at each."""
+
+    states: FloatArray
+    log_density: FloatArray
+
+
+@dataclass(frozen=True)
+class PriorDrawTask:
+    """Draw from the prior, one state a seed, and evaluate the joint density."""
+
+    data: dict[str, NDArray[Any]]
+    seeds: list[SeedSequence]
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> Evaluated:
+        """Return the draws."""
+        return Evaluated(*draw_prior(model.condition(self.data), self.seeds))
+
+
+@dataclass(frozen=True)
+class EvaluateTask:
+    """Evaluate the joint density at given states; with ``seeks_exchanges`` also which labels may be exchanged."""
+
+    data: dict[str, NDArray[Any]]
+    states: FloatArray
+    seeks_exchanges: bool = False
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> tuple[FloatArray, tuple[Exchange, ...]]:
+        """Return the log density (nats), shape (n,), and the exchanges."""
+        posterior = model.condition(self.data)
+        values = joint_log_density(posterior, self.states)
+        if not self.seeks_exchanges:
+            return values, ()
+        return values, find_exchanges(
+            model, self.states[np.isfinite(values)], lambda states: joint_log_density(posterior, states)
+        )
+
+
+@dataclass(frozen=True)
+class ClimbTask:
+    """Optimise from one state."""
+
+    data: dict[str, NDArray[Any]]
+    start: FloatArray
+    most_steps: int
+    scale: FloatArray
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> Found:
+        """Return where the log density is largest."""
+        return climb(model.condition(self.data), self.start, self.most_steps, self.scale)
+
+
+@dataclass(frozen=True)
+class ProposalTask:
+    """Find the shape of a mode."""
+
+    data: dict[str, NDArray[Any]]
+    state: FloatArray
+    scale: FloatArray
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> tuple[Proposal | None, int]:
+        """Return the proposal, and how many gradients it took."""
+        return proposal_at(model.condition(self.data), self.state, self.scale)
+
+
+@dataclass(frozen=True)
+class WeighTask:
+    """Draw from a proposal and evaluate the joint density there, and at some more states."""
+
+    data: dict[str, NDArray[Any]]
+    proposal: Proposal
+    n: int
+    seed: SeedSequence
+    more: FloatArray
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> tuple[Evaluated, FloatArray]:
+        """Return the draws, and the log density (nats) at the other states."""
+        states = self.proposal.sample(self.n, np.random.default_rng(self.seed))
+        values = joint_log_density(model.condition(self.data), np.concatenate([states, self.more]))
+        return Evaluated(states, values[: self.n]), values[self.n :]
+
+
+ModeTask = PriorDrawTask | EvaluateTask | ClimbTask | ProposalTask | WeighTask

@@ -1,0 +1,51 @@
+"""The phase of a check that looks for modes on the real data."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bread.backends.base import FloatArray, Model
+from bread.errors import BreadError
+from bread.running.interrupts import interruptible
+from bread.running.ledger import Ledger
+from bread.running.mode_search import ModeSearch, own_draws, why_not
+from bread.running.plan import Plan
+from bread.running.results import OBSERVED, CheckResult
+
+
+def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
+    """Look for modes that the annealed draws on the real data miss; ``result.modes`` keeps them.
+
+    Where that is not possible a warning of the report says why. An error of the model in a corner where no chain went
+    ends the search, not the check.
+
+    The lower bound of the log evidence is that of the real data's chains. Along the prior path it is relative to the
+    constant of a prior that is not normalised (Stan's half-normals, log 2 each): at most too large, so that a mode may
+    be overlooked and none is invented.
+    """
+    draws = result.observed_draws
+    reason = why_not(model, plan.simulate_from, 0 if draws is None else len(draws))
+    if reason is not None:
+        result.warnings.append(reason)
+        return
+    assert draws is not None
+    with ledger.phase("modes, real data", "modes"):
+        search = ModeSearch(model, ledger.run_tasks, plan.root, sum(result.n_gradients.values()))
+        try:
+            with interruptible():
+                own = own_draws(model, result.fit)
+            result.modes = search.run(draws, log_lower_bound(result), own)
+        except BreadError as error:
+            result.warnings.append(f"The search for modes on the real data failed: {error}")
+        ledger.count("modes", search.n_gradients)
+    if result.modes is None and not any("modes on the real data" in one for one in result.warnings):
+        result.warnings.append("Modes on the real data were not looked for: the density is zero at the annealed draws.")
+
+
+def log_lower_bound(result: CheckResult) -> float:
+    """Return the log of the mean weight (nats) of the chains on the real data at the largest T; -inf without them."""
+    runs = [run for key, run in result.runs.items() if key[0] == OBSERVED and key[2] == result.n_temperatures]
+    weights: FloatArray = np.concatenate([run.log_weight for run in runs] or [np.empty(0)])
+    weights = weights[~np.isnan(weights)]
+    return float(logsumexp(weights) - np.log(len(weights))) if len(weights) else -np.inf

@@ -1,0 +1,55 @@
+"""How many draws are annealed on the real data: what was asked for, what is needed, what may be spent."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from bread.running.comparison import FEWEST_DRAWS, wanted_draws
+from bread.statistics.content import draws_needed
+from tests.support.fake_results import fake_result, model_info
+
+T = 64
+NEEDED = draws_needed(7)  # mu, tau, three of theta, kind, and the log density
+
+
+def wanted(result, draws=None):
+    return wanted_draws(SimpleNamespace(draws=draws, chains=4), result, T)
+
+
+def compared(*, runs_compiled, n_gradients=0):
+    result = fake_result(posterior_shift=0.0, info=model_info(runs_compiled=runs_compiled))
+    result.n_gradients = {"tune": 10**9, "start": 0, "search": 0, "confirm": n_gradients}
+    return result
+
+
+def test_what_was_asked_for_is_annealed():
+    assert wanted(compared(runs_compiled=True), 37) == 37 and wanted(compared(runs_compiled=False), 0) == 0
+
+
+def test_compiled_chains_give_as_many_as_the_limits_need():
+    assert NEEDED <= wanted(compared(runs_compiled=True)) < NEEDED + 4
+    assert 900 < NEEDED < 1050
+
+
+@pytest.mark.parametrize(("affordable", "expected"), [(20, FEWEST_DRAWS), (400, 400), (10**5, -(-NEEDED // 4) * 4)])
+def test_others_cost_no_more_than_search_and_confirmation(affordable, expected):
+    per_draw = 10 * T  # gradient evaluations of one chain on the real data
+    assert wanted(compared(runs_compiled=False, n_gradients=affordable * per_draw)) == expected
+
+
+def test_without_a_fit_to_compare_a_hundred_do():
+    assert wanted(fake_result(info=model_info(runs_compiled=True))) == FEWEST_DRAWS
+    localised = compared(runs_compiled=True)
+    localised.localisation = object()
+    assert wanted(localised) == FEWEST_DRAWS
+
+
+def test_kernels_without_gradients_count_evaluations():
+    result = compared(runs_compiled=False)
+    few = wanted(result)
+    for key, run in result.runs.items():
+        result.runs[key] = replace(run, n_gradients=0 * run.n_gradients)
+        if key[0] >= 0:
+            result.runs[key] = replace(run, n_gradients=0 * run.n_gradients, n_evaluations=100 * run.n_evaluations)
+    assert few < wanted(result) <= -(-NEEDED // 4) * 4

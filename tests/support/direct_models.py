@@ -1,0 +1,96 @@
+"""Models with a defect put in on purpose, for the tests of exact draws, and a way to run those tests alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bread._arguments import Arguments, make_plan
+from bread.backends.base import Simulations
+from bread.backends.reference import HMCKernel, NormalMean
+from bread.paths.kinds import PriorPath
+from bread.running.direct_results import DirectTests
+from bread.running.direct_tests import DirectPhase
+from bread.running.executors import open_executor
+from bread.running.ledger import Ledger
+from bread.running.preparation import Preparation
+from bread.running.progress import Display
+from bread.running.results import CheckResult
+
+Y = np.array([0.3, -1.0, 2.0, 0.5])
+
+
+@dataclass(frozen=True, eq=False)
+class WidePriorDraws(NormalMean):
+    """Draws the mean with the variance in place of the standard deviation."""
+
+    def draw_state(self, generator, fixed):
+        state = super().draw_state(generator, fixed)
+        return self.prior_mean + self.prior_sd * (state - self.prior_mean)
+
+
+@dataclass(frozen=True, eq=False)
+class WideDataDraws(NormalMean):
+    """Draws the data with the variance in place of the standard deviation."""
+
+    def draw_data(self, parameters, generator):
+        drawn = super().draw_data(parameters, generator)["y"]
+        mean = float(parameters["mean"])
+        return {"y": mean + self.noise_sd * (drawn - mean)}
+
+
+@dataclass(frozen=True)
+class UncorrectedDrift(HMCKernel):
+    """One coarse leapfrog step that is always accepted: Langevin's drift without Metropolis' correction."""
+
+    n_leapfrog: int = 1
+    jitter: float = 0.0
+
+    def step_sizes(self, settings, states):
+        return np.full(len(states), 3.0 / np.sqrt(settings["inverse_metric"][0]))  # 3, whatever was adapted
+
+    def transition(self, run):
+        uniforms = run.random.uniforms.copy()
+        uniforms[..., 1] = 1.0
+        return super().transition(replace(run, random=replace(run.random, uniforms=uniforms)))
+
+
+@dataclass(frozen=True)
+class StateDependentHMC(HMCKernel):
+    """Step size that grows with the distance from the origin, without a correction."""
+
+    n_leapfrog: int = 2
+
+    def step_sizes(self, settings, states):
+        return super().step_sizes(settings, states) * (0.1 + np.abs(states).max(axis=1))
+
+
+CLEAN = NormalMean(Y, prior_mean=1.0, prior_sd=2.0, noise_sd=1.5, kernel=HMCKernel(n_leapfrog=4))
+PLANTED = {
+    "sd for variance in the prior": WidePriorDraws(Y, 1.0, 2.0, 1.5, HMCKernel(n_leapfrog=4)),
+    "sd for variance in the likelihood": WideDataDraws(Y, 1.0, 2.0, 1.5, HMCKernel(n_leapfrog=4)),
+    "a drift without correction": replace(CLEAN, noise_sd=6.0, kernel=UncorrectedDrift()),
+    "a step size that depends on the state": replace(CLEAN, kernel=StateDependentHMC()),
+}
+
+
+def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: int = 1, **arguments: Any) -> DirectTests:
+    """Run the tests of exact draws alone, as a check from the prior would at this number of temperatures."""
+    settings: dict[str, Any] = {
+        "simulate_from": "prior", "hyperparameters": None, "posterior": None, "init_steps": 100, "simulations": 20,
+        "chains": 4, "n_temperatures": n_temperatures, "max_temperatures": 1024, "max_error": 0.1, "target": None,
+        "path": "prior", "schedule": "adaptive", "kernel": None, "engine": None, "tune": 100, "tune_on": "shared",
+        "draws": 0, "cores": cores, "random_seed": seed, "progressbar": False, "observed": None, "simulator": None,
+        "likelihood": None,
+    }  # fmt: skip
+    plan = make_plan(Arguments(**{**settings, **arguments}), model)
+    none = Simulations(np.empty((0, model.info.dim)), {}, {})
+    result = CheckResult(model.info, PriorPath(), {}, plan.goal, none, plan.chains, plan.root)
+    with Display(is_visible=False) as display, open_executor(model, cores) as executor:
+        ledger = Ledger(result, executor, display)
+        Preparation(model, plan, result, ledger).choose_path()
+        DirectPhase(model, plan, result, ledger).run()
+    assert result.direct_tests is not None
+    return result.direct_tests

@@ -1,0 +1,128 @@
+"""Own draws against annealed ones, end to end on conjugate models: exact draws agree, wrong ones are told apart."""
+
+import numpy as np
+import pytest
+
+import bread
+from bread.report.compat import read_group
+from tests.support.reference_models import BIMODAL, CONJUGATE
+
+QUICK = {
+    "simulate_from": "prior", "path": "reference", "n_temperatures": 8, "tune_on": "shared", "tune": 40, "cores": 1,
+    "random_seed": 1, "progressbar": False,
+}  # fmt: skip
+MODEL = CONJUGATE["hierarchical_hmc"]
+SINGLE = CONJUGATE["normal_mean_hmc"]  # its reference is the posterior: V is small
+MODES = BIMODAL["absolute_mean_hmc"]
+
+
+def exact(model, seed=3):
+    """Return exact posterior draws, (chain, draw, ...)."""
+    return model.fit(seed=seed, cores=1, progressbar=False).draws
+
+
+def scaled(draws, name, factor):
+    values = draws[name]
+    return draws | {name: values.mean() + factor * (values - values.mean())}
+
+
+def shifted(draws, name, by):
+    return draws | {name: draws[name] + by * draws[name].std()}
+
+
+def judge(model, draws, **changes):
+    report = bread.check(model, posterior=draws, **(QUICK | changes))
+    return bread.verdict(report), read_group(report, "agreement")
+
+
+@pytest.fixture(scope="module")
+def right():
+    return judge(MODEL, exact(MODEL))
+
+
+@pytest.mark.statistical
+def test_exact_draws_agree(right):
+    verdict, agreement = right
+    assert verdict.status == "converged" and verdict.comparison == "agreement" and verdict.agreement is True
+    assert verdict.startswith("Converged. Your 90% intervals (4 chains) hold between 0.")
+    assert 800 <= agreement.attrs["n_annealed"] <= 1000  # what limits within 0.025 and 0.05 need for 5 quantities
+    limits = agreement["interval_content_ci"]
+    width = (limits.sel(ci_bound="upper") - limits.sel(ci_bound="lower")).max("parameter").values / 2.0
+    assert (width <= np.array([0.0275, 0.0525, 0.0275])).all()  # where shares are not quite 0.05, 0.5, 0.95
+    names = ["mu", *(f"group_mean[{i}]" for i in range(3)), "log density"]
+    assert agreement["parameter"].values.tolist() == names
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda draws: scaled(draws, "mean", np.sqrt(0.5)), "your 90% interval of mean holds 0.7"),
+        (lambda draws: scaled(draws, "mean", 2.0), "your 90% interval of mean holds 1.00"),
+        (lambda draws: shifted(draws, "mean", 0.3), " of mean"),
+    ],
+    ids=["variance halved", "scale doubled", "shift 0.3 sd"],
+)
+def test_wrong_draws_disagree(change, words):
+    verdict, _ = judge(SINGLE, change(exact(SINGLE)))
+    assert verdict.error_limit < 0.05
+    assert verdict.status == "disagreement" and verdict.agreement is False
+    assert words in verdict and "Run longer, or reparametrise." in verdict
+    assert not bool(verdict)
+
+
+@pytest.mark.statistical
+def test_a_small_shift_is_a_difference_that_v_may_explain():
+    verdict, agreement = judge(MODEL, shifted(exact(MODEL), "mu", 0.22))
+    assert verdict.status == "inconclusive" and verdict.comparison == "difference" and verdict.agreement is None
+    assert "own error" in verdict and "Ask for a smaller max_error=." in verdict
+    mu = agreement.sel(parameter="mu")
+    assert abs(float(mu["shift"]) - 0.22) < 4 * float(mu["shift_error"])
+
+
+@pytest.mark.statistical
+def test_four_chains_of_ten_draws_with_the_wrong_scale_are_too_few():
+    draws = {name: values[:, :10] for name, values in scaled(exact(MODEL), "mu", 3.0).items()}
+    verdict, agreement = judge(MODEL, draws)
+    assert verdict.comparison == "too few draws" and verdict.agreement is None
+    assert "Your draws were not compared with the annealed ones" in verdict and "100 are needed" in verdict
+    assert agreement.attrs["n_draws"] == 40
+    assert "hold" not in verdict  # nothing is said of their intervals
+
+
+@pytest.mark.statistical
+def test_a_missing_mode_disagrees():
+    draws, loose = exact(MODES), {"path": "prior", "n_temperatures": 64, "max_error": 0.3}
+    both, _ = judge(MODES, draws, **loose)
+    assert both.status == "converged" and both.comparison == "agreement"  # the control
+    one, _ = judge(MODES, {"location": np.abs(draws["location"])}, **loose)
+    assert one.status == "disagreement" and "location" in one
+
+
+@pytest.mark.statistical
+def test_a_wrong_correlation_is_seen_by_products_and_log_density():
+    draws = exact(MODEL)
+    values = draws["group_mean"].reshape(-1, 3)
+    alone = np.random.default_rng(1).permuted(values, axis=0).reshape(draws["group_mean"].shape)
+    shuffled, agreement = judge(MODEL, draws | {"group_mean": alone})
+    assert shuffled.comparison in ("difference", "disagreement")
+    assert (agreement["content_p_value"].sel(parameter=agreement["parameter"] != "log density") > 0.01).all()
+
+
+def test_the_number_of_draws_is_what_was_asked_for():
+    report = bread.check(MODEL, posterior=exact(MODEL), draws=37, **QUICK)
+    assert read_group(report, "posterior")["mu"].size == 37
+    assert read_group(bread.check(MODEL, posterior=exact(MODEL), draws=0, **QUICK), "agreement") is None
+
+
+def test_the_fit_that_bread_made_is_compared_and_named():
+    report = bread.check(MODEL, **(QUICK | {"simulate_from": "fitted"}))
+    assert read_group(report, "agreement").attrs["source"] == "exact posterior draws"
+    assert "The 90% intervals of exact posterior draws (its defaults, 4 chains) hold" in bread.verdict(report)
+
+
+def test_without_a_fit_nothing_is_compared():
+    report = bread.check(MODEL, **QUICK)
+    assert read_group(report, "agreement") is None and bread.verdict(report).comparison == ""
+    assert read_group(report, "posterior")["mu"].size == 100
+    assert "pass its draws as posterior= to compare" in bread.verdict(report)
