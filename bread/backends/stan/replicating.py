@@ -7,27 +7,44 @@ program's up to a constant; that constant is found from one replicate. There are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, FloatArray, Node, Replicates
+from bread.backends.base import Data, FloatArray, ModelInfo, Node, Replicates
+from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.localising import LocalisedSimulator
+from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.simulation import JointSimulator
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import BreadError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 
-if TYPE_CHECKING:
-    from bread.backends.stan.model import StanModel
-
 MOST = 2000  # about 0.1 ms each
 Values = Mapping[str, NDArray[Any]]
 
 
-def nodes(model: StanModel) -> tuple[Node, ...]:
+class Opened(Protocol):
+    """What is needed of a model (`bread.backends.stan.model.StanModel`)."""
+
+    @property
+    def info(self) -> ModelInfo: ...  # noqa: D102
+
+    @property
+    def program(self) -> Program: ...  # noqa: D102
+
+    @property
+    def instance(self) -> StanInstance: ...  # noqa: D102
+
+    @property
+    def draws(self) -> StateDraws: ...  # noqa: D102
+
+    def condition_instance(self, data: Data) -> StanInstance: ...  # noqa: D102
+
+
+def nodes(model: Opened) -> tuple[Node, ...]:
     """Return all outcomes as one node, all latents as one, and each other parameter."""
     simulator, localised = _simulator(model.draws)
     shapes = {name: model.instance.shape(name) for name in model.instance.names("parameters")}
@@ -44,7 +61,7 @@ def nodes(model: StanModel) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def replicate(model: StanModel, state: FloatArray, name: str, n: int, seed: SeedSequence, data: Data) -> Replicates:
+def replicate(model: Opened, state: FloatArray, name: str, n: int, seed: SeedSequence, data: Data) -> Replicates:
     """Draw replicates of a node; see `bread.backends.base.Model.replicate`.
 
     Raises
@@ -70,7 +87,7 @@ def replicate(model: StanModel, state: FloatArray, name: str, n: int, seed: Seed
 
 
 def _outcomes(
-    model: StanModel, state: FloatArray, parameters: Values, seeds: Sequence[SeedSequence], data: Data
+    model: Opened, state: FloatArray, parameters: Values, seeds: Sequence[SeedSequence], data: Data
 ) -> Replicates:
     simulator, _ = _simulator(model.draws)
     drawn = simulator.draw(seeds, parameters)
@@ -84,7 +101,7 @@ def _outcomes(
 
 
 def _parameters(
-    model: StanModel, state: FloatArray, parameters: Values, node: Node, seeds: Sequence[SeedSequence]
+    model: Opened, state: FloatArray, parameters: Values, node: Node, seeds: Sequence[SeedSequence]
 ) -> Replicates:
     simulator, localised = _simulator(model.draws)
     held = {name: parameters[name] for name in localised}
