@@ -268,6 +268,7 @@ def test_nothing_finished_is_a_valid_report(tmp_path):
     result.runs.clear()
     result.roles.clear()
     result.schedules.clear()
+    result.fit_check = None
     result.observed_draws = None
     result.kernels.clear()
     result.start_log_ratio.clear()
