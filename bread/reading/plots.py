@@ -61,14 +61,15 @@ def plot_bounds(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes
         _draw_curve(upper, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
     _draw_curve(upper, data.forward, FORWARD, "^", f"forward chains, from the {data.start_name}")
     upper.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
-    temperature_axis(upper, data.forward.x)
+    temperatures = data.forward.x if data.observed is None else np.union1d(data.forward.x, data.observed.x)
+    temperature_axis(upper, temperatures)
     compress(upper, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
     upper.set_ylabel("log weight − log evidence (nats)")
     upper.set_title("Bounds of the log evidence: mean and quartiles")
     upper.legend(frameon=False, title=data.size_of_b or None)
     if lower is not None:
         upper.set_xlabel("")
-        _draw_certificate(lower, data.certificate, data.forward.x)
+        _draw_certificate(lower, data.certificate, temperatures)
     return upper
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from bread._arguments import Arguments, make_plan
 from bread.backends.base import Simulations
 from bread.backends.reference import HMCKernel, NormalMean
 from bread.paths.kinds import PriorPath
@@ -15,9 +14,11 @@ from bread.running.direct_results import DirectTests
 from bread.running.direct_tests import DirectPhase
 from bread.running.executors import open_executor
 from bread.running.ledger import Ledger
+from bread.running.plan import PathRequest, Plan
 from bread.running.preparation import Preparation
 from bread.running.progress import Display
 from bread.running.results import CheckResult
+from bread.statistics.goal import Goal
 
 Y = np.array([0.3, -1.0, 2.0, 0.5])
 
@@ -76,16 +77,14 @@ PLANTED = {
 }
 
 
-def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: int = 1, **arguments: Any) -> DirectTests:
+def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: int = 1, **changes: Any) -> DirectTests:
     """Run the tests of exact draws alone, as a check from the prior would at this number of temperatures."""
-    settings: dict[str, Any] = {
-        "simulate_from": "prior", "hyperparameters": None, "posterior": None, "init_steps": 100, "simulations": 20,
-        "chains": 4, "n_temperatures": n_temperatures, "max_temperatures": 1024, "max_error": 0.1, "target": None,
-        "path": "prior", "schedule": "adaptive", "kernel": None, "engine": None, "tune": 100, "tune_on": "shared",
-        "draws": 0, "cores": cores, "random_seed": seed, "progressbar": False, "observed": None, "simulator": None,
-        "likelihood": None,
-    }  # fmt: skip
-    plan = make_plan(Arguments(**{**settings, **arguments}), model)
+    plan = Plan(
+        simulate_from="prior", hyperparameters=(), init_steps=100, simulations=20, chains=4,
+        n_temperatures=(n_temperatures,), max_temperatures=1024, goal=Goal(), schedule="adaptive",
+        path=PathRequest("prior"), tune=100, tune_each=False, draws=0, root=seed,
+    )  # fmt: skip
+    plan = replace(plan, **changes)
     none = Simulations(np.empty((0, model.info.dim)), {}, {})
     result = CheckResult(model.info, PriorPath(), {}, plan.goal, none, plan.chains, plan.root)
     with Display(is_visible=False) as display, open_executor(model, cores) as executor:
