@@ -4,6 +4,7 @@ VENV ?= .venv
 OUTPUT ?= output
 CMDSTAN ?=
 MINUTES ?= inf
+TESTS ?= tests
 BIN = $(VENV)/bin
 
 .PHONY: example test test-slow test-study test-stan-slow test-cmdstan lint check-wheel readme benchmark clean
@@ -12,7 +13,7 @@ example: $(VENV)/.examples  ## check the eight schools on real data; report and 
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
 
 test: $(VENV)/.test  ## the tests, without the long statistical runs
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal $(TESTS)
 
 test-slow: $(VENV)/.test  ## the long statistical runs
 	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \
