@@ -63,7 +63,7 @@ def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
         (lambda: fake_result(gap=0.01), 0, "converged"),
         (lambda: fake_result(gap=6.0), 3, "not converged"),
         (lambda: fake_result(gap=0.05), 3, "inconclusive"),
-        (lambda: fake_result(gap=0.01, observed_extra=8.0), 4, "mismatch"),
+        (lambda: fake_result(gap=0.01, observed_extra=8.0, n_forward=179), 4, "mismatch"),
         (lambda: shift_reverse_starts(fake_result(gap=0.01)), 5, "bug"),
         (lambda: fake_result(gap=0.01, posterior_shift=1.5), 6, "disagreement"),
     ],
