@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-FIT_LEVEL = 0.005
-_NAMED = 3  # extreme elements in a sentence
-_FAR = 3.0  # standard deviations from which an element is named
+from bread.statistics.fit import FIT_LEVEL
+
+NAMED = 3  # extreme elements in a sentence
+FAR = 3.0  # standard deviations from which an element is named
 _STATISTIC = {
     "total": "its values taken together",
     "extreme": "its most extreme element",
@@ -89,7 +90,7 @@ def misfit_sentence(fit: FitFindings | None, has_compared: bool) -> str:
         return ""
     what = {"data": "Your data do", "latent": f"The latent {fit.node} does"}.get(fit.kind, f"{fit.node} does")
     first = f"{what} not look like the model's ({_p(fit.p_value)}, {fit.node}, {_STATISTIC[fit.statistic]}"
-    far = [(name, size) for name, size in fit.extremes if abs(size) >= _FAR][:_NAMED]
+    far = [(name, size) for name, size in fit.extremes if abs(size) >= FAR][:NAMED]
     if far:
         first += ": " + ", ".join(f"{name} is {_size(size)}" for name, size in far)
     if fit.effect > 0:

@@ -57,11 +57,6 @@ class BoundsData:
     start_name: str
     certificate: CertificateData
 
-    @property
-    def size_of_b(self) -> str:
-        """B at the final T in words."""
-        return self.certificate.size_of_b
-
 
 @dataclass(frozen=True)
 class ConsistencyData:

@@ -66,7 +66,7 @@ def plot_bounds(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes
     compress(upper, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
     upper.set_ylabel("log weight − log evidence (nats)")
     upper.set_title("Bounds of the log evidence: mean and quartiles")
-    upper.legend(frameon=False, title=data.size_of_b or None)
+    upper.legend(frameon=False, title=data.certificate.size_of_b or None)
     if lower is not None:
         upper.set_xlabel("")
         _draw_certificate(lower, data.certificate, temperatures)

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread.reading.fit import FIT_LEVEL
+from bread.reading.fit import FAR, NAMED
 from bread.reading.plot_axes import new_axes
 from bread.reading.plot_data import require
 from bread.reading.plots import FORWARD, OBSERVED, REFERENCE, REVERSE
 from bread.report.opening import takes_report
+from bread.statistics.fit import FIT_LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = {"total": ("o", FORWARD, "taken together"), "extreme": ("D", REVERSE, "most extreme element"),
             "rank": ("s", OBSERVED, "place in its prior")}  # fmt: skip
-_NAMED = 3
-_FAR = 3.0
 
 
 @takes_report
@@ -62,10 +61,10 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
         far = [
             f"{element} {f'{size:+.2g}'.replace('-', '−')} sd"
             for element, size in zip(elements[row], sizes[row], strict=True)
-            if abs(size) >= _FAR
+            if abs(size) >= FAR
         ]
         place = {"xy": (0.01, row), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        ax.annotate(", ".join(far[:_NAMED]), xytext=(0, -9), va="top", fontsize=9, **place)  # type: ignore[arg-type]
+        ax.annotate(", ".join(far[:NAMED]), xytext=(0, -9), va="top", fontsize=9, **place)  # type: ignore[arg-type]
     ax.set_xlabel("p-value of the node: small is a misfit")
     ax.set_title(f"Do the real data look like the model's? p = {float(group['p_value']):.2g}")
     ax.legend(frameon=False, loc="best")

@@ -10,9 +10,9 @@ import xarray as xr
 
 from bread.backends.base import ModelInfo, Node
 from bread.report.labels import coordinate_values
-from bread.running.fit_check import N_EXTREMES, NodeTest
+from bread.running.fit_check import NodeTest
 from bread.running.results import CheckResult
-from bread.statistics.fit import fit_p_value
+from bread.statistics.fit import N_EXTREMES, fit_p_value
 from bread.statistics.replication import STATISTICS
 
 _NAN = float("nan")

@@ -18,6 +18,7 @@ from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
 from bread.running.ends import StartTask, with_decided_tails
+from bread.running.ledger import in_order
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
 from bread.running.results import SHARED
@@ -197,8 +198,7 @@ class PathChooser:
                 for task, pilot in zip(tasks, pilots, strict=True)
             ]
             with self._stage.phase("start of the path", "tune", len(starts)):
-                values: dict[int, FloatArray] = dict(self._stage.run_tasks(starts))
-            return [values[position] for position in range(len(starts))]
+                return in_order(self._stage.run_tasks, starts)
 
         return with_decided_tails(pilots, more)
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.running.direct_results import DirectTest
-from bread.running.direct_tasks import DensityTask, DirectTask, RowData
+from bread.running.direct_tasks import JointDensityTask, RowData
+from bread.running.tasks import Task
 from bread.statistics import flows
 from bread.statistics.damping import location_and_scale
 from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
@@ -28,7 +29,7 @@ BATCH = 100  # evaluations a task
 JUMP = "the density has a bound or a jump within reach of the test"
 SUPPORT = "the support of the data depends on it"
 
-RunTasks = Callable[[Sequence[DirectTask]], list[Any]]
+RunTasks = Callable[[Sequence[Task]], list[Any]]
 
 
 class Scores:
@@ -177,7 +178,7 @@ class Scores:
 
     def _densities(self, states: FloatArray, data: RowData, beta: float | None) -> FloatArray:
         tasks = [
-            DensityTask(
+            JointDensityTask(
                 states[low : low + BATCH],
                 {name: values[low : low + BATCH] for name, values in data.items()},
                 beta,

@@ -50,7 +50,7 @@ class JointTask:
 
 
 @dataclass(frozen=True)
-class DensityTask:
+class JointDensityTask:
     """Evaluate densities at pairs of states and data: the log prior at ``beta`` = 0, the log likelihood for None."""
 
     states: FloatArray
@@ -71,7 +71,7 @@ class DensityTask:
 
 
 @dataclass(frozen=True)
-class MoveTask:
+class KernelTask:
     """Move exact draws by the frozen kernel at one end of the path, each with its own data.
 
     ``states`` are None at the start of the path, where they are drawn with ``start_seeds``.
@@ -99,6 +99,3 @@ class MoveTask:
             states = model.condition(first).draw_start(self.path, self.start_seeds)
         moved = model.rows(self.data).move(self.path, self.kernel, self.beta, states, self.n_steps, self.seeds)
         return states, moved
-
-
-DirectTask = JointTask | DensityTask | MoveTask

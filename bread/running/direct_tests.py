@@ -15,10 +15,11 @@ from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulation
 from bread.paths.kinds import PriorPath
 from bread.running.direct_results import DirectTest, DirectTests
 from bread.running.direct_support import MIN_DRAWS, Scores
-from bread.running.direct_tasks import DirectTask, JointGradients, JointTask, MoveTask
+from bread.running.direct_tasks import JointGradients, JointTask, KernelTask
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.results import SHARED, CheckResult
+from bread.running.tasks import Task
 from bread.seeds import Purpose, chain_seeds
 from bread.statistics.invariance import invariance_test
 
@@ -136,7 +137,7 @@ class DirectPhase:
         for low in range(rows.start, rows.stop, BATCH):
             batch = range(low, min(low + BATCH, rows.stop))
             tasks.append(
-                MoveTask(
+                KernelTask(
                     {name: values[batch.start : batch.stop] for name, values in joint.data.items()},
                     result.path,
                     result.kernels[SHARED],
@@ -154,14 +155,12 @@ class DirectPhase:
         before, after = [part[0] for part in parts], [part[1].states for part in parts]
         return np.concatenate([none, *before]), np.concatenate([none, *after]), spent
 
-    def _run(self, tasks: Sequence[DirectTask], name: str) -> list[Any]:
+    def _run(self, tasks: Sequence[Task], name: str) -> list[Any]:
         """Run tasks and return their results in order."""
-        found: list[Any] = [None] * len(tasks)
-        if tasks:
-            with self._ledger.phase(name, PHASE, sum(task.n_chains for task in tasks)):
-                for position, value in self._ledger.run_tasks(tasks):
-                    found[position] = value
-        return found
+        if not tasks:
+            return []
+        with self._ledger.phase(name, PHASE, sum(task.n_chains for task in tasks)):
+            return self._ledger.in_order(tasks)
 
 
 def _per_transition(kernel: Kernel, n_steps: int) -> float:

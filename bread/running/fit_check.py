@@ -18,11 +18,9 @@ from bread.errors import BreadError, UnsupportedModelError
 from bread.running.interrupts import interruptible
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics import replication
-from bread.statistics.fit import draw_p_value, fit_p_value, n_replicates
+from bread.statistics.fit import FIT_LEVEL, N_EXTREMES, draw_p_value, fit_p_value, n_replicates
 
 FIT_DRAWS = 20
-FIT_LEVEL = 0.005  # replicates are as many as p-values at this level need
-N_EXTREMES = 5
 MOST_AT_ONCE = 1_000_000  # elements of a batch
 MOST_ELEMENTS = 4_000_000  # of the second stage of one node and draw, where that still leaves FEWEST_REPLICATES
 FEWEST_REPLICATES = 2000
@@ -126,6 +124,7 @@ class _NodeTester:
         self._model, self._node, self._data = model, node, data
         self._has_no_parents = node.kind == "parameter"
         self._kept: dict[tuple[tuple[int, ...], int], Replicates] = {}
+        # as many as p-values at this level need
         wanted = n_replicates(n_tests * (node.size if node.kind == "parameter" else 1), FIT_LEVEL)
         most = max(MOST_ELEMENTS // node.size, min(FEWEST_REPLICATES, LAST_ELEMENTS // node.size))
         self._most = max(min(wanted, most, node.most or wanted), replication.FIRST_REPLICATES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,12 @@ from bread.running.executors import Executor
 from bread.running.progress import Display
 from bread.running.results import CheckResult
 from bread.running.tasks import Task
+
+
+def in_order(run_tasks: Callable[[Sequence[Task]], Iterator[tuple[int, Any]]], tasks: Sequence[Task]) -> list[Any]:
+    """Return what ``run_tasks`` yields as (position, result) in the order of the tasks."""
+    found = dict(run_tasks(tasks))
+    return [found[position] for position in range(len(tasks))]
 
 
 class Ledger:
@@ -30,6 +36,10 @@ class Ledger:
             failed = int(np.count_nonzero(result.failure)) if isinstance(result, AnnealRun) else 0
             self.display.advance(tasks[position].n_chains, failed)
             yield position, result
+
+    def in_order(self, tasks: Sequence[Task]) -> list[Any]:
+        """Run tasks and return their results in the order of the tasks, whichever finished first."""
+        return in_order(self.run_tasks, tasks)
 
     def count(self, phase: str, n_gradients: int) -> None:
         """Add gradient evaluations to a phase."""

@@ -15,22 +15,23 @@ from bread.backends.base import Fit, FloatArray, Model
 from bread.fitting import mode_search
 from bread.fitting.exchanges import aligned
 from bread.fitting.mode_search import Found
+from bread.running.ledger import in_order
 from bread.running.mode_results import FoundMode, ModeResults
 from bread.running.mode_tasks import (
     ClimbTask,
     Evaluated,
     EvaluateTask,
-    ModeTask,
     PriorDrawTask,
     ProposalTask,
     WeighTask,
 )
+from bread.running.results import OBSERVED
+from bread.running.tasks import Task
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 from bread.statistics import modes as statistics
 from bread.statistics.agreement import effective_sample_size
 from bread.statistics.modes import Proposal
 
-OBSERVED = -1  # as `bread.running.results.OBSERVED`
 MOST_PRIOR_DRAWS, FEWEST_PRIOR_DRAWS = 10_000, 1000
 BATCH = 500  # prior draws a task
 DRAW_COST = 80  # gradients of the check for each prior draw: a PyMC draw takes as long as six gradients
@@ -40,7 +41,7 @@ MOST_OWN_DRAWS = 1000
 FEWEST_DRAWS = 50  # annealed draws: with fewer a missed half would not be seen
 LARGEST_DIM = 200  # coordinates: more make the Hessian dear and the weights of 4000 draws useless
 
-RunTasks = Callable[[Sequence[ModeTask]], Iterator[tuple[int, Any]]]
+RunTasks = Callable[[Sequence[Task]], Iterator[tuple[int, Any]]]
 
 
 def why_not(model: Model, simulate_from: str, n_draws: int) -> str | None:
@@ -147,10 +148,8 @@ class ModeSearch:
             self.n_evaluations, exchanges,
         )  # fmt: skip
 
-    def _run(self, tasks: Sequence[ModeTask]) -> list[Any]:
-        """Run tasks; results in their order, whichever finished first."""
-        finished = dict(self._run_tasks(tasks))
-        return [finished[position] for position in range(len(tasks))]
+    def _run(self, tasks: Sequence[Task]) -> list[Any]:
+        return in_order(self._run_tasks, tasks)
 
     def _seed(self, number: int) -> np.random.SeedSequence:
         return seed_sequence(self._root, Purpose.MODES, OBSERVED, 1, number)

@@ -100,6 +100,3 @@ class WeighTask:
         states = self.proposal.sample(self.n, np.random.default_rng(self.seed))
         values = joint_log_density(model.condition(self.data), np.concatenate([states, self.more]))
         return Evaluated(states, values[: self.n]), values[self.n :]
-
-
-ModeTask = PriorDrawTask | EvaluateTask | ClimbTask | ProposalTask | WeighTask

@@ -145,8 +145,7 @@ class Preparation:
         batches = [range(low, min(low + END_BATCH, END_DRAWS)) for low in range(0, END_DRAWS, END_BATCH)]
         tasks = [EndTask(path, drawn.states[list(rows)], tuple(map(drawn.data_of, rows))) for rows in batches]
         with self.phase("end of the path", "tune", len(tasks)):
-            values: dict[int, FloatArray] = dict(self.run_tasks(tasks))
-        return np.concatenate([values[position] for position in range(len(tasks))])
+            return np.concatenate(self._ledger.in_order(tasks))
 
     def _tune(self, indices: Sequence[int], phase: str) -> None:
         """Tune one kernel, along its own path, for each of these data sets, on that data set."""
@@ -167,8 +166,7 @@ class Preparation:
     def run_pilots(self, tasks: Sequence[PilotTask], phase: str = "tune") -> list[Pilot | DensityError]:
         """Run pilots and record them in the order of the tasks, whichever finished first."""
         with self.phase("tuning", phase, len(tasks)):
-            finished: dict[int, Pilot | DensityError] = dict(self.run_tasks(tasks))
-        pilots = [finished[position] for position in range(len(tasks))]
+            pilots: list[Pilot | DensityError] = self._ledger.in_order(tasks)
         for pilot in pilots:
             if isinstance(pilot, Pilot):
                 self.count(phase, pilot.n_gradients)

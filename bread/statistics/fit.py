@@ -21,6 +21,7 @@ from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.bounds import FloatArray
 
+FIT_LEVEL = 0.005  # from here on the fit is poor
 LARGEST_P_VALUE = 0.999  # in Cauchy's rule: p = 1 would count as minus infinity and hide every other draw
 N_EXTREMES = 5
 
