@@ -5,25 +5,36 @@ OUTPUT ?= output
 CMDSTAN ?=
 MINUTES ?= inf
 TESTS ?= tests
+BLOCKS ?=
 BIN = $(VENV)/bin
+HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_right_end
+# of scripts: whether the names they use exist, whatever their types
+NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
+  $(foreach code,arg-type assignment index operator return-value type-var union-attr,--disable-error-code=$(code))
 
-.PHONY: example test test-slow test-study test-stan-slow test-cmdstan lint check-wheel readme benchmark clean
+.PHONY: example test test-slow test-study test-stan-slow test-cmdstan test-jax lint check-wheel readme docs docs-links benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
 
 test: $(VENV)/.test  ## the tests, without the long statistical runs
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal --minutes $(MINUTES) $(TESTS)
+
+test-jax:  ## kernels of BlackJAX and NumPyro, and a cluster of dask, in an environment of their own
+	$(PYTHON) -m venv .venv-jax
+	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask]" pytest
+	.venv-jax/bin/python -m pytest tests/testing/test_jax_kernels.py tests/running/test_cluster.py
 
 test-slow: $(VENV)/.test  ## the long statistical runs
 	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \
-	  --ignore=tests/backends/stan/test_corpus_proof.py --ignore=tests/backends/stan/test_cmdstan.py
+	  --ignore=tests/backends/stan/test_corpus_proof.py --ignore=tests/backends/stan/test_cmdstan.py \
+	  --deselect=$(HUNDREDS)
 
 test-study: $(VENV)/.test  ## measurements of levels and power, and long runs of faults: an hour or two
 	$(BIN)/python -m pytest -m study -n auto --dist worksteal
 
-test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan corpus: half an hour of compiling
-	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/backends/stan/test_corpus_proof.py
+test-stan-slow: $(VENV)/.test  ## a compiled proof of every program of the Stan corpus, and hundreds of mutants: an hour
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal tests/backends/stan/test_corpus_proof.py $(HUNDREDS)
 
 test-cmdstan: $(VENV)/.test  ## the road of cmdstanpy, on the CmdStan in CMDSTAN; skipped where there is none
 	CMDSTAN="$(CMDSTAN)" $(BIN)/python -m pytest tests/backends/stan/test_cmdstan.py
@@ -32,11 +43,18 @@ lint: $(VENV)/.test  ## style, types, import directions, docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	for folder in examples benchmarks stan_models; do $(BIN)/mypy $(NAMES_ONLY) $$folder || exit 1; done
 	$(BIN)/lint-imports
 	$(BIN)/numpydoc lint $$(git ls-files 'bread/*.py')
 
 readme: $(VENV)/.test  ## compare the printed outputs of the README with what the code prints now
-	$(BIN)/python examples/readme.py
+	$(BIN)/python examples/readme.py $(BLOCKS)
+
+docs: $(VENV)/.docs  ## the documentation, in docs/_build: every code block runs, warnings are errors
+	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+
+docs-links: $(VENV)/.docs  ## the documentation without its code: pages, references and links between them
+	BREAD_DOCS_EXECUTION=off $(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/links
 
 check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
 	PYTHON="$(PYTHON)" .ci/wheel
@@ -52,9 +70,13 @@ $(VENV)/.examples: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[examples]"
 	touch $@
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
+
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@ $(VENV)/.examples
 
 clean:
-	rm -rf $(VENV) $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-jax $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache

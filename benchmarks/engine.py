@@ -16,6 +16,8 @@ from threadpoolctl import threadpool_limits
 from bread.backends import open_model
 from bread.backends.base import FloatArray, OpenOptions
 from bread.backends.pymc.density.compiling import compile_mode
+from bread.backends.pymc.kernels.chains import Chain
+from bread.paths.kinds import PriorPath
 
 N_TEMPERATURES = 65
 N_CHAINS = 4
@@ -63,13 +65,14 @@ def _measure(name: str, kernel: str) -> tuple[float, ...]:
     )
     n_gradients = {False: _require_same_chains(case), True: _require_same_chains(fixed)}
     engine = case.chains.posterior.engine
-    positions = [engine.start(state) for state in fixed.chains.start]
+    positions = [engine.position_of(state) for state in fixed.chains.start]
     gradient = {"raw": _pymc_gradient(model), "tempered": engine.steps[0].gradient.function}
     seconds: dict[str, list[float]] = defaultdict(list)
     for index in range(ROUNDS):
         for is_fixed, one in ((False, case), (True, fixed)):
             for which in ("engine", "loop") if index % 2 else ("loop", "engine"):
-                work = one.chains.anneal if which == "engine" else partial(_bare_loop, one)
+                engine_work = partial(_run_chains, one) if is_fixed else one.chains.anneal
+                work = engine_work if which == "engine" else partial(_bare_loop, one)
                 seconds[which + " fixed" * is_fixed].append(_cpu_seconds(work) / n_gradients[is_fixed])
         for which, function in gradient.items():
             seconds[which].append(_cpu_seconds(partial(_call, function, positions)) / N_CALLS)
@@ -114,12 +117,26 @@ def _bare_loop(case: Case) -> list[FloatArray]:
     return ends
 
 
+def _run_chains(case: Case) -> list[Chain]:
+    """Run the engine's chains one by one: one inverse temperature again and again is no ladder that `anneal` takes."""
+    path, chains, done = PriorPath(), case.chains, []
+    engine = chains.posterior.load(path)
+    prepared = [engine.prepare(settings) for settings in chains.kernel.along(chains.betas)]
+    with np.errstate(all="ignore"):
+        for state, seed in zip(chains.start, chains.seeds, strict=True):
+            engine.reset(seed)
+            chain = Chain(engine, path, chains.betas, prepared, "forward", state)
+            chain.run()
+            done.append(chain)
+    return done
+
+
 def _require_same_chains(case: Case) -> int:
     """Return the number of gradient evaluations; the loop must end in the engine's states, bit by bit."""
-    annealed = case.chains.anneal()
-    if not np.array_equal(np.stack(_bare_loop(case)), annealed.state_at_end):
+    chains = _run_chains(case)
+    if not np.array_equal(np.stack(_bare_loop(case)), np.stack([chain.state_at_end for chain in chains])):
         raise AssertionError("The bare loop and the engine must run the same chains.")
-    return int(annealed.n_gradients.sum())
+    return int(sum(chain.n_gradients for chain in chains))
 
 
 def _pymc_gradient(model: Any) -> Callable[..., Any]:

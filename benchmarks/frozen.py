@@ -26,17 +26,17 @@ class Chains(NamedTuple):
     def anneal(self) -> Any:
         """Run all chains."""
         return self.posterior.anneal(
-            PriorPath(), self.betas, self.kernel, direction="forward", start=self.start, seeds=self.seeds
+            PriorPath(), self.betas, self.kernel, direction="forward", initial=self.start, seeds=self.seeds
         )
 
 
 def tuned_chains(model: Any, n_temperatures: int, n_chains: int) -> Chains:
     """Tune a kernel and place the temperatures on the real data of an opened model."""
     path = PriorPath()
-    posterior = model.condition(model.info.observed_data)
-    pilot = tune(posterior, path, root=SEED, simulation=0, n_steps=200, n_start_draws=1000, source="the data")
+    posterior = model.condition(model.info.data.observed)
+    pilot = tune(posterior, path, root=SEED, simulation=0, n_steps=200, n_base_draws=1000, source="the data")
     length = schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio)
     betas = schedules.schedule("adaptive", n_temperatures, schedules.mean_length([length]))
-    start = posterior.draw_start(path, chain_seeds(SEED, Purpose.START, 0, n_temperatures, range(n_chains)))
+    start = posterior.draw_base(path, chain_seeds(SEED, Purpose.BASE, 0, n_temperatures, range(n_chains)))
     seeds = chain_seeds(SEED, Purpose.FORWARD, 0, n_temperatures, range(n_chains))
     return Chains(posterior, pilot.kernel, betas, start, seeds)

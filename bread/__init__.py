@@ -10,40 +10,71 @@ from typing import TYPE_CHECKING, Any
 from bread._version import __version__
 
 if TYPE_CHECKING:
+    from bread import exact
     from bread._check import check
+    from bread._debug import debug
+    from bread._resume import resume
     from bread.errors import BreadError
     from bread.reading.agreement_plot import plot_agreement
+    from bread.reading.bayes_factor import BayesFactor, bayes_factor
+    from bread.reading.debug_plot import plot_debug
+    from bread.reading.evidence import Evidence, evidence
+    from bread.reading.page.html import to_html
+    from bread.reading.page.markdown import to_markdown
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
     from bread.reading.plots_fit import plot_fit
+    from bread.reading.report_plot import plot_report
     from bread.reading.summary import summary
     from bread.reading.verdict import Verdict, verdict
 
 __all__ = [
+    "BayesFactor",
     "BreadError",
+    "Evidence",
     "Verdict",
     "__version__",
+    "bayes_factor",
     "check",
+    "debug",
+    "evidence",
+    "exact",
     "plot_agreement",
     "plot_bounds",
     "plot_consistency",
+    "plot_debug",
     "plot_fit",
     "plot_path",
+    "plot_report",
     "plot_work",
+    "resume",
     "summary",
+    "to_html",
+    "to_markdown",
     "verdict",
 ]
 
 _MODULES = {
+    "BayesFactor": "bread.reading.bayes_factor",
     "BreadError": "bread.errors",
+    "Evidence": "bread.reading.evidence",
     "Verdict": "bread.reading.verdict",
+    "bayes_factor": "bread.reading.bayes_factor",
     "check": "bread._check",
+    "debug": "bread._debug",
+    "evidence": "bread.reading.evidence",
+    "exact": "bread",
     "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
     "plot_consistency": "bread.reading.plots",
+    "plot_debug": "bread.reading.debug_plot",
     "plot_fit": "bread.reading.plots_fit",
     "plot_path": "bread.reading.plots",
+    "plot_report": "bread.reading.report_plot",
     "plot_work": "bread.reading.plots",
+    "resume": "bread._resume",
     "summary": "bread.reading.summary",
+    "to_html": "bread.reading.page.html",
+    "to_markdown": "bread.reading.page.markdown",
     "verdict": "bread.reading.verdict",
 }
 
@@ -52,7 +83,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its module at first use."""
     if name not in _MODULES:
         raise AttributeError(f"module 'bread' has no attribute {name!r}")
-    value = getattr(import_module(_MODULES[name]), name)
+    package = _MODULES[name]
+    value = import_module(f"bread.{name}") if package == "bread" else getattr(import_module(package), name)
     globals()[name] = value
     return value
 

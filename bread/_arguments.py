@@ -18,7 +18,6 @@ from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
-from bread.running.choice import CANDIDATES
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import root_entropy
 from bread.statistics.goal import Goal
@@ -127,7 +126,7 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
     """
     plan = Plan(
         simulate_from=arguments.simulate_from,
-        hyperparameters=model.info.hyperparameters if arguments.names is None else arguments.names,
+        hyperparameters=model.info.layout.hyperparameters if arguments.names is None else arguments.names,
         init_steps=arguments.init_steps,
         simulations=arguments.simulations,
         chains=arguments.chains,
@@ -156,7 +155,7 @@ def _reference(path: Any, model: Model) -> Reference:
     except InvalidArgumentError as error:
         raise InvalidArgumentError(str(error).replace("posterior=", "path=")) from error
     draws = model.unconstrain(read.flat_draws())
-    transformed = np.ones(model.info.dim, dtype=bool) if model.info.transformed is None else model.info.transformed
+    transformed = model.info.layout.may_be_scale
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
 
@@ -225,18 +224,18 @@ def require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:
     """Raise InvalidArgumentError unless the names are free variables of the model."""
-    unknown = [name for name in names or () if name not in info.parameters]
+    unknown = [name for name in names or () if name not in info.layout.parameters]
     if unknown:
         raise InvalidArgumentError(
             f"hyperparameters names {unknown[0]!r}, which is no free variable of the model; it has "
-            f"{', '.join(info.parameters)}."
+            f"{', '.join(info.layout.parameters)}."
         )
 
 
 def require_path(path: str, info: ModelInfo) -> None:
     """Refuse a path that the model or its kernel cannot follow."""
     if path == AUTO:
-        if not set(CANDIDATES) & set(info.paths):
+        if not info.paths:
             raise UnsupportedModelError(" ".join(info.path_refusals.values()))
     elif path not in info.paths:
         raise UnsupportedModelError(f"path={path!r}: {info.path_refusals[path]}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 import bread.report.container as report
 from bread._arguments import Arguments, make_plan, require_parameters
+from bread._checkpoint import Checkpoint, open_checkpoint
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.errors import BreadError
@@ -20,8 +22,9 @@ from bread.report.compat import import_arviz
 from bread.running import interrupts
 from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
-from bread.running.preparation import localise
+from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
+from bread.running.remote import require_executor
 from bread.running.results import CheckResult
 from bread.running.runner import Runner
 
@@ -51,6 +54,8 @@ def check(
     tune_on: str = "auto",
     draws: int | None = None,
     cores: int | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
     random_seed: int | None = None,
     progressbar: bool = True,
 ) -> Any:
@@ -62,9 +67,9 @@ def check(
 
     Parameters
     ----------
-    model : pymc.Model, cmdstanpy.CmdStanModel, path or str, optional
-        A PyMC model with observed data; inside ``with model:`` it may be left out. Or a Stan program: a CmdStanModel,
-        the path of a ``.stan`` file, or the program's text. It is never changed.
+    model : pymc.Model, bambi.Model, cmdstanpy.CmdStanModel, path or str, optional
+        A PyMC model with observed data, or a Bambi model; inside ``with model:`` it may be left out. Or a Stan
+        program: a CmdStanModel, the path of a ``.stan`` file, or the program's text. It is never changed.
     data : dict or path, optional
         Stan: values of the data block, or the path of a file in CmdStan's JSON format.
     observed : str or sequence of str, optional
@@ -144,8 +149,20 @@ def check(
         confirmation cost (PyMC); 100 where there is no fit to compare.
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
+    executor : object, optional
+        Where chains run, in place of processes of bread's own: a `concurrent.futures.Executor`, as dask, mpi4py and
+        Ray give for a cluster; an object with ``submit(function, *arguments)``; or a pool with ``map``. Its workers
+        need bread and the packages of the model, and run one task at a time in each process. What a lost worker ran
+        is run again. It stays open. Fits of the real data run here, on ``cores``. Results are bit-equal to those
+        without it on the same kind of machine.
+    checkpoint : path, optional
+        A folder that holds what is finished: made where it is missing. Every task is on disk before it counts. The
+        same call goes on from there after any end, and so does `bread.resume`, with a report bit-equal to that of a
+        check that was never stopped; of a check that had finished the report comes at once. Another call is refused
+        and told what differs. The folder holds pickles, which can run any code when they are read: name only what
+        you or someone you trust has made.
     random_seed : int, optional
-        Seed of everything random; None for fresh entropy.
+        Seed of everything random; None for fresh entropy, or for the seed of the checkpoint.
     progressbar : bool, default True
         Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
         otherwise a line for each phase and one now and then.
@@ -158,7 +175,7 @@ def check(
     Raises
     ------
     InvalidArgumentError
-        An argument is not allowed.
+        An argument is not allowed, or the checkpoint is of another call, in use, or cannot be written.
     UnsupportedModelError, UnsupportedKernelError
         The model or kernel cannot be treated exactly; nothing was computed. For Stan with the line of the program.
     MissingDependencyError
@@ -170,8 +187,10 @@ def check(
     -----
     UserWarning
         Interrupted, by Ctrl-C or SIGTERM: the report holds what was finished, and its attribute ``is_interrupted`` is
-        1. Or: a worker process was killed, and what it ran runs again. Or: no reference could be fitted to some data
-        sets, which then anneal from one that was moved to them.
+        1. Or: a worker was killed, and what it ran runs again. Or: no reference could be fitted to some data
+        sets, which then anneal from one that was moved to them. Or, a `bread.errors.KnownBugWarning`: the model meets a
+        defect of the installed version of PyMC. Or, a `bread.errors.CheckpointWarning`: the checkpoint is damaged, or
+        can no longer be written.
 
     References
     ----------
@@ -185,19 +204,38 @@ def check(
         simulator=simulator, likelihood=likelihood,
     )  # fmt: skip
     n_cores = available_cores(cores)
-    with interrupts.handled(), Display(is_visible=progressbar, workers=n_cores) as display:
+    if executor is not None:
+        require_executor(executor)
+    display = Display(is_visible=progressbar, workers=n_cores)
+    with interrupts.handled(), open_checkpoint(checkpoint) as saved, display:
+        model = model_in_context(model)
         opened = _open(model, data, arguments, display)
-        plan = make_plan(arguments, opened.model)
+        plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
+        plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)
+        finished = saved.report()
+        if finished is not None:
+            return finished
         result = opened.new_result(plan, arguments)
-        annealed = _run(opened.model, plan, result, n_cores, display)
-        return report.to_container(result, annealed.constrain)
+        annealed = _run(opened.model, plan, result, _Workers(n_cores, executor), saved, display)
+        container = report.to_container(result, annealed.constrain)
+        if not result.is_interrupted:
+            saved.finish(container)
+        return container
+
+
+class _Workers(NamedTuple):
+    """Where the check runs."""
+
+    cores: int
+    executor: Any
 
 
 class _Opened(NamedTuple):
-    """A model that was read and checked, the user's own draws, and how long reading took."""
+    """A model that was read and checked, the user's own draws with what was said of them, and how long reading took."""
 
     model: Model
     fit: Fit | None
+    warnings: list[str]
     seconds: float
 
     def new_result(self, plan: Plan, arguments: Arguments) -> CheckResult:
@@ -208,11 +246,12 @@ class _Opened(NamedTuple):
             path=PriorPath(),
             settings=arguments.settings(plan),
             goal=plan.goal,
-            simulations=Simulations(np.empty((0, info.dim)), {}, {}),
+            simulations=Simulations(np.empty((0, info.layout.dim)), {}, {}),
             n_chains=plan.chains,
             seed=plan.root,
             fit=self.fit,
             seconds={"compile": self.seconds},
+            warnings=self.warnings,
         )
 
 
@@ -221,29 +260,45 @@ def _open(model: Any, data: Any, arguments: Arguments, display: Display) -> _Ope
     display.phase("compiling")
     began = time.perf_counter()
     import_arviz()
-    opened = open_model(model_in_context(model), arguments.open_options(data))
+    opened = open_model(model, arguments.open_options(data))
     require_parameters(arguments.names, opened.info)
-    fit = None if arguments.posterior is None else opened.read_posterior(arguments.posterior)
+    fit, said = _read_posterior(opened, arguments.posterior)
     display.done()
-    return _Opened(opened, fit, time.perf_counter() - began)
+    return _Opened(opened, fit, said, time.perf_counter() - began)
 
 
-def _run(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
+def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]]:
+    """Return the user's draws, and what reading them warned of, which the report keeps; each warning is given once."""
+    if posterior is None:
+        return None, []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        fit = model.read_posterior(posterior)
+    by_text = {str(one.message): one.category for one in said}
+    for text, category in by_text.items():
+        warnings.warn(text, category, stacklevel=4)
+    return fit, [text for text, category in by_text.items() if issubclass(category, UserWarning)]
+
+
+def _run(
+    model: Model, plan: Plan, result: CheckResult, workers: _Workers, saved: Checkpoint, display: Display
+) -> Model:
     """Run the plan and return the model that was annealed; an interruption keeps what is finished, an error carries it.
 
     The model differs from the one that was opened where it is localised.
     """
+    fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
     try:
         interrupts.defer()
         if plan.simulate_from == "localised":
-            model = localise(model, plan, result, cores, display)
-        with open_executor(model, cores) as executor:
-            Runner(model, plan, result, executor, display).run(cores)
+            model = localise(model, plan, result, fit, display)
+        with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+            Runner(model, plan, result, executor, display).run(fit)
     except KeyboardInterrupt:
         result.is_interrupted = True
         message = "Interrupted: the report holds what was finished; its verdict is at best inconclusive."
         result.warnings.append(message)
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message + saved.hint, UserWarning, stacklevel=3)
     except Exception as error:
         result.is_interrupted = True
         result.warnings.append(str(error))

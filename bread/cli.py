@@ -4,56 +4,48 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from enum import StrEnum
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 import bread
-from bread.errors import BreadError
-from bread.reading.agreement import agreement_table
-from bread.reading.command_line import as_options, how_it_was_made
-from bread.report.compat import read_attributes
+from bread.cli_output import INTERRUPTED_STATUS, STATUSES, Output
+from bread.errors import BreadError, CheckpointWarning, InvalidArgumentError
+from bread.reading.as_json import evidence_json
+from bread.reading.command_line import as_options
+from bread.reading.page.writing import require_writable
 from bread.report.opening import opened_report
 from bread.running import interrupts
-
-EXIT_STATUS = {"converged": 0, "not converged": 3, "inconclusive": 3, "mismatch": 4, "bug": 5, "disagreement": 6}
-ERROR_STATUS = 1
-INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
-
-_STATUSES = (
-    "Exit status: 0 the bound is below the target; 1 error; 2 wrong usage; 3 not converged, or inconclusive; "
-    "4 your data anneal unlike simulated data; 5 a bug in model, simulator or sampler; 6 your draws disagree."
-)
-
-_CAPTION = (
-    "T: number of temperatures. V: bound of the error of any probability computed from one annealed draw, on average "
-    "over data sets, with the limit that decides and one that holds whatever other data sets are like (exact). B: "
-    "bound of the Jeffreys divergence in nats, with its interval; - where it has no finite mean. diverged: transitions."
-)
-
-_MOST_PARAMETERS = 8
-_DRAWS_CAPTION = (
-    "holds: share of annealed draws that the 90% interval of your draws (or of the fit's) holds, with limits; shift "
-    "of the mean and ratio of standard deviations; error: of any P(parameter <= x), at most, V included; "
-    "effective draws, of which 100 are needed."
-)
 
 app = typer.Typer(
     name="bread",
     help="Can I trust the draws my sampler gave me? Bounds, in nats, on how far annealed MCMC draws are from the "
     "posterior, on data like yours.",
-    epilog=_STATUSES,
+    epilog=STATUSES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the report to this netCDF file.", show_default=False)
+]
+CoresOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Processes; by default all.", show_default=False)
+]
+ProgressOption = Annotated[bool, typer.Option(help="Show progress, on stderr.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables, errors included.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the report as Markdown in place of tables.")]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write the report as one HTML page, with plots.", show_default=False),
+]
 
 
 class SimulateFrom(StrEnum):
@@ -103,7 +95,7 @@ def _root(
     pass
 
 
-@app.command(epilog=_STATUSES)
+@app.command(epilog=STATUSES)
 def check(
     model: Annotated[Path, typer.Argument(help="Stan program, a .stan file.", show_default=False)],
     data: Annotated[
@@ -118,9 +110,7 @@ def check(
             help="Data variable that is an outcome; repeat it for several. Inferred where the program leaves no doubt.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the report to this netCDF file.", show_default=False)
-    ] = None,
+    output: OutputOption = None,
     simulate_from: Annotated[
         SimulateFrom,
         typer.Option(
@@ -194,13 +184,22 @@ def check(
             show_default=False,
         ),
     ] = None,
-    cores: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; by default all.", show_default=False)
+    cores: CoresOption = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keep what is finished here; the same call, or bread resume FOLDER, goes on from there.",
+            show_default=False,
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Seed of everything random.", show_default=False)
     ] = None,
-    progress: Annotated[bool, typer.Option(help="Show progress, on stderr.")] = True,
+    html: HtmlOption = None,
+    json: JsonOption = False,
+    markdown: MarkdownOption = False,
+    progress: ProgressOption = True,
 ) -> None:
     """Bound how far draws of annealed MCMC are from the posterior of a Stan program.
 
@@ -215,97 +214,86 @@ def check(
         "n_temperatures": temperatures or None, "max_temperatures": max_temperatures,
         "max_error": max_error, "target": target,
         "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws,
-        "cores": cores, "random_seed": seed, "progressbar": progress,
+        "cores": cores, "checkpoint": checkpoint, "random_seed": seed, "progressbar": progress,
     }  # fmt: skip
+    _run(lambda: bread.check(model, **options), output, html, Output(json, markdown))
+
+
+@app.command(epilog=STATUSES)
+def resume(
+    checkpoint: Annotated[Path, typer.Argument(metavar="FOLDER", help="What --checkpoint named.", show_default=False)],
+    output: OutputOption = None,
+    cores: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes; by default as in the first call.", show_default=False),
+    ] = None,
+    html: HtmlOption = None,
+    json: JsonOption = False,
+    markdown: MarkdownOption = False,
+    progress: ProgressOption = True,
+) -> None:
+    """Go on with a check from its checkpoint, which holds program, data and options.
+
+    It holds pickles, and reading those can run any code: resume only what you or someone you trust has made.
+    """
+    _run(lambda: bread.resume(checkpoint, cores=cores, progressbar=progress), output, html, Output(json, markdown))
+
+
+def _run(run: Callable[[], Any], output: Path | None, html: Path | None, printed: Output) -> NoReturn:
+    """Run a check, write its report, print it and leave."""
     _require_writable(output)
+    _require_page(html, output)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an interruption is part of the verdict
-            report = bread.check(model, **options)
+            warnings.simplefilter("always", CheckpointWarning)
+            warnings.showwarning = _warn
+            report = run()
     except BreadError as error:
-        _save(error.report, output)
-        _fail(as_options(str(error)))
+        _save(error.report, output, printed)
+        if html is not None and error.report is not None:
+            printed.write_page(error.report, html)
+        printed.fail(as_options(str(error)))
     except KeyboardInterrupt as interrupt:
-        _fail(str(interrupt), INTERRUPTED_STATUS)
-    _save(report, output)
-    _show(report, output)
+        printed.fail(str(interrupt), INTERRUPTED_STATUS)
+    _save(report, output, printed)
+    printed.show(report, output, html)
 
 
-@app.command(epilog=_STATUSES)
+@app.command(epilog=STATUSES)
 def show(
     report: Annotated[Path, typer.Argument(help="Report that `bread check` wrote (netCDF or zarr).", exists=True)],
+    html: HtmlOption = None,
+    json: JsonOption = False,
+    markdown: MarkdownOption = False,
 ) -> None:
     """Print the table and the verdict of a report again, with the same exit status."""
+    _require_page(html, report)
+    printed = Output(json, markdown)
     try:
         with opened_report(report) as found:
-            _show(found)
+            printed.show(found, page=html)
     except BreadError as error:
-        _fail(str(error))
+        printed.fail(str(error))
 
 
-def _show(report: Any, output: Path | None = None) -> None:
-    """Print table and verdict, and leave with the verdict's status."""
-    console = Console()
-    frame = bread.summary(report)
-    frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
-    table = Table(
-        title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )  # fmt: skip
-    for name in ("T", "V", "limit", "exact", "B", "interval", "data sets", "diverged"):
-        table.add_column(name, no_wrap=True, justify="right")
-    for n_temperatures, row in frame.iterrows():
-        jeffreys = _number(row["jeffreys"]) if row["reliable"] else "-"
-        interval = f"{_number(row['lower'])} to {_number(row['upper'])}" if row["reliable"] else "-"
-        data_sets = f"{row['n_simulations']} {row['role']}"
-        table.add_row(
-            str(n_temperatures), _number(row["error"]), _number(row["error_limit"]), _number(row["error_limit_exact"]),
-            jeffreys, interval, data_sets, str(row["n_divergences"]),
-        )  # fmt: skip
-    if len(frame):
-        console.print(table)
-        console.print()
-    _show_draws(report, console)
-    verdict = bread.verdict(report)
-    is_stan = str(read_attributes(report).get("inference_library", "")) == "stan"  # PyMC has no command line here
-    for label, words in how_it_was_made(report):
-        console.print(
-            Text.assemble((f"{label}:", "dim"), " ", as_options(words) if is_stan else words), highlight=False
-        )
-    console.print()
-    words = str(verdict).removeprefix(f"{verdict.status.capitalize()}. ")
-    words = as_options(words) if is_stan else words
-    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
-    if output is not None:
-        console.print(Text(f"Report: {output}"), soft_wrap=True)
-    raise typer.Exit(EXIT_STATUS[verdict.status])
+@app.command()
+def evidence(
+    report: Annotated[Path, typer.Argument(help="Report that `bread check` wrote (netCDF or zarr).", exists=True)],
+    level: Annotated[float, typer.Option(metavar="P", help="Two-sided confidence level.")] = 0.95,
+    json: JsonOption = False,
+) -> None:
+    """Print the log evidence of the model on the real data, with every estimator."""
+    printed = Output(json)
+    try:
+        found = bread.evidence(report, level=level)
+    except BreadError as error:
+        printed.fail(as_options(str(error)))
+    typer.echo(dumps(evidence_json(found), allow_nan=False) if json else str(found))
 
 
-def _show_draws(report: Any, console: Console) -> None:
-    """Print the comparison of draws, the worst parameters first."""
-    frame = agreement_table(report)
-    if frame is None:
-        return
-    shown = frame.head(_MOST_PARAMETERS)
-    left = f", worst {len(shown)} of {len(frame)}" if len(frame) > len(shown) else ""
-    table = Table(
-        title=f"Draws{left}", title_justify="left", caption=_DRAWS_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )  # fmt: skip
-    table.add_column("parameter", overflow="fold")
-    for name in ("holds", "limits", "shift", "sd ratio", "error", "effective"):
-        table.add_column(name, no_wrap=True, justify="right")
-    for parameter, row in shown.iterrows():
-        table.add_row(
-            str(parameter), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}", f"{row['shift']:.2f}",
-            f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}", f"{row['n_effective']:.0f}",
-        )  # fmt: skip
-    console.print(table)
-    console.print()
-
-
-def _number(value: Any) -> str:
-    return f"{max(float(value), 0.0):.3g}"
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"warning: {message}", err=True)
 
 
 def _require_writable(output: Path | None) -> None:
@@ -313,7 +301,19 @@ def _require_writable(output: Path | None) -> None:
         raise typer.BadParameter(f"the folder {output.resolve().parent} does not exist", param_hint="--output")
 
 
-def _save(report: Any, output: Path | None) -> None:
+def _require_page(html: Path | None, report: Path | None) -> None:
+    """Refuse a page that cannot be written, or would replace the report, before anything is computed."""
+    if html is None:
+        return
+    if report is not None and html.resolve() == report.resolve():
+        raise typer.BadParameter("the page would replace the report; name another file", param_hint="--html")
+    try:
+        require_writable(html)
+    except InvalidArgumentError as error:
+        raise typer.BadParameter(str(error), param_hint="--html") from None
+
+
+def _save(report: Any, output: Path | None, printed: Output) -> None:
     """Write the report, whatever signal comes meanwhile; a file that is there is replaced only by a whole one."""
     if output is None or report is None:
         return
@@ -324,12 +324,6 @@ def _save(report: Any, output: Path | None) -> None:
             report.to_netcdf(unfinished)
             os.replace(unfinished, output)
     except OSError as error:
-        _fail(f"The report cannot be written to {output}: {error}")
+        printed.fail(f"The report cannot be written to {output}: {error}")
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def _fail(message: str, status: int = ERROR_STATUS) -> NoReturn:
-    typer.secho("error: ", fg=typer.colors.RED, err=True, nl=False)
-    typer.echo(message, err=True)
-    raise typer.Exit(status)

@@ -35,3 +35,14 @@ class MissingDependencyError(BreadError, ImportError):
 
 class DensityError(BreadError, ArithmeticError):
     """A density failed (NaN or an exception) outside a kernel, or an exact draw has density zero."""
+
+
+KNOWN_DEFECT = "Known defect of"  # how a note begins that names a defect of an installed package
+
+
+class KnownBugWarning(UserWarning):
+    """A model or kernel meets a defect of the installed version of another package; the text names the fix."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint is damaged, can no longer be written, or holds results that were not asked for."""

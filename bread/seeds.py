@@ -13,24 +13,29 @@ class Purpose(IntEnum):
     """What random numbers are for; streams of different purposes never meet."""
 
     SIMULATE = 0
-    START = 1
+    BASE = 1  # draws of f_0, where forward chains begin
     FORWARD = 2
     REVERSE = 3
     EVOLVE = 4
     TUNE = 5
     FIT = 6
     RANK = 7
-    DRAW_START = 8
+    DRAW_BASE = 8
     DRAW = 9
     TAIL = 10
     REFERENCE = 11
-    RACE = 12
+    RACE_BASE = 12
     HELD = 13
+    RACE_FORWARD = 14
+    RACE_REVERSE = 15
     MODES = 20
     DIRECT = 24
-    DIRECT_START = 25
+    DIRECT_BASE = 25
     DIRECT_MOVE = 26
     REPLICATE = 30
+    PRIOR_INTEGRAL = 31
+    BATTERY = 32
+    EVIDENCE = 33
 
 
 def root_entropy(random_seed: int | None) -> int:

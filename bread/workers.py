@@ -23,6 +23,7 @@ WATCH_SECONDS = 1.0
 MOST_RESTARTS = 3  # of the pool, with no call finished in between
 _POLL_SECONDS = 0.2
 _IDLE_SECONDS = 300  # an idle worker ends after this long
+_END_SECONDS = 5.0
 _ENDED = (TerminatedWorkerError, ShutdownExecutorError)  # by a signal or a crash; by another check in this process
 
 
@@ -99,13 +100,27 @@ def _calls(
         is_finished = True
     finally:
         if not is_finished:  # interrupted, failed or abandoned: what runs now has no reader
-            pool.shutdown(wait=False, kill_workers=True)
+            _end(pool)
 
 
 def _pool(cores: int) -> Any:
     return get_reusable_executor(
         max_workers=cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker, initargs=(os.getpid(),)
     )
+
+
+def _end(pool: Any) -> None:
+    """Kill the workers, and wait until that is done.
+
+    Loky may start a program to find a worker's own children. A fork inherits the open files of this process and, for
+    a moment, the locks on them: a report that is written at that time would find its own file locked. The wait ends
+    in any case: loky may wait for a full queue that nobody reads.
+    """
+    ending = threading.Thread(
+        target=pool.shutdown, kwargs={"wait": True, "kill_workers": True}, name="bread-end", daemon=True
+    )
+    ending.start()
+    ending.join(_END_SECONDS)
 
 
 @contextlib.contextmanager

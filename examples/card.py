@@ -38,11 +38,7 @@ def run(name: str, model: Any, options: argparse.Namespace, **settings: Any) -> 
     print(f"[{verdict.status}] {verdict}", flush=True)
     stem = options.output / name.replace(" ", "_")
     report.to_netcdf(f"{stem}.nc")
-    figure, axes = plt.subplots(2, 2, figsize=(12, 9), layout="constrained")
-    for draw, axis in zip(
-        (bread.plot_bounds, bread.plot_consistency, bread.plot_work, bread.plot_path), axes.flat, strict=True
-    ):
-        draw(report, ax=axis)
+    figure = bread.plot_report(report)
     figure.suptitle(name)
     figure.savefig(f"{stem}.png", dpi=110)
     plt.close(figure)

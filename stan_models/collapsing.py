@@ -17,10 +17,11 @@ from recipes import RECIPES, simulated_factors
 
 from bread.backends import open_model
 from bread.backends.base import Direction, OpenOptions
-from bread.paths.kinds import PriorPath, schedules
+from bread.paths import schedules
+from bread.paths.kinds import PriorPath
 from bread.running.tuning import Pilot, tune
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.statistics import bounds
+from bread.statistics import bounds, intervals
 
 FORMS = {"uncollapsed": "matrix_factorisation", "collapsed": "collapsed_matrix_factorisation"}
 LEVELS = (100.0, 30.0, 10.0, 3.3)  # nats at which the two are compared
@@ -52,14 +53,14 @@ def measure(form: str, kernel: str, options: argparse.Namespace) -> pd.DataFrame
             posterior = model.condition(simulations.data_of(i))
             for direction in directions:
                 is_forward = direction == "forward"
-                starts = chain_seeds(options.seed, Purpose.START, i, n_temperatures, range(1))
-                start = posterior.draw_start(path, starts) if is_forward else simulations.states[i : i + 1]
+                starts = chain_seeds(options.seed, Purpose.BASE, i, n_temperatures, range(1))
+                start = posterior.draw_base(path, starts) if is_forward else simulations.states[i : i + 1]
                 purpose = Purpose.FORWARD if is_forward else Purpose.REVERSE
                 seeds = chain_seeds(options.seed, purpose, i, n_temperatures, range(1))
-                run = posterior.anneal(path, betas, pilot.kernel, direction=direction, start=start, seeds=seeds)
+                run = posterior.anneal(path, betas, pilot.kernel, direction=direction, initial=start, seeds=seeds)
                 runs[direction].append(run)
         forward, reverse = (np.array([run.log_weight for run in runs[direction]]) for direction in directions)
-        interval = bounds.jeffreys_bound(forward, reverse, bounds.alpha_level(0))
+        interval = bounds.jeffreys_bound(forward, reverse, intervals.alpha_level(0))
         both = [run for direction in directions for run in runs[direction]]
         rows.append(
             {
@@ -85,7 +86,7 @@ def _tune(model: Any, path: PriorPath, options: argparse.Namespace) -> Pilot:
         root=options.seed,
         simulation=EXTRA,
         n_steps=options.tune,
-        n_start_draws=1000,
+        n_base_draws=1000,
         source="an extra simulated data set",
     )
 

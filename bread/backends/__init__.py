@@ -65,7 +65,7 @@ class _BuiltIn:
 
 
 def _is_pymc(model: Any) -> bool:
-    return any(cls.__module__.split(".")[0] == "pymc" for cls in type(model).__mro__)
+    return any(cls.__module__.split(".")[0] in ("pymc", "bambi") for cls in type(model).__mro__)  # Bambi builds one
 
 
 def _is_stan(model: Any) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from bread.backends.info import Identity, Layout, ModelInfo, RealData
 from bread.backends.nodes import Node, Replicates
 from bread.backends.support.posterior_draws import read_posterior
 from bread.backends.support.rows import Rows, RowsOneByOne
@@ -36,7 +37,6 @@ from bread.backends.values import (
     FloatArray,
     IntArray,
     Kernel,
-    ModelInfo,
     Settings,
     Simulations,
 )
@@ -53,13 +53,16 @@ __all__ = [
     "Failure",
     "Fit",
     "FloatArray",
+    "Identity",
     "IntArray",
     "Kernel",
+    "Layout",
     "Model",
     "ModelInfo",
     "Node",
     "OpenOptions",
     "Posterior",
+    "RealData",
     "Replicates",
     "Rows",
     "Settings",
@@ -74,12 +77,12 @@ class Posterior(Protocol):
 
     Every method takes the path (`bread.paths`), whose tempered density is ``log f_0 + beta * log_ratio``.
     For a reference path f_0 is ``path.reference``; at beta = 0 the model's density is not evaluated by a kernel, and at
-    beta = 1 the reference plays no part in one. ``draw_start(PriorPath(), ...)`` works for every model, whatever
-    ``ModelInfo.paths`` says: prior draws are where pilots begin.
+    beta = 1 the reference plays no part in one. ``draw_base(PriorPath(), ...)`` works for every model, whatever
+    `ModelInfo.paths` says: prior draws are where pilots begin.
     """
 
-    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Draw from the path's start, one state per seed; shape (len(seeds), dim)."""
+    def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw from the path's base f_0, one state per seed; shape (len(seeds), dim)."""
         ...
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
@@ -90,7 +93,7 @@ class Posterior(Protocol):
         """Return log f_1 (nats), up to a constant of model and data, at each of ``states``, shape (n,). Optional.
 
         The same function whatever the path: log prior and log likelihood together, Jacobians included. By default from
-        `log_ratio`, on paths whose start is a reference.
+        `log_ratio`, on paths whose base is a reference.
 
         Raises
         ------
@@ -103,6 +106,14 @@ class Posterior(Protocol):
             )
         return np.asarray(self.log_ratio(path, states) + path.reference.log_density(states), dtype=np.float64)
 
+    def log_base(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_0 (nats), up to a constant of model and data, at each of ``states``, shape (n,). Optional.
+
+        By default `log_density` less `log_ratio`, which is NaN where f_1 is zero.
+        """
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.log_density(path, states) - self.log_ratio(path, states), dtype=np.float64)
+
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient, shape (dim,), at one state; for reference paths. Optional.
 
@@ -111,7 +122,7 @@ class Posterior(Protocol):
         DensityError
             The model rejects the state or raises.
         UnsupportedModelError
-            By default: a backend without it leaves "reference" out of ``ModelInfo.paths``.
+            By default: a backend without it says so for "reference" in `ModelInfo.path_refusals`.
         """
         raise UnsupportedModelError(
             f"{type(self).__name__} has no gradient of its density, which a reference is fitted by. Use path='prior'."
@@ -147,10 +158,10 @@ class Posterior(Protocol):
         kernel: Kernel,
         *,
         direction: Direction,
-        start: FloatArray,
+        initial: FloatArray,
         seeds: Sequence[SeedSequence],
     ) -> AnnealRun:
-        """Run one chain per row of ``start``; one seed per chain.
+        """Run one chain per row of ``initial``; one seed per chain.
 
         Forward: for t = 2..T weight theta_{t-1}, then move by the kernel at beta_t. Reverse: for t = T..2 move by the
         reversal of the kernel at beta_t, then weight theta_{t-1} (Grosse, Ancha & Roy 2016, equations 5 and 6).
@@ -180,6 +191,13 @@ class Model(Protocol):
         """Names, dimensions, data."""
         ...
 
+    def fingerprint(self) -> Any:
+        """Return what the model is: values that `bread.digests` takes, the same for the same model. Optional.
+
+        By default the model itself, its data with it. The real data (`ModelInfo.data`) are compared on their own.
+        """
+        return self
+
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly, exactly; ``fixed`` are named parameters held at these values.
 
@@ -196,8 +214,8 @@ class Model(Protocol):
             By default, or where sampling fails.
         """
         raise UnsupportedModelError(
-            f"The backend {self.info.backend!r} has no sampler that fits real data. Pass posterior= with draws of your "
-            "own, or use simulate_from='prior', which needs no fit."
+            f"The backend {self.info.identity.backend!r} has no sampler that fits real data. Pass posterior= with "
+            "draws of your own, or use simulate_from='prior', which needs no fit."
         )
 
     def read_posterior(self, posterior: Any) -> Fit:
@@ -211,12 +229,12 @@ class Model(Protocol):
             They are no draws of this model; the message names the variable.
         """
         info = self.info
-        values = self.constrain(np.zeros((1, info.dim)))
-        shapes = {name: values[name].shape[1:] for name in info.positions or info.parameters}
-        return read_posterior(posterior, shapes, info.parameters, info.coords)
+        values = self.constrain(np.zeros((1, info.layout.dim)))
+        shapes = {name: values[name].shape[1:] for name in info.layout.positions or info.layout.parameters}
+        return read_posterior(posterior, shapes, info.layout.parameters, info.data.coords)
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
-        """Map states (n, dim) to named parameters (n, ...), keys as ModelInfo.parameters."""
+        """Map states (n, dim) to named parameters (n, ...), keys as Layout.parameters."""
         ...
 
     def condition(self, data: Data) -> Posterior:
@@ -248,8 +266,8 @@ class Model(Protocol):
             By default, or where the law of the named parameters cannot be told from that of the others.
         """
         raise UnsupportedModelError(
-            f"The backend {self.info.backend!r} cannot replace a prior, which simulate_from='localised' needs. Use "
-            "simulate_from='fitted' or 'prior'."
+            f"The backend {self.info.identity.backend!r} cannot replace a prior, which simulate_from='localised' "
+            "needs. Use simulate_from='fitted' or 'prior'."
         )
 
     def nodes(self) -> tuple[Node, ...]:
@@ -272,7 +290,23 @@ class Model(Protocol):
         UnsupportedModelError
             By default, or where this node cannot be replicated; nothing is guessed.
         """
-        raise UnsupportedModelError(f"The backend {self.info.backend!r} cannot replicate parts of a model.")
+        raise UnsupportedModelError(f"The backend {self.info.identity.backend!r} cannot replicate parts of a model.")
+
+    def node_log_prior(self, node: str, states: FloatArray, *, jacobian: bool = True) -> FloatArray:
+        """Return the log density of a node of free variables given its parents, at ``states`` (n, dim). Optional.
+
+        As the posterior's density has it: in unconstrained coordinates, Jacobian included; without ``jacobian`` in the
+        model's own. Shape (n, part), in nats: factors, whose sum is the log density.
+        -inf where it raises. Asked of nodes whose ``log_integral`` is None, and by `bread.debug`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default, or for this node: whether it integrates to one is then not known.
+        """
+        raise UnsupportedModelError(
+            f"The backend {self.info.identity.backend!r} has no log density of single variables given their parents."
+        )
 
 
 @dataclass(frozen=True)
@@ -300,6 +334,8 @@ class OpenOptions:
     simulate_from : {"prior", "fitted", "localised"}
         Where data sets come from. "fitted": the simulator must be able to hold the hyperparameters. "localised":
         `Model.localise` follows, and only then need the hyperparameters have a law.
+    any_kernel : bool
+        Take kernels that are not known to be right, and run them as they are: `bread.debug` tests them.
     """
 
     kernel: Any = None
@@ -310,6 +346,7 @@ class OpenOptions:
     simulator: Any = None
     likelihood: int | Sequence[int] | None = None
     simulate_from: str = "prior"
+    any_kernel: bool = False
 
     def refuse(self, names: Sequence[str], why: str) -> None:
         """Raise InvalidArgumentError for the first option among ``names`` that was given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -22,81 +22,9 @@ class Failure(IntEnum):
 
     NONE = 0
     ZERO_RATIO = 1  # forward: f_1 / f_0 is zero at a state of the chain, the log weight is -inf (legal)
-    ZERO_START = 2  # reverse: the exact draw has density zero (an error of model or simulator)
+    ZERO_INITIAL = 2  # reverse: the exact draw has density zero (an error of model or simulator)
     NAN = 3  # a density was NaN outside a kernel
     EXCEPTION = 4  # a density raised outside a kernel
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """What the core and the report need to know of a model.
-
-    Attributes
-    ----------
-    name, backend, engine, kernel : str
-        Names for the report, such as "pymc", "pymc", "NUTS".
-    versions : dict of str to str
-        Versions of the packages that computed, such as {"pymc": "6.4.0"}.
-    coordinates : tuple of str, length dim
-        Label of each unconstrained coordinate, such as "tau_log__" or "theta[3]".
-    discrete : ndarray of bool, shape (dim,)
-        True for coordinates that hold whole numbers.
-    hyperparameters : tuple of str
-        What "fitted" holds and "localised" gives another law, unless the user says otherwise: free variables that
-        other free variables depend on; where there are none, all but standardised effects (the z of a non-centred
-        hierarchy); all where nothing else is left.
-    parameters : dict of str to tuple of str
-        Dimension names of each constrained free variable (and deterministic), in the model's order.
-    observed : dict of str to tuple of str
-        Dimension names of each observed variable.
-    coords : dict of str to ndarray
-        Coordinate values of the dimensions named above (only those that the model names).
-    observed_data : dict of str to ndarray
-        The real data.
-    constant_data : dict of str to tuple of (tuple of str, ndarray)
-        Covariates: name -> (dimension names, values).
-    notes : tuple of str
-        Facts that a reader of the report must know (rejection rate of the simulator, a constant that the
-        log evidence leaves out, ...).
-    paths : tuple of str
-        Kinds of path that the backend can anneal this model along, of `bread.paths`: "prior" (needs prior and
-        likelihood apart), "reference" (needs the joint density alone, and kernels that move all coordinates by its
-        gradient).
-    path_refusals : dict of str to str
-        For each kind that is missing in ``paths``, why, and what to do about it: one sentence.
-    transformed : ndarray of bool, shape (dim,), or None
-        True for coordinates of a constrained parameter: one of them may be the logarithm of a scale, and a reference
-        must not have a heavy tail there. None: all may be.
-    positions : dict of str to ndarray of int
-        Indices of the coordinates of each free variable.
-    runs_compiled : bool
-        Whether whole chains run in compiled code, so that a thousand more are cheap.
-    """
-
-    name: str
-    backend: str
-    engine: str
-    kernel: str
-    versions: dict[str, str]
-    coordinates: tuple[str, ...]
-    discrete: NDArray[np.bool_]
-    hyperparameters: tuple[str, ...]
-    parameters: dict[str, tuple[str, ...]]
-    observed: dict[str, tuple[str, ...]]
-    coords: dict[str, NDArray[Any]]
-    observed_data: dict[str, NDArray[Any]]
-    constant_data: dict[str, tuple[tuple[str, ...], NDArray[Any]]]
-    notes: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ("prior", "reference")
-    path_refusals: Mapping[str, str] = field(default_factory=dict)
-    transformed: NDArray[np.bool_] | None = None
-    positions: Mapping[str, IntArray] = field(default_factory=dict)
-    runs_compiled: bool = False
-
-    @property
-    def dim(self) -> int:
-        """Number of unconstrained coordinates."""
-        return len(self.coordinates)
 
 
 @dataclass(frozen=True)
@@ -108,9 +36,9 @@ class Simulations:
     states : ndarray, shape (n, dim)
         Parameters in unconstrained coordinates.
     parameters : dict of str to ndarray, each (n, ...)
-        Parameters (and deterministics) in the model's own coordinates, keys as ModelInfo.parameters.
+        Parameters (and deterministics) in the model's own coordinates, keys as Layout.parameters.
     data : dict of str to ndarray, each (n, ...)
-        Observed variables, keys as ModelInfo.observed, dtypes as the model's own data.
+        Observed variables, keys as RealData.observed, dtypes as the model's own data.
     acceptance : float
         Fraction of whole joint draws that the simulator kept (1 unless it rejects).
     """
@@ -225,12 +153,12 @@ class AnnealRun:
     log_ratio : ndarray, shape (chain, knot)
         log_ratio(theta_t) for every t = 1..T (also theta_T, which no weight uses), in order of inverse
         temperature whatever the direction.
-    state_at_start : ndarray, shape (chain, dim)
-        The path's end at beta = 0: theta_1 (forward: the draw from the start; reverse: where the chain ended).
+    state_at_base : ndarray, shape (chain, dim)
+        The path's end at beta = 0: theta_1 (forward: the draw from the base; reverse: where the chain ended).
     state_at_end : ndarray, shape (chain, dim)
         theta_T (forward: after the last kernel, at beta = 1; reverse: the exact draw it started from).
-    log_start_density : ndarray, shape (chain, 2)
-        log f_0 (log prior, or log density of the reference) at state_at_start and at state_at_end.
+    log_base_density : ndarray, shape (chain, 2)
+        log f_0 (log prior, or log density of the reference) at state_at_base and at state_at_end.
     n_gradients, n_evaluations, n_divergences, failure : ndarray of int, shape (chain,)
         Gradient evaluations; evaluations of the density alone; divergent transitions; `Failure`.
     seconds : float
@@ -241,9 +169,9 @@ class AnnealRun:
 
     log_weight: FloatArray
     log_ratio: FloatArray
-    state_at_start: FloatArray
+    state_at_base: FloatArray
     state_at_end: FloatArray
-    log_start_density: FloatArray
+    log_base_density: FloatArray
     n_gradients: IntArray
     n_evaluations: IntArray
     n_divergences: IntArray

@@ -82,12 +82,13 @@ def find_exchanges(
         Log density (nats) in unconstrained coordinates, (n, dim) -> (n,).
     """
     chosen = states[:TRIED]
-    names = tuple(model.info.positions)
+    names = tuple(model.info.layout.positions)
     if not len(chosen) or not names:
         return ()
     values = _free(model, chosen, names)
     found: list[Exchange] = []
-    for candidate in _candidates({name: np.shape(array)[1:] for name, array in values.items()}, model.info.parameters):
+    shapes = {name: np.shape(array)[1:] for name, array in values.items()}
+    for candidate in _candidates(shapes, model.info.layout.parameters):
         taken = {(name, axis) for one in found for name, axes in one.axes.items() for axis in axes}
         if any((name, axis) in taken for name, axes in candidate.axes.items() for axis in axes):
             continue
@@ -102,7 +103,7 @@ def aligned(model: Model, exchanges: Sequence[Exchange], states: FloatArray, tar
 
     if not exchanges or not len(states):
         return states
-    names = tuple(model.info.positions)
+    names = tuple(model.info.layout.positions)
     values, goal = _free(model, states, names), _free(model, target[None, :], names)
     moved = np.zeros(len(states), dtype=bool)
     for exchange in exchanges:

@@ -19,10 +19,10 @@ from bread.paths.mixture import Component, FloatArray, MixtureReference
 
 INFLATION = 1.2  # of the variances
 DEGREES = 7.0  # of the Student t
-LARGEST_FULL_DIM = 60
-LARGEST_RANK = 10
-LARGEST_MIXTURE = 4
-SMALLEST_SCALE = 1e-8
+LARGEST_FULL_DIM = 60  # coordinates of a full covariance matrix
+LARGEST_RANK = 10  # of a low-rank one
+LARGEST_MIXTURE = 4  # components
+SMALLEST_SCALE = 1e-8  # standard deviation where draws show none
 PRIOR_DRAWS = 30.0  # draws that a variance of the shared fit is worth when a reference is moved to another data set
 
 Fit = Callable[[FloatArray, NDArray[np.bool_]], "MixtureReference | None"]

@@ -22,7 +22,7 @@ FIT_BEST, FIT_FAR = 1, 3  # the same among draws of a fit
 MOST_STEPS = 150  # gradients of one optimisation
 SAME_MODE = 2.0  # standard deviations: nearer ends are one mode
 _NARROW = 100.0  # steps of a central difference that a standard deviation must hold
-_DIFFERENCE = 1e-4
+_DIFFERENCE = 1e-4  # step of a central difference
 
 
 def joint_log_density(posterior: Posterior, states: FloatArray) -> FloatArray:
@@ -154,5 +154,5 @@ def distinct(ends: list[Found], proposals: list[Proposal]) -> NDArray[np.int64]:
 
 def draw_prior(posterior: Posterior, seeds: list[np.random.SeedSequence]) -> tuple[FloatArray, FloatArray]:
     """Return prior draws, shape (n, dim), and the joint log density (nats) there."""
-    states = posterior.draw_start(PriorPath(), seeds)
+    states = posterior.draw_base(PriorPath(), seeds)
     return states, joint_log_density(posterior, states)

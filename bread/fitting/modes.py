@@ -19,7 +19,7 @@ from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal
 
 STARTS, STARTS_PER_MODE = 8, 6  # optimisations: so many, and so many more for every mode
-MOST_STARTS = 40
+MOST_STARTS = 40  # optimisations in all
 MOST_STEPS = 150  # gradients of one optimisation
 SAME_MODE = 4.0  # squared distance in standard deviations below which two ends are one mode
 NEGLIGIBLE = 7.0  # nats of evidence below the best at which a mode is left out

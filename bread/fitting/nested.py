@@ -15,20 +15,20 @@ from bread.fitting.modes import CountedDensity
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference
 
-LARGEST_DIM = 150
+LARGEST_DIM = 150  # coordinates: every knot has a Hessian of the others
 DEPTH = 20.0  # nats below the largest marginal density to which knots go: beyond them a law is a guess
 HEIGHT = 9.0  # nats below it within which there must be a few
 END = 6.0  # nats below it that both ends must be: what is beyond them has some thousandths of the mass
 MOST_KNOTS = 14  # to each side of the first
 STEP = 0.75  # between knots near the start, in standard deviations of the driver
 GROWTH = 1.15  # of the steps away from there: the marginal density of a log scale may fall slowly
-FEWEST_KNOTS = 6
-MOST_WALKS = 3
+FEWEST_KNOTS = 6  # within `HEIGHT` of the top
+MOST_WALKS = 3  # with smaller or larger steps, until there are enough knots
 STEEP, MOST_INSERTED = 3.0, 8  # nats between knots where another is put between them; so many at most
 JUMP = 0.1  # of the first step, within which so steep a fall is a jump
 MOST_STEPS = 100  # gradients of one optimisation
-MARGINAL_POINTS = 1000
-LARGEST_MIXTURE = 4
+MARGINAL_POINTS = 1000  # quantiles that the marginal density of the driver is fitted to
+LARGEST_MIXTURE = 4  # components of that density
 FEWEST_DRAWS, FAR = 25, 10.0  # draws that show a driver; where the tails of a vague prior are cut, in spreads
 LEAST_SIGNAL = 0.02  # mean squared correlation below which no coordinate drives the widths of others
 

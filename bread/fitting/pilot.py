@@ -11,10 +11,10 @@ from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.families import FAMILIES
+from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
 from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
-from bread.fitting.starts import chain_starts, prior_draws, without_lost_chains
-from bread.fitting.work import FitWork
+from bread.fitting.work import FitWork, Part
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference, diagonal
 from bread.paths.nested import NestedReference
@@ -51,7 +51,7 @@ class ReferenceFit:
     settings : dict
         Kernel settings that the pilot adapted at beta = 1.
     transformed : ndarray of bool, shape (dim,)
-        As of `bread.backends.base.ModelInfo`.
+        As of `bread.backends.base.Layout`.
     fallback : MixtureReference or None
         The best fit to draws, to be moved to data sets where none is found; None where ``reference`` is it.
     n_chains : int
@@ -95,7 +95,7 @@ class FitRequest:
     Attributes
     ----------
     dim, transformed
-        As of `bread.backends.base.ModelInfo`.
+        As of `bread.backends.base.Layout`.
     n_steps : int
         Steps for which each pilot chain adapts, and for which it then runs.
     family : str or None
@@ -182,16 +182,18 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     found = _Found()
     failure: DensityError | None = None
     n_run = 0
-    for index, start in enumerate(chain_starts(work, plain, request.n_chains)):
+    for index, initial in enumerate(initial_states(work, plain, request.n_chains)):
         n_run += 1
         try:
             adapted = posterior.adapt(
-                ReferencePath(plain), 1.0, start, work.seed(0, index), request.n_steps, previous=None
+                ReferencePath(plain), 1.0, initial, work.seed(Part.ADAPT, index), request.n_steps, previous=None
             )
             work.n_gradients += adapted.n_gradients
             work.n_evaluations += adapted.n_evaluations
             frozen = _frozen(adapted.settings)
-            evolved = work.evolve(plain, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(1, index))
+            evolved = work.evolve(
+                plain, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(Part.EVOLVE, index)
+            )
         except DensityError as error:
             failure = error
             continue
@@ -238,7 +240,7 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
         return len(found.components) == 1, work.n_gradients
     try:
-        start = chain_starts(work, diagonal(np.zeros(request.dim), np.ones(request.dim)), 1)[0]
+        start = initial_states(work, diagonal(np.zeros(request.dim), np.ones(request.dim)), 1)[0]
     except DensityError:
         return False, work.n_gradients
     prior = prior_draws(work)
@@ -283,7 +285,7 @@ def _is_near(work: FitWork, found: _Found, chains: list[FloatArray], request: Fi
 
     def is_near() -> bool:
         return any(
-            work.criterion(reference, chains, request.n_selection_draws, len(FAMILIES) + 2 + number) < ENOUGH
+            work.criterion(reference, chains, request.n_selection_draws, Part.SINGLE, number) < ENOUGH
             for number, reference in enumerate(found.single.values())
         )
 
@@ -302,7 +304,7 @@ def select_family(
     train = np.concatenate([states[: len(states) // 2] for states in chains])
     fitted = {name: fit(train, request.transformed) for name, fit in FAMILIES.items()}
     criterion = {
-        name: work.criterion(candidate, chains, request.n_selection_draws, number)
+        name: work.criterion(candidate, chains, request.n_selection_draws, Part.CRITERION, number)
         for number, (name, candidate) in enumerate((fitted | found).items())
         if candidate is not None
     }

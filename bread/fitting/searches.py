@@ -11,14 +11,13 @@ from bread.errors import DensityError
 from bread.fitting.families import fit_mixture, move_component
 from bread.fitting.modes import MOST_STARTS, fit_modes
 from bread.fitting.nested import STEP, fit_nested
-from bread.fitting.work import CHECK_DRAWS, FitWork
+from bread.fitting.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
-from bread.seeds import Purpose, chain_seeds
 
 MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data set
-FEWEST_MOVE_DRAWS = 15
+FEWEST_MOVE_DRAWS = 15  # of them near a component, or it stays
 CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws may show: at the only mode; elsewhere
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
@@ -26,8 +25,8 @@ DRIVERS = 3  # coordinates that are tried as the one that drives the widths of o
 
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
     """Return a Gaussian at each mode that optimisation finds from prior draws or ``near`` a state, unchecked."""
-    seeds = chain_seeds(work.root, Purpose.REFERENCE, work.simulation, 4, range(MOST_STARTS))
-    drawn = (work.posterior.draw_start(PriorPath(), [seed])[0] for seed in seeds)
+    seeds = work.seeds(Part.MODES, range(MOST_STARTS))
+    drawn = (work.posterior.draw_base(PriorPath(), [seed])[0] for seed in seeds)
     starts = drawn if near is None else [near]
     found, n_gradients = fit_modes(work.posterior, starts, work.transformed, expected=expected)
     work.n_gradients += n_gradients
@@ -48,7 +47,7 @@ def checked_modes(
         return None
     if len(found.components) == 1:
         return found if work.own_divergence(found) < CHECKED else None
-    moved = move(work, found, kernel, 5)
+    moved = move(work, found, kernel, Part.CHECKED_MOVE)
     pairs = zip(moved.components, found.components, strict=True)
     wide = tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs)
     moved = replace(moved, components=wide)
@@ -64,7 +63,7 @@ def explored(work: FitWork, at_modes: MixtureReference, kernel: Kernel) -> Mixtu
     for index, component in enumerate(at_modes.components):
         keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + LONG_DRAWS + 1)
         try:
-            chains.append(work.evolve(at_modes, kernel, component.mean, keep, work.seed(7, index)).states)
+            chains.append(work.evolve(at_modes, kernel, component.mean, keep, work.seed(Part.EXPLORE, index)).states)
         except DensityError:
             continue
     draws = np.concatenate([*chains, np.empty((0, work.dim))])
@@ -73,19 +72,19 @@ def explored(work: FitWork, at_modes: MixtureReference, kernel: Kernel) -> Mixtu
         return at_modes
     divergences = []
     for number, candidate in enumerate((fitted, at_modes)):
-        start, end = candidate.sample(CHECK_DRAWS, work.rng(8, number)), draws[1::2]
+        start, end = candidate.sample(CHECK_DRAWS, work.rng(Part.EXPLORED, number)), draws[1::2]
         ratio = work.log_ratio(candidate, np.concatenate([start, end]))
         divergences.append(ratio[len(start) :].mean() - ratio[: len(start)].mean())
     return fitted if divergences[0] < divergences[1] else at_modes
 
 
-def move(work: FitWork, reference: MixtureReference, kernel: Kernel, number: int = 0) -> MixtureReference:
+def move(work: FitWork, reference: MixtureReference, kernel: Kernel, part: Part = Part.MOVE) -> MixtureReference:
     """Return the reference with each component moved to where a short chain from its mean goes."""
     components = []
     for index, component in enumerate(reference.components):
         keep = range(MOVE_BURN_IN + 1, MOVE_BURN_IN + MOVE_DRAWS + 1)
         try:
-            evolved = work.evolve(reference, kernel, component.mean, keep, work.seed(number, index))
+            evolved = work.evolve(reference, kernel, component.mean, keep, work.seed(part, index))
         except DensityError:
             components.append(component)
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -13,9 +14,27 @@ from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Reference
 from bread.seeds import Purpose, seed_sequence
-from bread.statistics.tails import NORMAL_QUANTILE, START_LIMIT, tail_index
+from bread.statistics.tails import MEAN_LIMIT, NORMAL_QUANTILE, tail_index
 
 CHECK_DRAWS = 100  # draws from a reference, to check it where there are no others
+
+
+class Part(IntEnum):
+    """What random numbers of a fit are for (purpose `Purpose.REFERENCE`); an index counts within a part."""
+
+    ADAPT = 0  # adaptation of chain `index`
+    EVOLVE = 1  # its steps after that
+    INITIAL = 2  # prior draws from which chains begin
+    CRITERION = 3  # draws of candidate `index`, which choose among all
+    MODES = 4  # prior draws from which optimisations start
+    CHECKED_MOVE = 5  # chain from mode `index`, which moves it on the same data set
+    OWN_DRAWS = 6  # draws of a reference that check it
+    EXPLORE = 7  # long chain from mode `index`
+    EXPLORED = 8  # draws of what is compared after these
+    PRIOR = 9  # prior draws that show what drives widths
+    NEAR_ZERO = 10  # where chains begin if the prior has no draw of finite density
+    SINGLE = 11  # draws of a family that optimisation found, which may be enough
+    MOVE = ADAPT  # chain from component `index`, where nothing that was adapted is kept
 
 
 @dataclass
@@ -29,7 +48,7 @@ class FitWork:
     transformed : ndarray of bool, shape (dim,)
         Coordinates that may be the logarithm of a scale.
     root, simulation : int
-        For the seeds: every part of a fit has random numbers of its own, by its number.
+        For the seeds: every `Part` of a fit has random numbers of its own.
     n_gradients, n_evaluations : int
         What was spent.
     """
@@ -46,13 +65,17 @@ class FitWork:
         """Number of coordinates."""
         return len(self.transformed)
 
-    def seed(self, *part: int) -> SeedSequence:
-        """Return the seed of a part of the fit."""
-        return seed_sequence(self.root, Purpose.REFERENCE, self.simulation, *part)
+    def seed(self, part: Part, index: int = 0) -> SeedSequence:
+        """Return a seed of a part of the fit."""
+        return seed_sequence(self.root, Purpose.REFERENCE, self.simulation, int(part), index)
 
-    def rng(self, *part: int) -> Generator:
+    def seeds(self, part: Part, indices: range) -> list[SeedSequence]:
+        """Return several seeds of a part of the fit."""
+        return [self.seed(part, index) for index in indices]
+
+    def rng(self, part: Part, index: int = 0) -> Generator:
         """Return the random numbers of a part of the fit."""
-        return np.random.default_rng(self.seed(*part))
+        return np.random.default_rng(self.seed(part, index))
 
     def log_ratio(self, reference: Reference, states: FloatArray) -> FloatArray:
         """Return log p(theta, y) - log q(theta) (nats) at states."""
@@ -73,16 +96,18 @@ class FitWork:
 
         The lowest ratios may be left out where one far draw must not decide, and others will be looked at.
         """
-        ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(6)))
+        ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
         if not np.isfinite(ratio).all():
             return float("inf")
         ratio = np.sort(ratio)[n_left_out:]
         weights = np.exp(ratio - ratio.max())
         return float(weights @ ratio / weights.sum() - ratio.mean())
 
-    def criterion(self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, number: int) -> float:
+    def criterion(
+        self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, part: Part, index: int
+    ) -> float:
         """Return the Jeffreys divergence (nats) by draws of the reference and the second halves of chains."""
-        start = self.log_ratio(reference, reference.sample(n_draws, self.rng(3, number)))
+        start = self.log_ratio(reference, reference.sample(n_draws, self.rng(part, index)))
         end = self.log_ratio(reference, np.concatenate([states[len(states) // 2 :] for states in chains]))
         return divergence(start, end)
 
@@ -96,6 +121,6 @@ def divergence(start: FloatArray, end: FloatArray) -> float:
         return float("inf")
     for values in (start, -end):
         tail = tail_index(values)
-        if tail.shape - NORMAL_QUANTILE * tail.standard_error >= START_LIMIT:
+        if tail.shape - NORMAL_QUANTILE * tail.standard_error >= MEAN_LIMIT:
             return float("inf")
     return float(end.mean() - start.mean())

@@ -1,6 +1,6 @@
 """The path from an easy density to the posterior: the one seam between core and backends.
 
-A path has a start f_0 that can be drawn from, a log ratio ``l = log f_1 - log f_0`` of its ends, and tempered
+A path has a base f_0 that can be drawn from, a log ratio ``l = log f_1 - log f_0`` of its ends, and tempered
 densities between them::
 
     log f_beta(theta) = log f_0(theta) + beta * l(theta),    and log f_0 at beta = 0 even where l is -inf
@@ -26,7 +26,7 @@ class _Path:
     """What all paths have in common."""
 
     name: ClassVar[str]
-    start_name: ClassVar[str]
+    base_name: ClassVar[str]
     ratio_name: ClassVar[str]
 
     def increments(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
@@ -54,12 +54,12 @@ class PriorPath(_Path):
     """From the prior to the posterior: ``log_ratio`` is the log likelihood (BREAD, equation 2)."""
 
     name: ClassVar[str] = "prior"
-    start_name: ClassVar[str] = "prior"
+    base_name: ClassVar[str] = "prior"
     ratio_name: ClassVar[str] = "log likelihood"
 
     @property
     def reference(self) -> None:
-        """None: the start is the model's prior."""
+        """None: the base is the model's prior."""
         return None
 
 
@@ -79,7 +79,7 @@ class ReferencePath(_Path):
 
     reference: Reference
     name: ClassVar[str] = "reference"
-    start_name: ClassVar[str] = "reference"
+    base_name: ClassVar[str] = "reference"
     ratio_name: ClassVar[str] = "log joint over reference"
 
     def increments(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:

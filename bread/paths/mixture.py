@@ -1,4 +1,4 @@
-"""Reference densities: normalised, on unconstrained coordinates, the start of a path in place of the prior.
+"""Reference densities: normalised, on unconstrained coordinates, the base of a path in place of the prior.
 
 A bound holds for every reference that does not depend on the exact draw. How good it is depends on how near the
 reference is to the posterior, and whether it is finite on its tails: a reference may be wider than the posterior, not

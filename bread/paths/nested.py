@@ -2,7 +2,7 @@
 
 A scale and what it scales (a group's standard deviation and its members) are jointly far from a Gaussian law, and given
 the scale near to one. Rue, Martino & Chopin (2009) approximate posteriors so; here the approximation is a normalised
-density that can be drawn from, and only the start of a path.
+density that can be drawn from, and only the base of a path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.random import Generator
 
 from bread.paths.mixture import FloatArray, MixtureReference, rows_times
 
-_MOMENT_NODES = 2000
+_MOMENT_NODES = 2000  # draws of the driver, always the same, that moments are averaged over
 
 
 class Pieces(NamedTuple):

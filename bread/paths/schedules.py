@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 NAMES = ("adaptive", "linear", "sigmoid", "geometric")
 
-_GRID_PER_INTERVAL = 40
+_GRID_PER_INTERVAL = 40  # inverse temperatures between two knots at which a density of temperatures is evaluated
 
 
 def linear(n_temperatures: int) -> FloatArray:
@@ -157,9 +157,9 @@ def thermodynamic_length(knots: FloatArray, log_ratio: Sequence[FloatArray]) -> 
     tiny = np.finfo(np.float64).tiny
     betas = [np.zeros(1)]
     densities: list[FloatArray] = []
-    start = log_ratio[0][np.isfinite(log_ratio[0])]
-    first = _grid_near_zero(start, knots[1])
-    densities.append(reweighted_spread(start, first))
+    base = log_ratio[0][np.isfinite(log_ratio[0])]
+    first = _grid_near_zero(base, knots[1])
+    densities.append(reweighted_spread(base, first))
     if len(knots) > 1 and len(first) > 1:  # meet the next knot's own draws at its end
         weight = first / knots[1]
         densities[0] = (1 - weight) * densities[0] + weight * deviations[0]
@@ -274,7 +274,7 @@ def _grid_near_zero(log_ratio: FloatArray, end: float) -> FloatArray:
 
 
 def reweighted_spread(log_ratio: FloatArray, betas: FloatArray) -> FloatArray:
-    """Return the standard deviation of the log ratio at each of ``betas``, from draws at the start of the path."""
+    """Return the standard deviation of the log ratio at each of ``betas``, from draws at the base of the path."""
     if len(log_ratio) < 2:
         return np.zeros(len(betas))
     largest = log_ratio.max()

@@ -29,8 +29,8 @@ class DrawsFound:
         See `bread.statistics.disagreement.Comparison`.
     source : str
         "posterior=" for the user's own.
-    n_chains, n_annealed, n_dropped : int
-        The fit's chains; annealed draws; annealed chains that ended nowhere.
+    n_chains, n_annealed, n_dropped, n_zero : int
+        The fit's chains; annealed draws; annealed chains that ended nowhere; those that met a ratio of zero.
     p_value, p_value_beyond_error : float
         Of "one law", and of "no probability differs by more than the annealed draws' error".
     lowest, highest : float
@@ -48,6 +48,7 @@ class DrawsFound:
     n_chains: int
     n_annealed: int
     n_dropped: int
+    n_zero: int
     p_value: float
     p_value_beyond_error: float
     lowest: float
@@ -90,6 +91,7 @@ def read_draws(agreement: xr.Dataset) -> DrawsFound:
         n_chains=int(attributes["n_chains"]),
         n_annealed=int(attributes["n_annealed"]),
         n_dropped=int(attributes["n_dropped"]),
+        n_zero=int(attributes["n_zero"]),
         p_value=float(agreement["p_value_combined"]),
         p_value_beyond_error=float(agreement["p_value_beyond_error_combined"]),
         lowest=float(central[known].min()) if known.any() else float("nan"),
@@ -116,7 +118,8 @@ def _worst(agreement: xr.Dataset, whose: str) -> str:
     if not candidates.any():
         tested = agreement.isel(tested=int(np.argmin(agreement[f"p_value{beyond}"].values)))
         name = _named(tested["tested"])
-        return f"probabilities of {name} differ by up to {float(tested['difference']):.2f} from those of {{them}}"
+        difference = f"{float(tested['difference']):.2f}"
+        return f"the distribution function of {name} differs by up to {difference} between {whose} draws and {{them}}"
     row = next(row for row in worst_first(agreement) if candidates[row])
     here, p_values = agreement.isel(parameter=row), p_values.isel(parameter=row)
     if float(p_values.sel(share=_CENTRAL)) <= LEVEL / N_FAMILIES:
@@ -192,11 +195,12 @@ def _differ(found: DrawsFound) -> str:
 
 
 def dropped(found: DrawsFound) -> str:
-    """Say how many annealed chains ended nowhere."""
-    if not found.n_dropped:
+    """Say how many annealed chains failed; those of weight zero are counted elsewhere."""
+    n_failed = found.n_dropped - found.n_zero
+    if not n_failed:
         return ""
     n_all = found.n_dropped + found.n_annealed
-    return f"{found.n_dropped} of {n_all} annealed chains on your data failed: they are no draws."
+    return f"{n_failed} of {n_all} annealed chains on your data failed: they are no draws."
 
 
 def agreement_table(report: Any) -> pd.DataFrame | None:
@@ -206,7 +210,7 @@ def agreement_table(report: Any) -> pd.DataFrame | None:
     -------
     DataFrame or None
         Index ``parameter``. ``content``, ``lower``, ``upper``: share of annealed draws in the fit's 90% interval, with
-        limits; ``shift``, ``sd_ratio``; ``error_limit``: how far at most a probability of the fit's draws is off;
+        limits; ``mean_shift``, ``sd_ratio``; ``error_limit``: how far at most a probability of the fit's draws is off;
         ``n_effective``; ``p_value``.
     """
     agreement = read_group(report, "agreement")
@@ -219,7 +223,7 @@ def agreement_table(report: Any) -> pd.DataFrame | None:
             "content": agreement["central_content"].values,
             "lower": limits[:, 0],
             "upper": limits[:, 1],
-            "shift": agreement["shift"].values,
+            "mean_shift": agreement["mean_shift"].values,
             "sd_ratio": agreement["sd_ratio"].values,
             "error_limit": agreement["error_limit"].values,
             "n_effective": agreement["n_effective"].values,

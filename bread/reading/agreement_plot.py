@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bread.reading.agreement import YOURS, worst_first
-from bread.reading.plot_axes import new_axes
+from bread.reading.plot_axes import below, new_axes
 from bread.reading.plot_data import require
 from bread.report.opening import takes_report
 
@@ -103,7 +103,11 @@ def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, handletextpad=0.4)
+    size = float(ax.xaxis.label.get_fontsize())
+    ax.legend(
+        frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below(ax, 3.6 * size), ncols=3,
+        handletextpad=0.4, handlelength=1.4, columnspacing=1.2, borderaxespad=0.0,
+    )  # fmt: skip
 
 
 def _whose(agreement: xr.Dataset) -> str:

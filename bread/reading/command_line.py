@@ -55,13 +55,19 @@ def _option(match: re.Match[str]) -> str:
     return f"{option} {value.strip(chr(34) + chr(39))}" if value else option
 
 
+def held_parameters(attributes: dict[str, Any]) -> list[str]:
+    """Return the parameters that were held at draws of the fit, or whose law was taken from it."""
+    names = json.loads(str(attributes.get("settings", "{}"))).get("hyperparameters") or ()
+    return list(names) if attributes.get("simulate_from") in ("fitted", "localised") else []
+
+
 def how_it_was_made(report: Any) -> list[tuple[str, str]]:
     """Return path, protocol, held parameters, outcomes and the notes that a reader must know, each with its label."""
     attributes = read_attributes(report)
     settings = json.loads(str(attributes.get("settings", "{}")))
     lines = [("Path", _path(report, attributes, settings)), ("Data sets", _protocol(attributes, settings))]
-    held = ", ".join(settings.get("hyperparameters") or ())
-    if held and attributes.get("simulate_from") in ("fitted", "localised"):
+    held = ", ".join(held_parameters(attributes))
+    if held:
         lines.append(("Held" if attributes["simulate_from"] == "fitted" else "Localised", held))
     group = read_group(report, "fit")
     if group is not None:

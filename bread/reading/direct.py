@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING
+
 DIRECT_LEVEL = 0.001
 
 _CULPRITS = {
@@ -77,8 +79,8 @@ def direct_bug(direct: DirectFindings, p_value: str) -> list[str]:
     name = direct.test if direct.test in _CULPRITS else "kernel"
     where = f"{direct.variable}, function {direct.function}"
     return [
-        f"Something is broken, and annealing was not needed to see it: the {direct.test} of {direct.n_draws} exact "
+        f"{SEEN_WITHOUT_ANNEALING}: the {direct.test} of {direct.n_draws} exact "
         f"draws fails ({p_value} after correction for all that was tested; {where}).",
         _CULPRITS[name].format(variable=variable),
-        "Until it is found, no bound in this report means anything.",
+        NOTHING_MEANS_ANYTHING,
     ]

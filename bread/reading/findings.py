@@ -17,6 +17,8 @@ from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
 from bread.reading.modes import Modes, read_modes
+from bread.reading.prior_integrals import PriorIntegralFindings, read_prior_integrals
+from bread.reading.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
 
@@ -59,12 +61,16 @@ class Findings:
         Whether the real data look like the model's; None where that was not tested.
     direct : DirectFindings or None
         Tests of exact draws: simulator against density, kernel against density.
+    prior_integrals : PriorIntegralFindings or None
+        Priors that do not integrate to one.
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data.
     modes : Modes or None
         The search for modes on the real data; None without one.
+    zero_weights : ZeroWeights or None
+        Chains on the real data whose weight is zero.
     """
 
     simulate_from: str
@@ -105,9 +111,11 @@ class Findings:
     rank_function: str = ""
     fit: FitFindings | None = None
     direct: DirectFindings | None = None
+    prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
     draws: DrawsFound | None = None
     modes: Modes | None = None
+    zero_weights: ZeroWeights | None = None
 
     @property
     def is_fit_doubtful(self) -> bool:
@@ -155,6 +163,7 @@ def read_findings(report: Any) -> Findings:
         "n_temperatures": int(attributes.get("n_temperatures", 0)),
         "n_simulations": 0,
         "fit_quality": read_fit_quality(attributes),
+        "zero_weights": read_zero_weights(attributes),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
@@ -168,6 +177,7 @@ def read_findings(report: Any) -> Findings:
         ("alarm", _alarm),
         ("fit", lambda group: {"fit": read_fit(group)}),
         ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
+        ("prior_integrals", lambda dataset: {"prior_integrals": read_prior_integrals(dataset)}),
         ("agreement", lambda agreement: {"draws": read_draws(agreement)}),
         ("modes", lambda modes: {"modes": read_modes(modes)}),
     ):
@@ -200,7 +210,6 @@ def _bounds(
         "error_upper": error_upper,
         "error_limit_exact": float(errors["error_limit_exact"]),
         "error_level": float(certificate.attrs.get("level", _NAN)),
-        "forms_p_value": float(errors["forms_p_value"]),
         "is_reliable": is_reliable,
         "jeffreys": float(here["jeffreys"]),
         "n_simulations": int(here["n_simulations"]),
@@ -252,6 +261,7 @@ def _alarm(alarm: xr.Dataset) -> dict[str, Any]:
     known = np.isfinite(p_values).any()
     return {
         "alarm_p_value": float(alarm["p_value"]),
+        "forms_p_value": float(alarm["forms_p_value"]),
         "rank_p_value": float(alarm["weighted_rank_p_value_combined"]),
         "rank_function": str(alarm["function"].values[int(np.nanargmin(p_values))]) if known else "",
     }

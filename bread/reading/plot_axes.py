@@ -49,12 +49,12 @@ def temperature_axis(ax: Axes, temperatures: Any) -> None:
     ax.set_xlabel("number of temperatures")
 
 
-def inverse_temperature_axis(ax: Axes, power: float, start_name: str) -> None:
+def inverse_temperature_axis(ax: Axes, power: float, base_name: str) -> None:
     """Make the x axis one of ``beta ** power`` from 0 to 1, both ends named."""
     functions = (lambda x: np.maximum(x, 0.0) ** power, lambda x: np.maximum(x, 0.0) ** (1.0 / power))
     ax.set_xscale("function", functions=functions)
     ax.set_xlim(0.0, 1.0)
-    ends = {0.0: f"0\n{start_name}", 1.0: "1\nposterior"}
+    ends = {0.0: f"0\n{base_name}", 1.0: "1\nposterior"}
 
     def label(tick: float) -> str:
         return ends.get(tick, f"{tick:g}")
@@ -92,6 +92,20 @@ def compress(ax: Axes, values: Any) -> None:
     )
     ax.set_yticks(ticks)
     ax.minorticks_off()
+
+
+def width_in_letters(ax: Axes) -> float:
+    """Return how many letters of the size of the ticks' labels stand beside each other in the axes."""
+    return _points(ax, 0) / (_LETTER * _font_size(ax.xaxis))
+
+
+def below(ax: Axes, points: float) -> Any:
+    """Return a transform whose (0.5, 0) lies so far below the middle of the lower edge of the axes."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = ax.get_figure()
+    assert figure is not None
+    return ax.transAxes + ScaledTranslation(0.0, -points / 72.0, figure.dpi_scale_trans)
 
 
 def _apart(

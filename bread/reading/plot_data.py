@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 from scipy.stats import gaussian_kde
 
 from bread.errors import InvalidArgumentError
+from bread.reading.debug import is_debug
 from bread.reading.gap import gap_location
 from bread.report.compat import read_attributes, read_group
+from bread.statistics.evidence import bennett
 from bread.statistics.goal import Goal
 
 FloatArray = NDArray[np.float64]
@@ -54,7 +55,7 @@ class BoundsData:
     forward: Curve
     reverse: Curve
     observed: Curve | None
-    start_name: str
+    base_name: str
     certificate: CertificateData
 
 
@@ -96,7 +97,7 @@ class PathData:
     power: float
     log_ratio_name: str
     n_temperatures: int
-    start_name: str
+    base_name: str
 
 
 def require(report: Any, name: str, plot: str) -> xr.Dataset:
@@ -115,6 +116,8 @@ def require(report: Any, name: str, plot: str) -> xr.Dataset:
             "agreement": "there were no draws (posterior=, or a fit), or it ended before it annealed the real data",
             "annealing_path": "no simulated data set was annealed both ways",
         }
+        if is_debug(report):
+            reasons = {name: "it is one of bread.debug, which plot_debug draws"}
         reason = reasons.get(name, "the check was interrupted before it could be computed")
         raise InvalidArgumentError(f"{plot} needs the group '{name}', which this report lacks: {reason}.")
     return group
@@ -146,14 +149,9 @@ def log_evidence_estimates(forward: FloatArray, reverse: FloatArray) -> FloatArr
 
 
 def _bennett(forward: FloatArray, reverse: FloatArray) -> float:
-    """Solve sum sigmoid(w_forward - c) = sum sigmoid(c - w_reverse); the mean of reverse where it has no root."""
-    finite = np.concatenate([forward[np.isfinite(forward)], reverse])
-    low, high = float(finite.min()) - 50.0, float(finite.max()) + 50.0
-
-    def excess(level: float) -> float:
-        return float(np.sum(expit(forward - level)) - np.sum(expit(level - reverse)))
-
-    return float(brentq(excess, low, high)) if excess(low) > 0.0 > excess(high) else float(reverse.mean())
+    """Return Bennett's estimate; the mean of reverse where every forward weight is zero."""
+    value = bennett(forward, reverse).value
+    return float(reverse.mean()) if np.isnan(value) else value
 
 
 def _last_known(table: FloatArray) -> FloatArray:
@@ -186,12 +184,12 @@ def bounds_data(report: Any) -> BoundsData:
         own = logsumexp(log_weights, axis=1) - np.log(log_weights.shape[1])
         last = _last_known(own[:, None])[0]
         observed_curve = _curve(temperatures, [row - last for row in log_weights])
-    start_name = str(read_attributes(report).get("path_start", "prior"))
+    base_name = str(read_attributes(report).get("path_start", "prior"))
     return BoundsData(
         _curve(temperatures, rows(forward)),
         _curve(temperatures, rows(reverse)),
         observed_curve,
-        start_name,
+        base_name,
         _certificate_data(report, bounds),
     )
 
@@ -316,7 +314,7 @@ def path_data(report: Any) -> PathData:
         power=_spreading_power(betas),
         log_ratio_name=str(path["log_ratio"].attrs.get("long_name", "log ratio")),
         n_temperatures=len(betas),
-        start_name=str(path["log_ratio"].attrs.get("start", "prior")),
+        base_name=str(path["log_ratio"].attrs.get("start", "prior")),
     )
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bread.reading.plot_axes import compress, import_pyplot, inverse_temperature_axis, new_axes, temperature_axis
+from bread.reading.plot_axes import (
+    compress,
+    import_pyplot,
+    inverse_temperature_axis,
+    new_axes,
+    temperature_axis,
+    width_in_letters,
+)
 from bread.reading.plot_data import (
     CertificateData,
     ConsistencyData,
@@ -26,7 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORWARD, REVERSE, OBSERVED, REFERENCE = "#0072B2", "#D55E00", "#000000", "#7F7F7F"  # Okabe & Ito, colour-blind safe
-_BAND = 0.22
+_BAND = 0.22  # opacity of filled areas
+_LEGEND_LETTERS = 75  # of the legend of V on one line
 _BINS = 60  # of plot_path, which averages over neighbouring temperatures
 
 
@@ -59,7 +67,7 @@ def plot_bounds(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes
     _draw_curve(upper, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
     if data.observed is not None:
         _draw_curve(upper, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
-    _draw_curve(upper, data.forward, FORWARD, "^", f"forward chains, from the {data.start_name}")
+    _draw_curve(upper, data.forward, FORWARD, "^", f"forward chains, from the {data.base_name}")
     upper.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=1)
     temperatures = data.forward.x if data.observed is None else np.union1d(data.forward.x, data.observed.x)
     temperature_axis(upper, temperatures)
@@ -88,11 +96,16 @@ def _draw_certificate(ax: Axes, data: CertificateData, temperatures: FloatArray)
     ax.axhline(data.max_error, color=OBSERVED, linestyle="--", linewidth=1.0, label=f"asked for: {data.max_error:.2g}")
     temperature_axis(ax, temperatures)
     highest = np.concatenate([data.error, data.upper[known], data.limit_exact[shown], [data.max_error]]).max()
-    ax.set_ylim(0.0, 1.35 * float(highest))  # room for the legend
+    is_narrow = width_in_letters(ax) < _LEGEND_LETTERS
+    top = (1.85 if is_narrow else 1.35) * float(highest)  # room for the legend
+    ax.set_ylim(0.0, top)
     ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 1.0])
-    ax.set_ylim(0.0, 1.35 * float(highest))
+    ax.set_ylim(0.0, top)
     ax.set_ylabel("error of a probability")
-    ax.legend(frameon=False, loc="upper center", ncols=3, fontsize="small", columnspacing=1.0)
+    ax.legend(
+        frameon=False, loc="upper right" if is_narrow else "upper center", ncols=1 if is_narrow else 3,
+        fontsize="small", columnspacing=1.0, labelspacing=0.25,
+    )  # fmt: skip
 
 
 @takes_report
@@ -251,7 +264,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
             f"half of the gap below {data.gap_location:.2g}" if is_finite else f"infinite at {data.gap_location:.2g}"
         )
         ax.axvline(data.gap_location, color=OBSERVED, linestyle=":", linewidth=1.2, label=where)
-    inverse_temperature_axis(ax, data.power, data.start_name)
+    inverse_temperature_axis(ax, data.power, data.base_name)
     compress(ax, np.concatenate([data.forward, data.reverse]))
     ax.set_ylabel(f"mean {data.log_ratio_name}, relative to exact draws (nats)")
     ax.set_title(f"Up and down the path at {data.n_temperatures} temperatures")

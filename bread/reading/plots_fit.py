@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bread.reading.fit import FAR, NAMED
-from bread.reading.plot_axes import new_axes
+from bread.reading.plot_axes import below, new_axes, width_in_letters
 from bread.reading.plot_data import require
 from bread.reading.plots import FORWARD, OBSERVED, REFERENCE, REVERSE
 from bread.report.opening import takes_report
@@ -16,6 +16,7 @@ from bread.statistics.fit import FIT_LEVEL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LEGEND_LETTERS = 75
 _MARKERS = {"total": ("o", FORWARD, "taken together"), "extreme": ("D", REVERSE, "most extreme element"),
             "rank": ("s", OBSERVED, "place in its prior")}  # fmt: skip
 
@@ -63,9 +64,28 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
             for element, size in zip(elements[row], sizes[row], strict=True)
             if abs(size) >= FAR
         ]
+        fitting = _fitting(far[:NAMED], width_in_letters(ax))
         place = {"xy": (0.01, row), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        ax.annotate(", ".join(far[:NAMED]), xytext=(0, -9), va="top", fontsize=9, **place)  # type: ignore[arg-type]
+        ax.annotate(fitting, xytext=(0, -9), va="top", fontsize=9, **place)  # type: ignore[arg-type]
     ax.set_xlabel("p-value of the node: small is a misfit")
     ax.set_title(f"Do the real data look like the model's? p = {float(group['p_value']):.2g}")
-    ax.legend(frameon=False, loc="best")
+    size = float(ax.xaxis.label.get_fontsize())
+    ax.legend(
+        frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below(ax, 3.8 * size),
+        ncols=2 if width_in_letters(ax) < _LEGEND_LETTERS else 4, handletextpad=0.4, borderaxespad=0.0,
+    )  # fmt: skip
     return ax
+
+
+def _fitting(names: list[str], n_letters: float) -> str:
+    """Return as many names as stand on one line of the axes, and the first in any case, shortened."""
+    said = ""
+    for name in names:
+        longer = f"{said}, {name}" if said else name
+        if len(longer) > n_letters:
+            break
+        said = longer
+    if said or not names:
+        return said
+    half = max(int(n_letters) // 2 - 1, 4)
+    return f"{names[0][:half]}…{names[0][-half:]}"

@@ -11,8 +11,11 @@ from bread.reading.fit import misfit_sentence
 from bread.reading.fit_quality import doubt
 from bread.reading.modes import missed_mode, mode_advice, none_found
 from bread.reading.numbers import nats
+from bread.reading.prior_integrals import named_constants, prior_integral_bug
 from bread.reading.shape import harder, size_of_difference
+from bread.reading.words import NOTHING_MEANS_ANYTHING
 from bread.reading.words import p_words as _p
+from bread.reading.zero_weights import zero_weights
 from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
@@ -35,6 +38,8 @@ def text(findings: Findings, status: str) -> str:
         sentences += _draws(findings, status)
     if status != "bug":
         sentences.append(misfit_sentence(findings.fit, findings.draws is not None))
+        sentences.append(named_constants(findings.prior_integrals))
+        sentences.append(zero_weights(findings.zero_weights, _ratio(findings)))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [
             _held(findings),
@@ -48,6 +53,8 @@ def text(findings: Findings, status: str) -> str:
 def _bug(findings: Findings) -> list[str]:
     if findings.direct is not None and findings.direct.is_bug:
         return direct_bug(findings.direct, _p(findings.direct.p_value))
+    if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
+        return prior_integral_bug(findings.prior_integrals, _p(findings.prior_integrals.p_value))
     if findings.rank_p_value <= min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value)):
         p_value = findings.rank_p_value
         what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {findings.rank_function})"
@@ -59,7 +66,7 @@ def _bug(findings: Findings) -> list[str]:
         "comes up by chance in fewer than one check of 200.",
         "Look for a custom distribution whose random draws do not follow its log density, or a custom step method "
         "that does not leave the posterior unchanged; if there is neither, please report this to bread.",
-        "Until it is found, no bound in this report means anything.",
+        NOTHING_MEANS_ANYTHING,
     ]
 
 

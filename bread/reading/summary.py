@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import Failure
+from bread.reading.debug import debug_summary, is_debug
 from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
 
@@ -41,8 +42,11 @@ def summary(report: Any) -> pd.DataFrame:
         from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
         work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
         nothing was run. ``missed_modes``, where modes were looked for: how many of those found on the real data the
-        annealed draws at the largest T miss.
+        annealed draws at the largest T miss. ``log_constant``, where priors do not integrate to one whatever their
+        parents are: the sum of the logs of their integrals, in nats, which log evidences leave out.
     """
+    if is_debug(report):
+        return debug_summary(report)
     bounds = read_group(report, "bounds")
     if bounds is None:
         return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))
@@ -68,6 +72,9 @@ def summary(report: Any) -> pd.DataFrame:
         counts = np.full(len(temperatures), pd.NA, dtype=object)
         counts[-1] = int(modes["missed"].values.sum())
         columns["missed_modes"] = pd.array(counts, dtype="Int64")
+    integrals = read_group(report, "prior_integrals")
+    if integrals is not None and integrals["is_named"].values.any():
+        columns["log_constant"] = np.full(len(temperatures), round(float(integrals.attrs["log_constant"]), 3))
     return pd.DataFrame(columns, index=pd.Index(temperatures, name="n_temperatures"))
 
 

@@ -6,11 +6,12 @@ import math
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
+from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.reading.fit import fit_status
 from bread.report.opening import takes_report
 
-Status = Literal["bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"]
+Status = Literal["bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found"]
 
 BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together
 MISMATCH_LEVEL = 0.05
@@ -22,6 +23,7 @@ class Verdict(str):
     Attributes
     ----------
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
+        Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number.
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V.
@@ -37,7 +39,8 @@ class Verdict(str):
     consistency_p_value, effect : float
         Do the real data anneal like simulated data? The difference in nats (positive: harder).
     fit : {"ok", "poor", "not tested"}
-        Do the real data look like the model's? "poor" where ``fit_p_value`` <= 0.005. About the model, so no status.
+        Do the real data look like the model's? "poor" where ``fit_p_value`` <= 0.005, and, simulated from the prior,
+        its rank among simulated data sets is at most 0.05. About the model, so no status.
     fit_p_value : float
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
@@ -89,8 +92,20 @@ class Verdict(str):
         return verdict
 
     def __bool__(self) -> bool:
-        """Whether the status is "converged"."""
-        return self.status == "converged"
+        """Whether the status is "converged", or "no bug found"."""
+        return self.status in ("converged", "no bug found")
+
+    def _repr_html_(self) -> str:
+        """Return the verdict as notebooks show it."""
+        from bread.reading.page.verdict_html import verdict_html
+
+        return verdict_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the sentences in lines, where IPython shows text."""
+        from bread.reading.page.verdict_html import verdict_text
+
+        printer.text("Verdict(...)" if cycle else verdict_text(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the attributes."""
@@ -108,16 +123,16 @@ def verdict(report: Any) -> Verdict:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
+        From `bread.check` or `bread.debug`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
     Verdict
         A string of a few sentences with the attribute ``status``, the first of these that holds:
 
-        * "bug": a test of exact draws (simulator against density, kernel against density) has p < 0.001; or simulated
-          from the prior or localised, and an exact test of the chains (theory alarm, forms of V, weighted ranks) has
-          p <= 0.0033;
+        * "bug": a test of exact draws (simulator against density, kernel against density) has p < 0.001; the
+          integral of a prior varies with its parents (p < 0.001); or simulated from the prior or localised, and an
+          exact test of the chains (theory alarm, forms of V, weighted ranks) has p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
         * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
           the annealed ones by more than V explains;
@@ -128,13 +143,19 @@ def verdict(report: Any) -> Verdict:
         * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
           explain.
 
-        ``bool(verdict)`` is True for "converged" alone. Numbers are about annealed draws with this kernel and schedule.
+        Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found".
+
+        ``bool(verdict)`` is True for "converged" and "no bug found" alone. Numbers are about annealed draws with this
+        kernel and schedule.
 
     Raises
     ------
     InvalidArgumentError
         It is no report of bread.
     """
+    if is_debug(report):
+        found, text, p_value = debug_text(report)
+        return Verdict(text, status=found, direct_p_value=p_value)
     findings = read_findings(report)
     status = _status(findings)
     compared = "" if findings.draws is None else findings.draws.status
@@ -172,6 +193,8 @@ def verdict(report: Any) -> Verdict:
 def _status(findings: Findings) -> Status:
     """Return the first status that holds; comparisons with NaN (not tested) are False."""
     if findings.direct is not None and findings.direct.is_bug:
+        return "bug"
+    if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return "bug"
     tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):

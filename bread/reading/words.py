@@ -1,6 +1,9 @@
-"""Numbers as words of a sentence."""
+"""Words that several sentences share."""
 
 from __future__ import annotations
+
+SEEN_WITHOUT_ANNEALING = "Something is broken, and annealing was not needed to see it"
+NOTHING_MEANS_ANYTHING = "Until it is found, no bound in this report means anything."
 
 
 def p_words(value: float) -> str:

@@ -65,7 +65,7 @@ def agreement_dataset(
           `central_content`, `central_content_ci`: the same between the 5% and the 95% quantile;
         * `content_p_value`, `content_p_value_beyond_error` (.., share): of the hypotheses that both have one law, and
           that no probability differs by more than the annealed draws' error; corrected for their number;
-        * `shift`, `sd_ratio` with `_error`: in standard deviations of the annealed draws;
+        * `mean_shift`, `sd_ratio` with `_error`: in standard deviations of the annealed draws;
         * `cdf_difference`: largest difference D of the distribution functions; `error_limit`: D + DKW + V, how far at
           most any P(parameter <= x) of the fit is from the posterior's, V being an average over data sets;
         * `n_effective`, `n_effective_quantile` (.., quantile) of the fit's draws;
@@ -145,6 +145,7 @@ def agreement_dataset(
             "n_draws": int(columns.own.shape[0] * columns.own.shape[1]),
             "n_annealed": len(columns.annealed),
             "n_dropped": int(result.n_draws_dropped),
+            "n_zero": int(result.n_draws_zero),
             "error": 1.0 if error == ANYTHING else error,
             "sampling_error": bound.sampling_error,
             "level": LEVEL,
@@ -167,7 +168,8 @@ def _columns(result: CheckResult, fit: Fit, annealed: dict[str, NDArray[Any]]) -
     theirs: list[FloatArray] = []
     for name in names:
         values = np.asarray(fit.draws[name], dtype=np.float64)
-        labels += component_labels(name, values.shape[2:], result.info.parameters.get(name, ()), result.info.coords)
+        dims = result.info.layout.parameters.get(name, ())
+        labels += component_labels(name, values.shape[2:], dims, result.info.data.coords)
         own.append(values.reshape(*values.shape[:2], -1))
         theirs.append(np.asarray(annealed[name], dtype=np.float64).reshape(len(annealed[name]), -1))
     densities = result.fit_log_density, result.observed_log_density

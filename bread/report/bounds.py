@@ -23,17 +23,12 @@ _INTERVALS = ("jeffreys", "jeffreys_raw", *_ONE_SIDED)
 
 
 def finished_simulations(result: CheckResult, n_temperatures: int, role: str | None = None) -> IntArray:
-    """Return the simulations (of one role) that have finished both directions at this T."""
-    return np.array(
-        [
-            index
-            for index, own in enumerate(result.roles)
-            if (role is None or own == role)
-            and (index, "forward", n_temperatures) in result.runs
-            and (index, "reverse", n_temperatures) in result.runs
-        ],
-        dtype=np.int64,
-    )
+    """Return the simulations (of one role) that have finished both directions at this T, up to the first that has not.
+
+    In the order in which they were planned: an interrupted check does not select those that were fast.
+    """
+    wanted = [index for index, own in enumerate(result.roles) if role is None or own == role]
+    return np.array(result.attempts.finished(result.runs, n_temperatures, wanted), dtype=np.int64)
 
 
 def bound_simulations(result: CheckResult, n_temperatures: int) -> tuple[str, IntArray]:
@@ -59,12 +54,12 @@ def final_temperatures(result: CheckResult) -> int:
     return max(finished, default=0)
 
 
-def start_tail(result: CheckResult) -> TailIndex:
-    """Return the lower-tail index of the log ratio at the path's start.
+def base_tail(result: CheckResult) -> TailIndex:
+    """Return the lower-tail index of the log ratio at the path's base.
 
     From the pilots' draws; without them from the first log ratio of every forward chain.
     """
-    draws = result.start_log_ratio
+    draws = result.base_log_ratio
     if not draws:
         draws = [run.log_ratio[:, 0] for key, run in result.runs.items() if key[1] == "forward" and run.log_ratio.size]
     return centred_tail_index(draws)
@@ -75,15 +70,15 @@ def is_end_fine(result: CheckResult) -> bool:
     return tails.is_end_calm(result.end_log_ratio) and tails.is_end_reliable(result.exact_end_log_ratio)
 
 
-def is_one_sided_reliable(start: TailIndex, log_weights: TailIndex, n_chains: int) -> bool:
+def is_one_sided_reliable(base: TailIndex, log_weights: TailIndex, n_chains: int) -> bool:
     """Return whether lower_K, and so the forward part of the bound of KL(p||q), has a finite mean.
 
     The largest of K forward log weights with a lower tail of shape k has a tail of shape k / K: its mean is finite
     if and only if K > k. Asked of both tails, with the confidence of `bread.statistics.tails.is_mean_reliable`.
     """
-    start_objects = start.shape + tails.NORMAL_QUANTILE * start.standard_error >= n_chains
+    base_objects = base.shape + tails.NORMAL_QUANTILE * base.standard_error >= n_chains
     weights_object = log_weights.shape - tails.NORMAL_QUANTILE * log_weights.standard_error >= n_chains
-    return not (start_objects or weights_object)
+    return not (base_objects or weights_object)
 
 
 def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
@@ -99,8 +94,8 @@ def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
     temperatures = ran_temperatures(result)
     if not len(result.roles) or not len(temperatures):
         return None
-    start = start_tail(result)
-    rows = [_bounds_at(result, int(n), start) for n in temperatures]
+    base = base_tail(result)
+    rows = [_bounds_at(result, int(n), base) for n in temperatures]
     variables: dict[str, Any] = {}
     for name in _INTERVALS:
         attributes = {"units": "nats"}
@@ -111,8 +106,8 @@ def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
         variables[name] = ("n_temperatures", np.array([row[name] for row in rows]))
     variables["tail_index"] = ("n_temperatures", np.array([row["tail"].shape for row in rows]))
     variables["tail_index_se"] = ("n_temperatures", np.array([row["tail"].standard_error for row in rows]))
-    variables["start_tail_index"] = ((), np.float64(start.shape))
-    variables["start_tail_index_se"] = ((), np.float64(start.standard_error))
+    variables["start_tail_index"] = ((), np.float64(base.shape))
+    variables["start_tail_index_se"] = ((), np.float64(base.standard_error))
     used = np.array([np.isin(np.arange(len(result.roles)), row["simulations"]) for row in rows])
     variables["used"] = (("n_temperatures", "simulation"), used)
     for name, values in _evidence(result, temperatures).items():
@@ -128,7 +123,7 @@ def bounds_dataset(result: CheckResult) -> xr.Dataset | None:
     )
 
 
-def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> dict[str, Any]:
+def _bounds_at(result: CheckResult, n_temperatures: int, base: TailIndex) -> dict[str, Any]:
     """Return everything `bounds` says about one T."""
     role, simulations = bound_simulations(result, n_temperatures)
     forward = result.log_weights("forward", n_temperatures, simulations)
@@ -141,8 +136,8 @@ def _bounds_at(result: CheckResult, n_temperatures: int, start: TailIndex) -> di
         return row | {"tail": _NO_TAIL}
     tail = centred_tail_index(list(forward))
     has_end = is_end_fine(result)
-    is_reliable = has_end and tails.is_mean_reliable(start, tail)
-    is_certificate = has_end and is_one_sided_reliable(start, tail, result.n_chains)
+    is_reliable = has_end and tails.is_mean_reliable(base, tail)
+    is_certificate = has_end and is_one_sided_reliable(base, tail, result.n_chains)
     row["jeffreys"] = mean_interval(conditional_gaps(forward, reverse), result.level)
     row["jeffreys_raw"] = bounds.jeffreys_bound(forward, reverse, result.level)
     for name in _ONE_SIDED:

@@ -7,12 +7,13 @@
 group                     what it holds
 ========================= ==============================================================================
 `forward`, `reverse`      `log_weight` (n_temperatures, simulation, chain), counts, failures, schedules
-`observed_forward`        the same for the real data
+`observed_forward`        the same for the real data, and weights of the chains behind `posterior`
 `bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
 `certificate`             V, the bound of the error of a probability, with both limits
 `consistency`             do the real data anneal like simulated data?
 `fit`                     do the real data look like the model's?
 `direct_tests`            exact draws against their density, before annealing: is anything broken?
+`prior_integrals`         what priors integrate to that are not known to be normalised
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
 `modes`                   modes on the real data, and whether the annealed draws miss one
@@ -58,8 +59,11 @@ from bread.report.model import (
 )
 from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
+from bread.report.prior_integrals import prior_integral_notes, prior_integrals_dataset
+from bread.report.provenance import provenance_attributes
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset
+from bread.report.zero_weights import zero_weight_attributes
 from bread.running.results import CheckResult
 
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
@@ -84,8 +88,9 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     -------
     InferenceData or DataTree
         The groups of the module's table. Attributes at the root: versions, `seed`, `simulate_from`, `target`,
-        `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), and as JSON
-        strings `settings`, `warnings`, `notes`, `versions`.
+        `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), `git_commit`
+        of the working folder where it is in a repository, and as JSON strings `settings`, `warnings`, `notes`,
+        `versions`, and `not_integrated`, free variables of which nobody knows what their density integrates to.
     """
     final = final_temperatures(result)
     _, simulations = bound_simulations(result, final)
@@ -108,7 +113,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "consistency": lambda: consistency_dataset(result),
         "fit": lambda: fit_dataset(result),
         "direct_tests": lambda: direct_tests_dataset(result),
-        "alarm": lambda: alarm_dataset(result, final),
+        "prior_integrals": lambda: prior_integrals_dataset(result),
+        "alarm": lambda: alarm_dataset(result),
         "agreement": lambda: agreement_dataset(result, draws, final),
         "modes": lambda: modes_dataset(result, constrain, draws),
         "forward": lambda: direction_dataset(result, "forward"),
@@ -133,10 +139,10 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
 
 def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[str, str | int | float]:
     """Return the root attributes: strings and numbers only, since netCDF refuses the rest."""
-    info = result.info
-    library_version = info.versions.get(info.backend, next(iter(info.versions.values()), "unknown"))
+    identity = result.info.identity
+    library_version = identity.versions.get(identity.backend, next(iter(identity.versions.values()), "unknown"))
     return {
-        "inference_library": info.backend,
+        "inference_library": identity.backend,
         "inference_library_version": library_version,
         "bread_version": __version__,
         "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
@@ -144,12 +150,12 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "simulate_from": str(result.settings.get("simulate_from", "prior")),
         "settings": _json(result.settings),
         "is_interrupted": int(result.is_interrupted),
-        "model": info.name,
-        "engine": info.engine,
-        "kernel": info.kernel,
-        "versions": _json(info.versions),
+        "model": identity.name,
+        "engine": identity.engine,
+        "kernel": identity.kernel,
+        "versions": _json(identity.versions),
         "path": result.path.name,
-        "path_start": result.path.start_name,
+        "path_start": result.path.base_name,
         "log_ratio_name": result.path.ratio_name,
         "max_error": float(result.goal.max_error),
         **({} if result.goal.target is None else {"target": float(result.goal.target)}),
@@ -160,8 +166,13 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "n_confirmed": len(finished_simulations(result, final, "confirm")),
         "simulator_acceptance": float(result.simulations.acceptance),
         **fit_attributes(result),
+        **zero_weight_attributes(result, final),
+        **provenance_attributes(),
+        "not_integrated": _json([] if result.prior_integrals is None else list(result.prior_integrals.left_out)),
         "warnings": _json(messages),
-        "notes": _json([*info.notes, *direct_notes(result.direct_tests)]),
+        "notes": _json(
+            [*identity.notes, *direct_notes(result.direct_tests), *prior_integral_notes(result.prior_integrals)]
+        ),
     }
 
 

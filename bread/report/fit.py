@@ -21,7 +21,12 @@ _NAN = float("nan")
 def fit_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `fit`: sampled posterior p-values; None where the fit was not tested.
 
-    `p_value`: over all nodes and draws (Bonferroni within a draw, Cauchy's rule over draws). `p_value_by_node`
+    `p_value`: over all nodes and draws (Bonferroni within a draw, Cauchy's rule over draws); wrong by at most the total
+    variation between annealed draws and the posterior. `ranked_p_value`: its rank among those of `n_ranked` data sets
+    simulated from the prior, treated alike: exact whatever the sampler, never below 1 / (n_ranked + 1); NaN with
+    n_ranked = 0 where `p_value` is above 0.05, data do not come from the prior, one reference of the user's serves all
+    data sets, or fewer than 19 were at hand. The fit is poor where `p_value` <= 0.005, unless `ranked_p_value` > 0.05.
+    `p_value_by_node`
     (node, statistic), not adjusted for their number: the summed log density ("total", two-sided), the most extreme
     element ("extreme"), and for parameters the rank of each element ("rank", two-sided); NaN where a node has none.
     `effect` (node): by how many nats an element the node is less probable than replicates. `extreme_element`,
@@ -43,6 +48,8 @@ def fit_dataset(result: CheckResult) -> xr.Dataset | None:
         elements[row, : len(extremes)] = [element_label(result.info, one.node, int(index)) for index in extremes]
     variables: dict[str, Any] = {
         "p_value": ((), np.float64(check.p_value)),
+        "ranked_p_value": ((), np.float64(check.ranked_p_value)),
+        "n_ranked": ((), np.int64(max(0, len(check.ranked_p_values) - 1))),
         "p_value_by_draw": ("draw", check.p_value_by_draw),
         "p_value_by_node": (("node", "statistic"), p_values),
         "kind": ("node", np.array([one.node.kind for one in tests], dtype=np.str_)),
@@ -66,11 +73,11 @@ def element_label(info: ModelInfo, node: Node, index: int) -> str:
         if index >= size:
             index -= size
             continue
-        dims = tuple(info.observed.get(name, info.parameters.get(name, ())))
+        dims = tuple(info.data.observed_dims.get(name, info.layout.parameters.get(name, ())))
         places = np.unravel_index(index, shape) if shape else ()
         labels = []
         for axis, place in enumerate(places):
-            coordinates = info.coords.get(dims[axis]) if axis < len(dims) else None
+            coordinates = info.data.coords.get(dims[axis]) if axis < len(dims) else None
             fits = coordinates is not None and len(coordinates) == shape[axis]
             labels.append(str(coordinate_values(coordinates)[place]) if fits else str(int(place)))
         return f"{name}[{', '.join(labels)}]" if labels else name

@@ -18,12 +18,12 @@ Constrain = Callable[[FloatArray], dict[str, NDArray[Any]]]
 
 def truth_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `truth`: the exact draws, one a simulation, in the model's own coordinates."""
-    return _simulated(result, result.simulations.parameters, result.info.parameters)
+    return _simulated(result, result.simulations.parameters, result.info.layout.parameters)
 
 
 def simulated_data_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `simulated_data`: one data set a simulation."""
-    return _simulated(result, result.simulations.data, result.info.observed)
+    return _simulated(result, result.simulations.data, result.info.data.observed_dims)
 
 
 def _simulated(
@@ -33,23 +33,23 @@ def _simulated(
     if n == 0 or not values:
         return None
     shortened = {name: array[:n] for name, array in values.items()}
-    return model_dataset(shortened, dims, result.info.coords, {"simulation": np.arange(n)})
+    return model_dataset(shortened, dims, result.info.data.coords, {"simulation": np.arange(n)})
 
 
 def observed_data_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `observed_data`: the real data."""
-    if not result.info.observed_data:
+    if not result.info.data.observed:
         return None
-    return model_dataset(result.info.observed_data, result.info.observed, result.info.coords, {})
+    return model_dataset(result.info.data.observed, result.info.data.observed_dims, result.info.data.coords, {})
 
 
 def constant_data_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `constant_data`: covariates."""
-    constants = result.info.constant_data
+    constants = result.info.data.constants
     if not constants:
         return None
     values = {name: np.asarray(array) for name, (_, array) in constants.items()}
-    return model_dataset(values, {name: dims for name, (dims, _) in constants.items()}, result.info.coords, {})
+    return model_dataset(values, {name: dims for name, (dims, _) in constants.items()}, result.info.data.coords, {})
 
 
 def approximate_posterior_dataset(
@@ -69,7 +69,7 @@ def approximate_posterior_dataset(
     shape = (len(simulations), result.n_chains)
     leading = {"simulation": np.array(simulations), "chain": np.arange(result.n_chains)}
     shaped = {name: array.reshape(*shape, *array.shape[1:]) for name, array in values.items()}
-    return model_dataset(shaped, result.info.parameters, result.info.coords, leading)
+    return model_dataset(shaped, result.info.layout.parameters, result.info.data.coords, leading)
 
 
 def annealed_draws(result: CheckResult, constrain: Constrain | None) -> dict[str, NDArray[Any]] | None:
@@ -92,7 +92,7 @@ def posterior_dataset(result: CheckResult, draws: dict[str, NDArray[Any]] | None
     shape = (n_chains, n // n_chains)
     leading = {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
     shaped = {name: array.reshape(*shape, *array.shape[1:]) for name, array in draws.items()}
-    return model_dataset(shaped, result.info.parameters, result.info.coords, leading)
+    return model_dataset(shaped, result.info.layout.parameters, result.info.data.coords, leading)
 
 
 def _constrained(constrain: Constrain, states: FloatArray) -> dict[str, NDArray[Any]]:

@@ -34,7 +34,7 @@ def modes_dataset(
     found = result.modes
     if found is None or constrain is None:
         return None
-    places = _columns(constrain(_states(found, result.info.dim)), len(found.modes))
+    places = _columns(constrain(_states(found, result.info.layout.dim)), len(found.modes))
     annealed = _columns(draws or {}, found.n_annealed)
     names = list(places)
     weighed = [mode.weighed for mode in found.modes]

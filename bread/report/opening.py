@@ -15,6 +15,7 @@ import xarray as xr
 
 from bread.errors import InvalidArgumentError, MissingDependencyError
 from bread.report.compat import group_names, read_attributes
+from bread.running.store import DATABASE, REPORT
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZARR = ("zarr.json", ".zgroup", ".zmetadata")
@@ -55,6 +56,8 @@ def opened_report(report: Any) -> Iterator[Any]:
         yield report
         return
     path = Path(report)
+    if (path / DATABASE).is_file():  # a checkpoint
+        path = path / REPORT
     with _open(path) as tree:
         _require_report(tree, f"'{path}'")
         try:

@@ -46,7 +46,7 @@ def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray
             "log_ratio": (
                 ("direction", "simulation", "chain", "knot"),
                 log_ratio,
-                {"long_name": result.path.ratio_name, "start": result.path.start_name, "units": "nats"},
+                {"long_name": result.path.ratio_name, "start": result.path.base_name, "units": "nats"},
             ),
             "inverse_temperature": ("knot", np.asarray(betas, dtype=float)),
         },
@@ -84,7 +84,7 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
             np.array([deviation for _, deviation in moments]),
         )
         coords["data_set"] = np.array([_NAMES.get(index, str(index)) for index in fitted], dtype=np.str_)
-        coords["coordinate"] = storable(np.array(result.info.coordinates, dtype=np.str_))
+        coords["coordinate"] = storable(np.array(result.info.layout.coordinates, dtype=np.str_))
     if references:
         attributes["label"] = (
             references[SHARED].label if SHARED in references else next(iter(references.values())).label
@@ -107,5 +107,6 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
 
 
 def _hyperparameter_coordinates(result: CheckResult) -> list[str]:
-    chosen = np.sort(np.concatenate([result.info.positions[name] for name in result.settings["hyperparameters"]]))
-    return [result.info.coordinates[int(index)] for index in chosen]
+    layout = result.info.layout
+    chosen = np.sort(np.concatenate([layout.positions[name] for name in result.settings["hyperparameters"]]))
+    return [layout.coordinates[int(index)] for index in chosen]

@@ -75,12 +75,25 @@ def direction_dataset(result: CheckResult, direction: Direction) -> xr.Dataset |
 
 
 def observed_dataset(result: CheckResult) -> xr.Dataset | None:
-    """Return the group `observed_forward`; None when the real data were not annealed."""
+    """Return the group `observed_forward`; None when the real data were not annealed.
+
+    Beside what `forward` has: `draw_log_weight` (annealed_draw), log weights of the chains that ended in the draws of
+    the group `posterior`, in nats, at the number of temperatures in its attribute `n_temperatures`; -inf where a chain
+    met a ratio of zero, NaN where it failed, so that there may be more than draws. `draw_log_ratio` (annealed_draw,
+    path_end): the log ratio at both ends of these chains.
+    """
     if not any(key[0] == OBSERVED for key in result.runs):
         return None
     table = _run_table(result, "forward", np.array([OBSERVED], dtype=np.int64))
     table = {name: values[:, 0] for name, values in table.items()}
-    return _runs_dataset(result, table, ("n_temperatures", "chain"), {})
+    dataset = _runs_dataset(result, table, ("n_temperatures", "chain"), {})
+    if result.observed_log_weight is None or result.observed_log_ratio is None:
+        return dataset
+    attributes = {"units": "nats", "n_temperatures": int(result.draw_temperatures)}
+    return dataset.assign(
+        draw_log_weight=("annealed_draw", result.observed_log_weight, attributes),
+        draw_log_ratio=(("annealed_draw", "path_end"), result.observed_log_ratio, {"units": "nats"}),
+    ).assign_coords(path_end=np.array(["base", "posterior"]))
 
 
 def _runs_dataset(
@@ -116,7 +129,7 @@ def kernel_dataset(result: CheckResult) -> xr.Dataset | None:
         betas[row, : len(kernel.betas)] = kernel.betas
         for name, values in kernel.settings.items():
             dims = tuple(
-                "coordinate" if length == result.info.dim else f"{name}_dim_{axis}"
+                "coordinate" if length == result.info.layout.dim else f"{name}_dim_{axis}"
                 for axis, length in enumerate(values.shape[1:])
             )
             if len(set(dims)) < len(dims):
@@ -132,7 +145,7 @@ def kernel_dataset(result: CheckResult) -> xr.Dataset | None:
         "data_set": np.array([names.get(index, str(index)) for index in result.kernels], dtype=np.str_)
     }
     if any("coordinate" in dims for dims, *_ in variables.values()):
-        coords["coordinate"] = storable(np.array(result.info.coordinates, dtype=np.str_))
+        coords["coordinate"] = storable(np.array(result.info.layout.coordinates, dtype=np.str_))
     return xr.Dataset(variables, coords=coords)
 
 

@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from bread.backends.base import Direction, FloatArray, IntArray
-from bread.report.bounds import CI_BOUND, bound_simulations, usable_simulations
+from bread.backends.base import AnnealRun, FloatArray, IntArray
+from bread.report.bounds import CI_BOUND, usable_simulations
 from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics import alarms
+from bread.statistics.certificate import compare_forms
 
+FEW_COORDINATES = 4  # all of whose pairs are ranked
+MANY = 100  # simulations for the centre of a coordinate
 _MAX_LOG = 700.0  # exp of more overflows
 
 
-def alarm_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None:
-    """Return the group `alarm`: theory alarm and weighted ranks at one T; None without usable simulations.
+def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
+    """Return the group `alarm`: theory alarm, forms of V and weighted ranks; None without usable simulations.
 
-    Exact when simulated from the prior: a small `p_value` (theory alarm) or `weighted_rank_p_value_combined` then
-    means a bug. Under "fitted" it means that the reverse chains have not forgotten their start, or a bug; the ranks
-    of the hyperparameters are then the diagnostic of `init_steps` (Grosse, Ancha & Roy 2016, section 3.2).
+    Exact when simulated from the prior: a small `p_value` (theory alarm), `forms_p_value` or
+    `weighted_rank_p_value_combined` then means a bug. Under "fitted" it means that the reverse chains have not
+    forgotten their start, or a bug; the ranks of the hyperparameters are then the diagnostic of `init_steps` (Grosse,
+    Ancha & Roy 2016, section 3.2).
 
-    Simulations with a failed chain are left out and counted in `n_excluded`; a function that is NaN somewhere is not
+    Every simulation of every attempt counts, and those of the search: the last attempt alone is selected by its
+    success. Where T was searched for, each counts at the first T at which it was annealed, which its own outcome cannot
+    have chosen; where T was given, at all T, averaged, and its rank is that at the largest (`ranked_at`). Where a check
+    was interrupted, those before the first that had not finished count. `n_rows` is how many pairs of simulation and T
+    that is. Those with a failed chain are left out and counted in `n_excluded`; a function that is NaN somewhere is not
     ranked (NaN).
     """
-    _, simulations = bound_simulations(result, n_temperatures)
-    if not len(simulations):
+    pairs, forward_runs, reverse_runs = result.attempts.finished_tests(result.runs)
+    if not pairs:
         return None
-    forward = result.log_weights("forward", n_temperatures, simulations)
-    reverse = result.log_weights("reverse", n_temperatures, simulations)
+    rows = np.array(pairs, dtype=np.int64)
+    forward, reverse = (np.array([run.log_weight for run in runs]) for runs in (forward_runs, reverse_runs))
     usable = usable_simulations(forward, reverse)
     if not usable.any():
         return None
-    simulations, forward, reverse = simulations[usable], forward[usable], reverse[usable]
-    alarm = alarms.theory_alarm(forward, reverse)
-    names, h_forward, h_reverse = _functions(result, n_temperatures, simulations)
+    alarm = alarms.theory_alarm(forward[usable], reverse[usable], rows[usable, 0])
+    forms = compare_forms(forward[usable], reverse[usable], rows[usable, 0])
+    last = _last_rows(rows, usable)
+    simulations, forward, reverse = rows[last, 0], forward[last], reverse[last]
+    names, h_forward, h_reverse = _functions(
+        result, simulations, [forward_runs[row] for row in last], [reverse_runs[row] for row in last]
+    )
     ranks, p_values = np.full(h_reverse.shape, np.nan), np.full(len(names), np.nan)
     can_rank = ~np.isnan(h_forward).any(axis=(0, 1)) & ~np.isnan(h_reverse).any(axis=0)
     if can_rank.any():
@@ -49,19 +64,30 @@ def alarm_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None
             "e_value": ((), np.float64(np.exp(min(alarm.log_e_value, _MAX_LOG)))),
             "log_e_value": ((), np.float64(alarm.log_e_value), {"units": "nats"}),
             "p_value": ((), np.float64(alarm.p_value)),
+            "forms_log_e_value": ((), np.float64(forms.log_e_value), {"units": "nats"}),
+            "forms_p_value": ((), np.float64(forms.p_value)),
             "crooks_slope": ((), np.float64(alarm.crooks_slope), {"description": "1 in theory"}),
             "crooks_slope_ci": ("ci_bound", np.array([alarm.crooks_slope_lower, alarm.crooks_slope_upper])),
             "weighted_rank": (("simulation", "function"), ranks, {"description": "uniform in theory"}),
             "weighted_rank_p_value": ("function", p_values),
             "weighted_rank_p_value_combined": ((), np.float64(alarms.combined_p_value(p_values))),
+            "ranked_at": ("simulation", rows[last, 1], {"description": "number of temperatures"}),
+            "n_rows": ((), np.int64(np.count_nonzero(usable))),
             "n_excluded": ((), np.int64(np.count_nonzero(~usable))),
         },
         coords={"simulation": simulations, "function": np.array(names, dtype=np.str_), "ci_bound": CI_BOUND},
-        attrs={
-            "n_temperatures": int(n_temperatures),
-            "meaning": "exact test" if is_exact else "diagnostic of init_steps, or a bug",
-        },
+        attrs={"meaning": "exact test" if is_exact else "diagnostic of init_steps, or a bug"},
     )
+
+
+def _last_rows(rows: IntArray, usable: NDArray[np.bool_]) -> IntArray:
+    """Return the usable row of each simulation that has the largest T."""
+    last: dict[int, int] = {}
+    for row in np.flatnonzero(usable):
+        held = last.get(int(rows[row, 0]))
+        if held is None or rows[held, 1] < rows[row, 1]:
+            last[int(rows[row, 0])] = int(row)
+    return np.array([last[simulation] for simulation in sorted(last)], dtype=np.int64)
 
 
 def _uniforms(result: CheckResult, simulations: IntArray, n_functions: int) -> FloatArray:
@@ -75,30 +101,51 @@ def _uniforms(result: CheckResult, simulations: IntArray, n_functions: int) -> F
 
 
 def _functions(
-    result: CheckResult, n_temperatures: int, simulations: IntArray
+    result: CheckResult,
+    simulations: IntArray,
+    forward_runs: Sequence[AnnealRun],
+    reverse_runs: Sequence[AnnealRun],
 ) -> tuple[list[str], FloatArray, FloatArray]:
     """Return names and values of the functions of a path that are ranked.
 
-    Each coordinate of both ends, the log density of the path's start there, and the log ratio there; and the product
-    of both ends of each coordinate, which shows a kernel that leaves its target invariant but is not run by its true
-    reversal. Values are (simulation, chain, function) for the forward chains and (simulation, function) for reverse
-    chain 0.
+    Each coordinate of both ends, the log density of the path's base there, and the log ratio there; and products of
+    both ends, of each coordinate and of pairs of them, which show a kernel that leaves its target invariant but is not
+    run by its true reversal, such as a sweep that is not turned round. Values are (simulation, chain, function) for
+    the forward chains and (simulation, function) for reverse chain 0.
     """
     names = [
         f"{name} ({end})"
         for end in ("beta=0", "beta=1")
-        for name in (*result.info.coordinates, f"log {result.path.start_name} density", result.path.ratio_name)
+        for name in (*result.info.layout.coordinates, f"log {result.path.base_name} density", result.path.ratio_name)
     ]
-    names += [f"{name} (product of both ends)" for name in result.info.coordinates]
+    coordinates = result.info.layout.coordinates
+    names += [f"{name} (product of both ends)" for name in coordinates]
+    names += [f"{coordinates[i]} (beta=0) times {coordinates[j]} (beta=1)" for i, j in _pairs(len(coordinates))]
+    centres = [_centre(result, int(index)) for index in simulations]
+    forward = [_values(run, centre) for run, centre in zip(forward_runs, centres, strict=True)]
+    reverse = [_values(run, centre)[0] for run, centre in zip(reverse_runs, centres, strict=True)]
+    return names, np.array(forward), np.array(reverse)
 
-    def values(simulation: int, direction: Direction) -> FloatArray:
-        run = result.runs[simulation, direction, n_temperatures]
-        ends = []
-        for end, states in enumerate((run.state_at_start, run.state_at_end)):
-            ends += [states, run.log_start_density[:, [end]], run.log_ratio[:, [-end]]]
-        ends.append(run.state_at_start * run.state_at_end)
-        return np.concatenate(ends, axis=1)
 
-    forward = np.array([values(int(index), "forward") for index in simulations])
-    reverse = np.array([values(int(index), "reverse")[0] for index in simulations])
-    return names, forward, reverse
+def _centre(result: CheckResult, simulation: int) -> FloatArray:
+    """Return the median state of other simulations, of which no path of this one knows anything; zero without any."""
+    indices = [index for index in range(min(MANY, len(result.simulations))) if index != simulation]
+    others = result.simulations.states[indices]
+    return np.median(others, axis=0) if len(others) else np.zeros(others.shape[1])
+
+
+def _values(run: AnnealRun, centre: FloatArray) -> FloatArray:
+    """Return the functions of each chain, (chain, function); products are of distances from ``centre``."""
+    ends = []
+    for place, states in enumerate((run.state_at_base, run.state_at_end)):
+        ends += [states, run.log_base_density[:, [place]], run.log_ratio[:, [-place]]]
+    base, end = run.state_at_base - centre, run.state_at_end - centre
+    first, second = np.array(_pairs(base.shape[1]), dtype=np.int64).reshape(-1, 2).T
+    return np.concatenate([*ends, base * end, base[:, first] * end[:, second]], axis=1)
+
+
+def _pairs(dim: int) -> list[tuple[int, int]]:
+    """Return pairs of different coordinates: all of a few, and of many each with its neighbours."""
+    if dim <= FEW_COORDINATES:
+        return [(i, j) for i in range(dim) for j in range(dim) if i != j]
+    return [(i, j) for i in range(dim) for j in (i - 1, i + 1) if 0 <= j < dim]

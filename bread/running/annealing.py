@@ -13,6 +13,7 @@ from bread.paths import schedules
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.preparation import Preparation
+from bread.running.prior_integral_results import without_constant
 from bread.running.results import OBSERVED, CheckResult
 from bread.running.tasks import AnnealTask
 from bread.seeds import Purpose, chain_seeds
@@ -56,7 +57,7 @@ class Annealing:
             pass
 
     def draws_on_real_data(self, n_temperatures: int, n_draws: int) -> None:
-        """Anneal ``n_draws`` chains on the real data; the result keeps their ends and log densities there.
+        """Anneal ``n_draws`` chains on the real data; the result keeps their ends, log densities there and weights.
 
         A chain that failed, or met a ratio of zero, ends nowhere: it is left out and counted.
         """
@@ -68,21 +69,30 @@ class Annealing:
             replace(
                 template,
                 seeds=chain_seeds(plan.root, Purpose.DRAW, OBSERVED, n_temperatures, batch),
-                start_seeds=chain_seeds(plan.root, Purpose.DRAW_START, OBSERVED, n_temperatures, batch),
+                base_seeds=chain_seeds(plan.root, Purpose.DRAW_BASE, OBSERVED, n_temperatures, batch),
             )
             for batch in batches
         ]
-        ends: dict[int, tuple[FloatArray, FloatArray]] = {}  # of a run, its ends alone are kept
+        ends: dict[int, tuple[FloatArray, FloatArray]] = {}  # of a run, its ends and its weights are kept
+        weights: dict[int, tuple[FloatArray, FloatArray]] = {}
+        n_zero = 0
         with self._ledger.phase("draws, real data", "draws", n_draws):
             for position, run in self._ledger.run_tasks(tasks):
                 usable = np.isfinite(run.log_weight)
-                log_density = run.log_start_density[:, 1] + run.log_ratio[:, -1]
+                log_density = run.log_base_density[:, 1] + run.log_ratio[:, -1]
                 ends[position] = run.state_at_end[usable], log_density[usable]
+                normalised = without_constant(run, template.path, result.prior_integrals)
+                weights[position] = normalised.log_weight, normalised.log_ratio[:, [0, -1]]
+                n_zero += int(np.count_nonzero(run.failure == Failure.ZERO_RATIO))
                 self._ledger.count("draws", int(run.n_gradients.sum()))
         states, log_densities = zip(*(ends[position] for position in sorted(ends)), strict=True)
         result.observed_draws = np.concatenate(states)
         result.observed_log_density = np.concatenate(log_densities)
-        result.n_draws_dropped = n_draws - len(result.observed_draws)
+        log_weights, log_ratios = zip(*(weights[position] for position in sorted(weights)), strict=True)
+        result.observed_log_weight = np.concatenate(log_weights)
+        result.observed_log_ratio = np.concatenate(log_ratios)
+        result.draw_temperatures = n_temperatures
+        result.n_draws_dropped, result.n_draws_zero = n_draws - len(result.observed_draws), n_zero
 
     def _run(
         self, pairs: Sequence[tuple[int, Direction]], n_temperatures: int, name: str, phase: str
@@ -93,6 +103,7 @@ class Annealing:
         with self._ledger.phase(name, phase, sum(task.n_chains for task in tasks)):
             for position, run in self._ledger.run_tasks(tasks):
                 task = tasks[position]
+                run = without_constant(run, task.path, self._result.prior_integrals)
                 self._result.runs[task.simulation, task.direction, n_temperatures] = run
                 if np.any(run.failure > Failure.ZERO_RATIO):
                     broken.append((task, run))
@@ -119,8 +130,8 @@ class Annealing:
             self._schedule(n_temperatures),
             self._preparation.kernel(simulation),
             seeds=chain_seeds(root, purpose, simulation, n_temperatures, chains),
-            start=None if forward else self._preparation.reverse_starts[simulation],
-            start_seeds=chain_seeds(root, Purpose.START, simulation, n_temperatures, chains) if forward else None,
+            initial=None if forward else self._preparation.reverse_initial[simulation],
+            base_seeds=chain_seeds(root, Purpose.BASE, simulation, n_temperatures, chains) if forward else None,
         )
 
 
@@ -133,7 +144,7 @@ def _raise_if_broken(broken: Sequence[tuple[AnnealTask, AnnealRun]]) -> None:
     count = sum(int(np.count_nonzero(item.failure > Failure.ZERO_RATIO)) for _, item in broken)
     where = "the real data" if task.simulation == OBSERVED else f"simulated data set {task.simulation}"
     reason = {
-        Failure.ZERO_START: "an exact posterior draw has density zero: simulator and density disagree",
+        Failure.ZERO_INITIAL: "an exact posterior draw has density zero: simulator and density disagree",
         Failure.NAN: "the log density is NaN outside a kernel",
         Failure.EXCEPTION: f"the log density raised: {run.message}",
     }[code]

@@ -17,7 +17,7 @@ from bread.fitting.pilot import N_CHAINS, FitRequest
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
-from bread.running.ends import StartTask, with_decided_tails
+from bread.running.ends import BaseDrawsTask, with_decided_tails
 from bread.running.ledger import in_order
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
@@ -25,10 +25,10 @@ from bread.running.results import SHARED
 from bread.running.tasks import LookTask, PilotTask
 from bread.running.tuning import Pilot
 
-CANDIDATES = (PriorPath.name, ReferencePath.name)
 REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
+FEWEST_STEPS = 10  # of an adaptation that is cut short
 USUAL_KNOTS = 10  # of a walk along a path that has not been walked
 
 
@@ -48,7 +48,7 @@ class PathChooser:
         self._stage = stage
         self._errors: list[DensityError] = []
         self._extra: Simulations | None = None
-        self._skipped_reference = False
+        self._skipped: str | None = None  # the kind of path that was not looked at
 
     def request(self, kind: str) -> PathRequest:
         """Return what a pilot is asked to fit for this kind of path."""
@@ -56,17 +56,16 @@ class PathChooser:
             return PathRequest(kind)
         if self._plan.path.reference is not None:
             return self._plan.path
-        info = self._info
-        transformed = np.ones(info.dim, dtype=bool) if info.transformed is None else info.transformed
+        layout = self._info.layout
         return PathRequest(
-            kind, None, FitRequest(info.dim, transformed, self._plan.tune, is_shared=not self._plan.tune_each)
+            kind, None, FitRequest(layout.dim, layout.may_be_scale, self._plan.tune, is_shared=not self._plan.tune_each)
         )
 
     def quick(self, request: PathRequest) -> PathRequest:
         """Return the request with a fit short enough to be made for every data set."""
         if request.fit is None:
             return request
-        steps = max(10, self._plan.tune // 2)
+        steps = max(FEWEST_STEPS, self._plan.tune // 2)
         fit = replace(
             request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS, is_shared=False
         )
@@ -80,52 +79,56 @@ class PathChooser:
         DensityError
             No pilot could run along any path.
         """
-        plan, tune = self._plan, self._plan.tune
-        asked = plan.path.kind
+        asked = self._plan.path.kind
         if asked != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if asked == AUTO else asked, extra)
-        self._extra = extra
-        has_reference = ReferencePath.name in self._info.paths
-        short = max(10, tune // SCREENING)
-        first = self._first_reference() if has_reference else None
-        if first is not None and self._is_cheaper_than_looking(first.cost, len(extra)):
-            self.costs = {first.cost.kind: first.cost.total}
-            return first.pilots
-        usual = self._pilots(PriorPath.name, extra, short) if PriorPath.name in self._info.paths else None
-        screened = None if usual is None else self._predict(PriorPath.name, usual, short)
-        if screened is not None and first is None and (not has_reference or self._is_cheap(screened)):
-            self._skipped_reference = has_reference
-            return self._required(PriorPath.name, extra)
-        reference = first or (self._fitted_reference() if has_reference else None)
+        self._extra = extra  # and the model has both paths
+        reference = self._first_reference()
+        if reference is not None and self._is_cheaper_than_looking(reference.cost):
+            self.costs = {reference.cost.kind: reference.cost.total}
+            self._skipped = PriorPath.name
+            return reference.pilots
+        prior = self._screened_prior()
+        if reference is None:
+            if prior is not None and self._is_cheap(prior.cost):
+                self._skipped = ReferencePath.name
+                return self._required(PriorPath.name, extra)
+            reference = self._fitted_reference()
         if reference is None:
             return self._required(PriorPath.name, extra)
-        entrants = [reference]
-        if screened is not None:
-            entrants.append(self._entrant(screened))
-        Race(plan, self._stage, entrants).run()
+        return self._cheapest([reference] if prior is None else [reference, prior])
+
+    def _cheapest(self, entrants: Sequence[Entrant]) -> list[Pilot]:
+        """Return the pilots of the path that wins the race."""
+        Race(self._plan, self._stage, entrants).run()
         self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
         chosen = path_choice.best([entrant.cost for entrant in entrants])
         return next(entrant.pilots or entrant.prepare() for entrant in entrants if entrant.cost is chosen)
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
         """Return whether a path that looked cheap has cost more than looking for another would."""
-        return self._skipped_reference and n_gradients > 2 * N_CHAINS * self._plan.tune * per_transition
+        if self._skipped is None:
+            return False
+        fit = 2 * N_CHAINS * self._plan.tune
+        return n_gradients > per_transition * (fit if self._skipped == ReferencePath.name else CHEAP * self._walks())
 
     def look_again(self, current: PathCost) -> list[Pilot] | None:
-        """Return pilots along a fitted reference if it is cheaper than the path that was taken for cheap.
+        """Return pilots along the other path if it is cheaper than the one that was taken for cheap.
 
         Parameters
         ----------
         current : PathCost
             Of the present path, as measured by the search so far.
         """
-        self._skipped_reference = False
-        entrant = self._fitted_reference()
+        entrant = self._fitted_reference() if self._skipped == ReferencePath.name else self._screened_prior()
+        self._skipped = None
         if entrant is None:
             return None
         Race(self._plan, self._stage, [entrant], [current]).run()
         self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
-        return entrant.pilots if path_choice.best([current, entrant.cost]) is entrant.cost else None
+        if path_choice.best([current, entrant.cost]) is not entrant.cost:
+            return None
+        return entrant.pilots or entrant.prepare()
 
     def _first_reference(self) -> Entrant | None:
         """Return the reference path, fitted and tried out before any other, where optimisation finds one."""
@@ -142,24 +145,36 @@ class PathChooser:
             Race(self._plan, self._stage, [entrant]).try_out()
         return entrant
 
-    def _is_cheaper_than_looking(self, cost: PathCost, n_extra: int) -> bool:
+    def _screened_prior(self) -> Entrant | None:
+        """Return the prior path, walked in short steps; None where a pilot fails."""
+        assert self._extra is not None
+        n_steps = self._short_steps()
+        pilots = self._pilots(PriorPath.name, self._extra, n_steps)
+        return None if pilots is None else self._entrant(self._predict(PriorPath.name, pilots, n_steps))
+
+    def _short_steps(self) -> int:
+        return max(FEWEST_STEPS, self._plan.tune // SCREENING)
+
+    def _is_cheaper_than_looking(self, cost: PathCost) -> bool:
         """Return whether another path can save less than it costs to walk along it, in short steps and thoroughly.
 
         The most that it could save is all but the chains at the fewest temperatures.
         """
-        n_transitions = USUAL_KNOTS * n_extra * (max(10, self._plan.tune // SCREENING) + self._plan.tune)
         saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_transition
-        return cost.is_reliable and self._plan.check_simulations * saving < n_transitions * cost.per_transition
+        return cost.is_reliable and self._plan.check_simulations * saving < self._walks() * cost.per_transition
+
+    def _walks(self) -> int:
+        """Return the transitions of two walks along a path, in short steps and thoroughly, on the extra data sets."""
+        assert self._extra is not None
+        return USUAL_KNOTS * len(self._extra) * (self._short_steps() + self._plan.tune)
 
     def _fitted_reference(self) -> Entrant | None:
         """Return the reference path with its pilots; None where a reference cannot be fitted."""
         assert self._extra is not None
         fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
-        return (
-            None
-            if fitted is None
-            else self._entrant(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
-        )
+        if fitted is None:
+            return None
+        return self._entrant(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
 
     def _entrant(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Entrant:
         """Return a path for the race, whose pilots run when they are wanted."""
@@ -192,13 +207,13 @@ class PathChooser:
             return None
 
         def more(first: int, last: int) -> list[FloatArray]:
-            """Return log ratios of more draws from the starts of all pilots."""
-            starts = [
-                StartTask(task.simulation, task.data, pilot.path, task.root, first, last)
+            """Return log ratios of more draws from the bases of all pilots' paths."""
+            bases = [
+                BaseDrawsTask(task.simulation, task.data, pilot.path, task.root, first, last)
                 for task, pilot in zip(tasks, pilots, strict=True)
             ]
-            with self._stage.phase("start of the path", "tune", len(starts)):
-                return in_order(self._stage.run_tasks, starts)
+            with self._stage.phase("start of the path", "tune", len(bases)):
+                return in_order(self._stage.run_tasks, bases)
 
         return with_decided_tails(pilots, more)
 

@@ -54,7 +54,7 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
         assert result.fit is not None
         n_parameters = sum(math.prod(values.shape[2:]) for values in result.fit.draws.values())
         needed = max(needed, draws_needed(n_parameters + 1))  # the log density is one more
-        if not result.info.runs_compiled:
+        if not result.info.identity.runs_compiled:
             needed = min(needed, max(FEWEST_DRAWS, _affordable(result, n_temperatures)))
     return -(-needed // plan.chains) * plan.chains  # whole rows of (chain, draw)
 
@@ -74,7 +74,7 @@ def _log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> Fl
     """Return the log density of the fit's draws, up to a constant, (chain, draw); None where the backend has none."""
     assert result.fit is not None
     states = model.unconstrain(result.fit.flat_draws())
-    path, data = result.path_of(OBSERVED), dict(result.info.observed_data)
+    path, data = result.path_of(OBSERVED), dict(result.info.data.observed)
     tasks = [
         DensityTask(OBSERVED, data, path, states[low : low + STATES_PER_TASK])
         for low in range(0, len(states), STATES_PER_TASK)

@@ -51,10 +51,10 @@ class PathCost:
 
 def is_reliable(pilots: list[Pilot]) -> bool:
     """Return whether the bound has a finite mean, from the log ratios at both ends of the pilots' paths."""
-    start = [pilot.start_log_ratio for pilot in pilots]
+    base = [pilot.base_log_ratio for pilot in pilots]
     end = [pilot.end_log_ratio for pilot in pilots] if pilots[0].fit is not None else []
     calm = np.zeros((1, 1))
-    return bounds.jeffreys_is_reliable(start, calm, end)
+    return bounds.jeffreys_is_reliable(base, calm, end)
 
 
 def path_length(pilots: list[Pilot]) -> schedules.PathLength:

@@ -21,13 +21,14 @@ from bread.statistics import flows
 from bread.statistics.damping import location_and_scale
 from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
 
-MIN_DRAWS = 300
+MIN_DRAWS = 300  # of a test, whatever the check costs: with fewer it sees little
 N_CORNERS = 40  # draws moved to the window's corners
 MOST_PROBES = 1000  # evaluations that look for the coordinates with a jump
 FLOW_DRAWS = 500  # joint draws whose outcomes are moved, four evaluations each and variable
 BATCH = 100  # evaluations a task
 JUMP = "the density has a bound or a jump within reach of the test"
 SUPPORT = "the support of the data depends on it"
+ATOMS = "draws have values in common, as where outcomes are censored"
 
 RunTasks = Callable[[Sequence[Task]], list[Any]]
 
@@ -43,11 +44,11 @@ class Scores:
         self._data = simulations.data
         self._n_flow = min(len(simulations), FLOW_DRAWS)
         self._run = run
-        self._continuous = ~np.asarray(info.discrete, dtype=bool)
-        names = list(info.positions)
-        self._groups = np.zeros(info.dim, dtype=np.int64)
+        self._continuous = ~np.asarray(info.layout.discrete, dtype=bool)
+        names = list(info.layout.positions)
+        self._groups = np.zeros(info.layout.dim, dtype=np.int64)
         for number, name in enumerate(names):
-            self._groups[info.positions[name]] = number
+            self._groups[info.layout.positions[name]] = number
         self._group_names = names or ["all"]
 
     def of_split(self, prior: FloatArray, joint: FloatArray) -> list[DirectTest]:
@@ -66,12 +67,12 @@ class Scores:
 
     def _test(self, name: str, test: Callable[..., ScoreTest], gradient: FloatArray, tested: Any) -> DirectTest:
         result = test(self._states, gradient, is_continuous=tested, groups=self._groups)
-        labels = [*self._info.coordinates, *(f"all of {group}" for group in self._group_names)]
+        labels = [*self._info.layout.coordinates, *(f"all of {group}" for group in self._group_names)]
         rows = np.full((len(labels), len(result.functions)), np.nan)
         n_groups = len(result.pooled_p_values)
-        rows[: self._info.dim] = result.p_values
-        rows[self._info.dim : self._info.dim + n_groups, :2] = result.pooled_p_values
-        effect = np.concatenate([result.effect, np.full((len(labels) - self._info.dim, rows.shape[1]), np.nan)])
+        rows[: self._info.layout.dim] = result.p_values
+        rows[self._info.layout.dim : self._info.layout.dim + n_groups, :2] = result.pooled_p_values
+        effect = np.concatenate([result.effect, np.full((len(labels) - self._info.layout.dim, rows.shape[1]), np.nan)])
         return DirectTest(name, tuple(labels), result.functions, rows, effect, len(self._states))
 
     # -- bounds and jumps -------------------------------------------------------------------------------------
@@ -99,12 +100,14 @@ class Scores:
     ) -> NDArray[np.bool_]:
         """Return the coordinates that may be moved alone to those of ``others`` without a density of zero."""
         tested = self._continuous.copy()
-        each = max(1, min(len(rows), MOST_PROBES // max(self._info.dim, 1)))
+        each = max(1, min(len(rows), MOST_PROBES // max(self._info.layout.dim, 1)))
         for coordinate in np.flatnonzero(tested):
             moved = self._states[:each].copy()
             moved[:, coordinate] = others[:each, coordinate]
             tested[coordinate] = np.isfinite(density(moved)).all()
-        bad = [name for name, ok in zip(self._info.coordinates, tested | ~self._continuous, strict=True) if not ok]
+        bad = [
+            name for name, ok in zip(self._info.layout.coordinates, tested | ~self._continuous, strict=True) if not ok
+        ]
         if bad:
             test, reason = message.split(" of {}: ")
             self.left_out[f"{test} of {', '.join(bad[:5])}{', ...' if len(bad) > 5 else ''}"] = reason
@@ -112,7 +115,7 @@ class Scores:
 
     def _signs(self) -> NDArray[np.bool_]:
         """Return corner signs, (N_CORNERS, dim): the same for every check."""
-        return np.random.default_rng(0).random((N_CORNERS, self._info.dim)) < 0.5
+        return np.random.default_rng(0).random((N_CORNERS, self._info.layout.dim)) < 0.5
 
     # -- outcomes ---------------------------------------------------------------------------------------------
 
@@ -123,6 +126,9 @@ class Scores:
         for name, values in self._data.items():
             real = np.asarray(values[: self._n_flow], dtype=np.float64)
             if np.asarray(values).dtype.kind != "f" or not real[0].size or not np.isfinite(real).all():
+                continue
+            if _has_atoms(real):
+                self.left_out[f"outcome score of {name}"] = ATOMS
                 continue
             line = flows.line_of(real)
             coordinates = line.to_line(real)
@@ -187,3 +193,13 @@ class Scores:
         ]
         self.n_evaluations += len(states)
         return np.concatenate(self._run(tasks))
+
+
+def _has_atoms(draws: FloatArray) -> bool:
+    """Return whether elements that vary, (draw, ...), have a value in common, which continuous laws never do.
+
+    The density of the continuous part then ends at the value in common (a limit, where outcomes are censored).
+    """
+    flat = draws.reshape(len(draws), -1)
+    varying = flat[:, (flat != flat[:1]).any(axis=0)]
+    return len(np.unique(varying)) < varying.size

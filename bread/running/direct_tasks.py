@@ -74,7 +74,7 @@ class JointDensityTask:
 class KernelTask:
     """Move exact draws by the frozen kernel at one end of the path, each with its own data.
 
-    ``states`` are None at the start of the path, where they are drawn with ``start_seeds``.
+    ``states`` are None at the base of the path, where they are drawn with ``base_seeds``.
     """
 
     data: RowData
@@ -84,7 +84,7 @@ class KernelTask:
     n_steps: int
     seeds: Sequence[SeedSequence]
     states: FloatArray | None = None
-    start_seeds: Sequence[SeedSequence] = field(default=())
+    base_seeds: Sequence[SeedSequence] = field(default=())
 
     @property
     def n_chains(self) -> int:
@@ -96,6 +96,6 @@ class KernelTask:
         states = self.states
         if states is None:
             first = {name: values[0] for name, values in self.data.items()}
-            states = model.condition(first).draw_start(self.path, self.start_seeds)
+            states = model.condition(first).draw_base(self.path, self.base_seeds)
         moved = model.rows(self.data).move(self.path, self.kernel, self.beta, states, self.n_steps, self.seeds)
         return states, moved

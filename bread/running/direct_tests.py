@@ -24,11 +24,11 @@ from bread.seeds import Purpose, chain_seeds
 from bread.statistics.invariance import invariance_test
 
 SHARE = 0.045  # of the predicted gradient evaluations of the check
-MOST_DRAWS = 1000
+MOST_DRAWS = 1000  # joint draws of a test
 MOST_NUMBERS = 4_000_000  # outcomes of all joint draws together: they travel between processes
 BATCH = 50  # draws a task
-KERNEL_DRAWS = 1000
-MOST_STEPS = 10
+KERNEL_DRAWS = 1000  # exact draws that a frozen kernel moves
+MOST_STEPS = 10  # steps that it moves each
 EVALUATIONS = 3  # of a density, about as dear as a gradient
 FIRST_MOVED = 200  # draws that show what a step costs
 PHASE = "direct tests"
@@ -50,7 +50,7 @@ class DirectPhase:
 
     def run(self) -> None:
         """Run them; what cannot be run is left out with the reason, and the check goes on."""
-        if not self._info.dim:
+        if not self._info.layout.dim:
             return
         budget = SHARE * self.predicted_cost()
         try:
@@ -81,7 +81,7 @@ class DirectPhase:
         """Test simulator against density; return the joint draws."""
         is_split = PriorPath.name in self._info.paths
         betas = (0.0, 1.0) if is_split else (1.0,)
-        size = max(1, sum(np.size(values) for values in self._info.observed_data.values()))
+        size = max(1, sum(np.size(values) for values in self._info.data.observed.values()))
         most = min(MOST_DRAWS, MOST_NUMBERS // size)
         n_draws = int(np.clip(budget / (len(betas) + is_split), MIN_DRAWS, max(most, MIN_DRAWS)))
         n_draws -= n_draws % BATCH
@@ -115,7 +115,7 @@ class DirectPhase:
         rest = self._move(beta, joint, range(len(first[0]), n_draws), n_steps)
         before, after = np.concatenate([first[0], rest[0]]), np.concatenate([first[1], rest[1]])
         test = invariance_test(before, after)
-        pooled, variables = np.full((1, len(test.functions)), np.nan), self._info.coordinates
+        pooled, variables = np.full((1, len(test.functions)), np.nan), self._info.layout.coordinates
         pooled[0, :2] = test.pooled_p_values
         self._tests.append(
             DirectTest(
@@ -145,13 +145,13 @@ class DirectPhase:
                     n_steps,
                     chain_seeds(plan.root, Purpose.DIRECT_MOVE, end, 0, batch),
                     joint.states[batch.start : batch.stop] if end else None,
-                    () if end else chain_seeds(plan.root, Purpose.DIRECT_START, end, 0, batch),
+                    () if end else chain_seeds(plan.root, Purpose.DIRECT_BASE, end, 0, batch),
                 )
             )
         parts: list[tuple[FloatArray, Evolution]] = self._run(tasks, "testing the kernel")
         spent = sum(moved.n_gradients + moved.n_evaluations // EVALUATIONS for _, moved in parts)
         self._spent += spent
-        none = np.empty((0, self._info.dim))
+        none = np.empty((0, self._info.layout.dim))
         before, after = [part[0] for part in parts], [part[1].states for part in parts]
         return np.concatenate([none, *before]), np.concatenate([none, *after]), spent
 

@@ -13,17 +13,17 @@ from bread.backends.base import FloatArray, Model
 from bread.paths.kinds import Path
 from bread.running.tuning import TAIL_DRAWS, Pilot
 from bread.seeds import Purpose, chain_seeds
-from bread.statistics.tails import centred_tail_index, is_start_in_doubt
+from bread.statistics.tails import centred_tail_index, is_base_in_doubt
 
 MOST_TAIL_DRAWS = 32000  # of each pilot
 TAIL_GROWTH = 4  # of the draws, while they leave it open whether their mean is finite
 END_DRAWS = 400  # exact draws, each with its data set
-END_BATCH = 50
+END_BATCH = 50  # of them a task
 
 
 @dataclass(frozen=True)
-class StartTask:
-    """Draw from the start of a path, numbers ``first`` to ``last`` of its tail draws."""
+class BaseDrawsTask:
+    """Draw from the base of a path, numbers ``first`` to ``last`` of its tail draws."""
 
     simulation: int
     data: dict[str, NDArray[Any]]
@@ -37,7 +37,7 @@ class StartTask:
         """Return their log ratios."""
         posterior = model.condition(self.data)
         seeds = chain_seeds(self.root, Purpose.TAIL, self.simulation, 0, range(self.first, self.last))
-        return posterior.log_ratio(self.path, posterior.draw_start(self.path, seeds))
+        return posterior.log_ratio(self.path, posterior.draw_base(self.path, seeds))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class EndTask:
 
 
 def with_decided_tails(pilots: Sequence[Pilot], more: Callable[[int, int], Sequence[FloatArray]]) -> list[Pilot]:
-    """Return pilots with more draws from the start, equally many each, where together they leave B's mean open.
+    """Return pilots with more draws from the base, equally many each, where together they leave B's mean open.
 
     Parameters
     ----------
@@ -70,19 +70,19 @@ def with_decided_tails(pilots: Sequence[Pilot], more: Callable[[int, int], Seque
     """
     pilots = list(pilots)
     while _in_doubt(pilots):
-        n_now = len(pilots[0].start_log_ratio)
+        n_now = len(pilots[0].base_log_ratio)
         added = more(n_now, min(TAIL_GROWTH * n_now, MOST_TAIL_DRAWS))
         pilots = [_with(pilot, values) for pilot, values in zip(pilots, added, strict=True)]
     return pilots
 
 
 def _in_doubt(pilots: Sequence[Pilot]) -> bool:
-    counts = {len(pilot.start_log_ratio) for pilot in pilots}
+    counts = {len(pilot.base_log_ratio) for pilot in pilots}
     if len(counts) != 1 or not TAIL_DRAWS <= counts.pop() < MOST_TAIL_DRAWS:
         return False
-    return is_start_in_doubt(centred_tail_index([pilot.start_log_ratio for pilot in pilots]))
+    return is_base_in_doubt(centred_tail_index([pilot.base_log_ratio for pilot in pilots]))
 
 
 def _with(pilot: Pilot, values: FloatArray) -> Pilot:
     kernel = replace(pilot.kernel, n_evaluations=pilot.kernel.n_evaluations + len(values))
-    return pilot._replace(kernel=kernel, start_log_ratio=np.concatenate([pilot.start_log_ratio, values]))
+    return pilot._replace(kernel=kernel, base_log_ratio=np.concatenate([pilot.base_log_ratio, values]))

@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, or in a local pool of processes (loky)."""
+"""Where tasks run: in this process, in a local pool of processes (loky), or on workers of the caller's."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from bread.backends.base import Model
 from bread.errors import InvalidArgumentError
 from bread.running.interrupts import interruptible, raise_pending
+from bread.running.remote import RemoteExecutor
 from bread.running.tasks import Task
 from bread.scratch import scratch_folder
 from bread.workers import call_on_workers, start_workers
@@ -50,8 +51,10 @@ def available_cores(cores: int | None) -> int:
     return int(cores)
 
 
-def open_executor(model: Model, cores: int) -> Executor:
-    """Return an executor for ``model``: this process for one core, else a pool."""
+def open_executor(model: Model, cores: int, executor: Any = None) -> Executor:
+    """Return an executor for ``model``: the caller's, if there is one; this process for one core, else a pool."""
+    if executor is not None:
+        return RemoteExecutor(model, executor)
     return SerialExecutor(model) if cores == 1 else PoolExecutor(model, cores)
 
 

@@ -5,8 +5,8 @@ Runs where the model was opened, after the draws; its random numbers are its own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,27 @@ from bread.errors import BreadError, UnsupportedModelError
 from bread.running.interrupts import interruptible
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics import replication
-from bread.statistics.fit import FIT_LEVEL, N_EXTREMES, draw_p_value, fit_p_value, n_replicates
+from bread.statistics.fit import (
+    FIT_LEVEL,
+    LOOKS,
+    N_EXTREMES,
+    ORDINARY,
+    draw_p_value,
+    n_replicates,
+    ranked_fit_p_value,
+    sequential_fit_p_value,
+)
 
-FIT_DRAWS = 20
 MOST_AT_ONCE = 1_000_000  # elements of a batch
-MOST_ELEMENTS = 4_000_000  # of the second stage of one node and draw, where that still leaves FEWEST_REPLICATES
+MOST_ELEMENTS = 4_000_000  # of the last stage of one node and draw, where that still leaves FEWEST_REPLICATES
 FEWEST_REPLICATES = 2000
 LAST_ELEMENTS = 20_000_000  # of a node so long that even so many replicates would cost too much
+MOST_ONE_BY_ONE = 50_000  # replicates of the last stage of a node, over its draws, where each is made by itself
+MORE_DRAWS, MORE_DRAWS_DEAR = 320, 40  # near the level; where replicates are made one by one, or are long
+LONG = 2000  # elements
+FEW_SPREAD, MANY_SPREAD = 100, 1000  # replicates for the scale of each element; many where all draws share them
+REPLICATE_ROOT = 0  # replicates are the same for every random_seed: no verdict changes with it for their sake
+REFINED = 5  # times as many replicates near the level where all draws share them
 
 
 @dataclass(frozen=True)
@@ -65,10 +79,14 @@ class FitCheck:
     tests : tuple of NodeTest
     left_out : dict of str to str
         Nodes that were not tested, and why.
+    ranked_p_values : ndarray, shape (data set,)
+        p-values, by fewer draws, of data sets simulated from the prior and then of the real data, all treated alike;
+        empty where that was not asked or means nothing.
     """
 
     tests: tuple[NodeTest, ...]
     left_out: dict[str, str]
+    ranked_p_values: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def p_value_by_draw(self) -> FloatArray:
@@ -78,99 +96,165 @@ class FitCheck:
     @property
     def p_value(self) -> float:
         """Return the p-value over nodes and draws."""
-        return fit_p_value(self.p_value_by_draw)
+        return sequential_fit_p_value(self.p_value_by_draw).p_value
+
+    @property
+    def ranked_p_value(self) -> float:
+        """Return the rank of the real data's p-value among those of simulated data sets; NaN where there are none."""
+        p_values = self.ranked_p_values
+        return ranked_fit_p_value(p_values[-1], p_values[:-1]) if len(p_values) else float("nan")
 
 
 def check_fit(
-    model: Model, states: FloatArray, root: int, data: Mapping[str, NDArray[Any]] | None = None, key: int = -1
+    model: Model,
+    states: FloatArray,
+    root: int = REPLICATE_ROOT,
+    data: Mapping[str, NDArray[Any]] | None = None,
+    key: int = -1,
+    pool: Pool | None = None,
 ) -> FitCheck | None:
     """Test the fit of every node at annealed draws (draw, dim) on one data set; None where no node can be tested.
+
+    Three draws where the misfit is plain, else 20; more where the p-value is near the level.
 
     Parameters
     ----------
     model : Model
     states : ndarray, shape (draw, dim)
-        At most `FIT_DRAWS` of them are used, the first.
+        The first are used, as many as are needed.
     root : int
-        Root entropy.
+        Root entropy of the replicates.
     data : mapping of str to ndarray, optional
         The data set; by default the real one.
     key : int
         Names its random numbers: the index of the data set.
+    pool : dict, optional
+        Keeps replicates that are the same at every state, for other data sets; filled here.
     """
-    states = states[:FIT_DRAWS]
+    pool = {} if pool is None else pool
     nodes = [node for node in model.nodes() if node.size]
     left_out = {node.name: node.refusal for node in nodes if node.refusal}
     testable = [node for node in nodes if not node.refusal]
-    n_tests = sum(1 if node.kind == "parameter" and node.size == 1 else 2 for node in testable)
-    tests = []
-    for place, node in enumerate(testable):
-        tester = _NodeTester(model, node, n_tests, data)
-        try:
-            tests.append(
-                tester.run(
-                    states, [seed_sequence(root, Purpose.REPLICATE, key, place, draw) for draw in range(len(states))]
-                )
-            )
-        except BreadError as error:
-            left_out[node.name] = str(error)
-    return FitCheck(tuple(tests), left_out) if tests and len(states) else None
+    n_tests = sum(replication.n_statistics(node.kind, node.size) for node in testable)
+    testers = [_NodeTester(model, node, n_tests, data, (root, key, place), pool) for place, node in enumerate(testable)]
+    costs_time = any(is_dear(node) or node.size > LONG for node in testable)
+    states = states[: MORE_DRAWS_DEAR if costs_time else MORE_DRAWS]
+    check = None
+    for n_draws in (*(look for look in LOOKS if look < len(states)), len(states)):
+        for tester in list(testers):
+            try:
+                if n_draws > ORDINARY:
+                    tester.refine()
+                tester.extend(states[:n_draws])
+            except BreadError as error:
+                left_out[tester.node.name] = str(error)
+                testers.remove(tester)
+        if not testers or not n_draws:
+            return None
+        check = FitCheck(tuple(tester.test for tester in testers), left_out)
+        if sequential_fit_p_value(check.p_value_by_draw).is_clear:
+            break
+    return check
+
+
+def is_dear(node: Node) -> bool:
+    """Return whether replicates are made one by one, anew at every draw."""
+    return node.most is not None and not node.has_no_parents
+
+
+Pool = dict[tuple[tuple[int, ...], int], Replicates]
+_Row = tuple[FloatArray, float, int, FloatArray]
 
 
 class _NodeTester:
     """Tests one node at one state after another."""
 
-    def __init__(self, model: Model, node: Node, n_tests: int, data: Mapping[str, NDArray[Any]] | None) -> None:
-        self._model, self._node, self._data = model, node, data
-        self._has_no_parents = node.kind == "parameter"
-        self._kept: dict[tuple[tuple[int, ...], int], Replicates] = {}
+    def __init__(
+        self,
+        model: Model,
+        node: Node,
+        n_tests: int,
+        data: Mapping[str, NDArray[Any]] | None,
+        seed: tuple[int, int, int],
+        pool: Pool,
+    ) -> None:
+        self.node = node
+        self._model, self._data, self._seed, self._pool = model, data, seed, pool
+        self._rows: list[_Row] = []
         # as many as p-values at this level need
         wanted = n_replicates(n_tests * (node.size if node.kind == "parameter" else 1), FIT_LEVEL)
         most = max(MOST_ELEMENTS // node.size, min(FEWEST_REPLICATES, LAST_ELEMENTS // node.size))
-        self._most = max(min(wanted, most, node.most or wanted), replication.FIRST_REPLICATES)
+        most = max(min(wanted, most, node.most or wanted), replication.FIRST_REPLICATES)
+        second = min(replication.SECOND_REPLICATES, most)
+        self._n_replicates = (replication.FIRST_REPLICATES, second, most)
+        self._n_spread = MANY_SPREAD if node.has_no_parents and node.size <= LONG else FEW_SPREAD
+        self._left = MOST_ONE_BY_ONE if is_dear(node) else None
+        self._is_refined = False
 
-    def run(self, states: FloatArray, seeds: Sequence[SeedSequence]) -> NodeTest:
-        """Test the node at each state.
+    @property
+    def test(self) -> NodeTest:
+        """Return what was found so far."""
+        p_values, effect, number, deviation = (list(part) for part in zip(*self._rows, strict=True))
+        return NodeTest(self.node, np.array(p_values), np.array(effect), np.array(number), np.mean(deviation, axis=0))
+
+    def refine(self) -> None:
+        """Forget draws that share replicates, and take more of these: their chance is in every draw alike."""
+        if self.node.has_no_parents and not self._is_refined:
+            first, second, most = self._n_replicates
+            self._n_replicates, self._rows, self._is_refined = (first, second, REFINED * most), [], True
+
+    def extend(self, states: FloatArray) -> None:
+        """Test the node at each of these states that comes after those before.
 
         Raises
         ------
         UnsupportedModelError
             It cannot be replicated, or a value is not a number.
         """
-        if self._has_no_parents:  # one set of replicates serves every draw
-            seeds = [seeds[0]] * len(states)
-        rows = [self._at(state, seed) for state, seed in zip(states, seeds, strict=True)]
-        p_values, effect, number, deviation = (list(part) for part in zip(*rows, strict=True))
-        return NodeTest(self._node, np.array(p_values), np.array(effect), np.array(number), np.mean(deviation, axis=0))
+        root, key, place = self._seed
+        for draw in range(len(self._rows), len(states)):
+            if self._rows and self.node.kind == "predictive" and self.node.has_no_parents:
+                self._rows.append(self._rows[0])  # data and replicates alike
+                continue
+            # one set of replicates serves every draw, and data set, where they are the same at each
+            names = (-1, place, 0) if self.node.has_no_parents else (key, place, draw)
+            self._rows.append(self._at(states[draw], seed_sequence(root, Purpose.REPLICATE, *names)))
 
-    def _at(self, state: FloatArray, seed: SeedSequence) -> tuple[FloatArray, float, int, FloatArray]:
+    def _at(self, state: FloatArray, seed: SeedSequence) -> _Row:
         """Return p-values by statistic, effect in nats, how many replicates gave them, and each element's deviation."""
-        spreading, first, second = (_child(seed, part) for part in range(3))
-        n_first = replication.FIRST_REPLICATES
-        pilot = self._replicate(state, n_first, spreading)
+        spreading, *seeds = (_child(seed, part) for part in range(4))
+        pilot = self._replicate(state, self._n_spread, spreading)
         spread = replication.centre_and_scale(pilot.values[1:])
         signed = np.sign(pilot.values[0] - spread[0]) * replication.deviations(pilot.values[0], spread)
-        tally, statistic, effect = self._tally(state, first, n_first, spread)
-        p_values = tally.p_values(statistic)
-        if (p_values < replication.FIRST_LEVEL).any() and self._most > n_first:
-            tally, _, effect = self._tally(state, second, self._most, spread)
-            p_values = replication.staged(p_values, tally.p_values(statistic))
+        tally, statistic, effect = self._tally(state, seeds[0], self._n_replicates[0], spread)
+        p_values, n_columns = tally.p_values(statistic), self.node.size if self.node.kind == "parameter" else 1
+        for stage, level in ((1, replication.FIRST_LEVEL), (2, replication.SECOND_LEVEL)):
+            n, threshold = self._n_replicates[stage], replication.threshold(level, tally.n, n_columns)
+            if n <= tally.n or not (p_values <= threshold).any() or not self._may_spend(n, stage):
+                break
+            tally, _, effect = self._tally(state, seeds[stage], n, spread)
+            p_values = replication.staged(p_values, tally.p_values(statistic), threshold)
         return replication.by_statistic(p_values, statistic), effect, tally.n, signed
+
+    def _may_spend(self, n: int, stage: int) -> bool:
+        """Return whether ``n`` replicates may be made, and count them: those made one by one are few in all."""
+        if self._left is None or stage == 1:
+            return True
+        self._left -= n
+        return self._left >= 0
 
     def _tally(
         self, state: FloatArray, seed: SeedSequence, n: int, spread: tuple[FloatArray, FloatArray]
     ) -> tuple[replication.Tally, IntArray, float]:
         """Compare the node with ``n`` replicates, a batch at a time; return counts, statistics and effect in nats."""
         tally, log_density = replication.Tally(), [np.empty(0)]
-        batch_size = max(1, MOST_AT_ONCE // self._node.size)
+        batch_size = max(1, MOST_AT_ONCE // self.node.size)
         statistic, effect = np.empty(0, dtype=np.int64), float("nan")
         for batch, low in enumerate(range(0, n, batch_size)):
             made = self._replicate(state, min(batch_size, n - low), _child(seed, batch))
-            columns = replication.columns(
-                made.values, made.log_density, made.pointwise, spread, is_parameter=self._node.kind == "parameter"
-            )
+            columns = replication.columns(made.values, made.log_density, made.pointwise, spread, kind=self.node.kind)
             if np.isnan(columns.values).any():
-                raise UnsupportedModelError(f"the log density of {self._node.name!r} is not a number at a draw.")
+                raise UnsupportedModelError(f"the log density of {self.node.name!r} is not a number at a draw.")
             tally.add(columns)
             statistic = columns.statistic
             if made.log_density is not None:
@@ -179,12 +263,12 @@ class _NodeTester:
         return tally, statistic, effect
 
     def _replicate(self, state: FloatArray, n: int, seed: SeedSequence) -> Replicates:
-        if not self._has_no_parents:
+        if not self.node.has_no_parents:
             return self._made(state, n, seed)
         key = (seed.spawn_key, n)
-        if key not in self._kept:
-            self._kept[key] = self._made(state, n, seed)
-        own, others = self._made(state, 1, seed), self._kept[key]
+        if key not in self._pool:
+            self._pool[key] = self._made(state, n, seed)
+        own, others = self._made(state, 1, seed), self._pool[key]
         log_density = None
         if own.log_density is not None and others.log_density is not None:
             log_density = np.concatenate([own.log_density[:1], others.log_density[1:]])
@@ -192,9 +276,9 @@ class _NodeTester:
 
     def _made(self, state: FloatArray, n: int, seed: SeedSequence) -> Replicates:
         with interruptible():
-            made = self._model.replicate(state, self._node.name, n, seed=seed, data=self._data)
+            made = self._model.replicate(state, self.node.name, n, seed=seed, data=self._data)
         if np.isnan(made.values).any():
-            raise UnsupportedModelError(f"{self._node.name!r} has values that are not numbers.")
+            raise UnsupportedModelError(f"{self.node.name!r} has values that are not numbers.")
         return made
 
 

@@ -32,12 +32,13 @@ from bread.statistics import modes as statistics
 from bread.statistics.agreement import effective_sample_size
 from bread.statistics.modes import Proposal
 
-MOST_PRIOR_DRAWS, FEWEST_PRIOR_DRAWS = 10_000, 1000
+MOST_PRIOR_DRAWS, FEWEST_PRIOR_DRAWS = 10_000, 1000  # from which optimisations start
 BATCH = 500  # prior draws a task
 DRAW_COST = 80  # gradients of the check for each prior draw: a PyMC draw takes as long as six gradients
 MOST_MODES, FEWEST_MODES = 8, 3  # that are weighed
 MODE_COST = 32_000  # gradients of the check for each mode that is weighed
-MOST_OWN_DRAWS = 1000
+MOST_OWN_DRAWS = 1000  # draws of the user's or of the fit: more are thinned
+_DRAWN, _WEIGHED = 0, 1  # seeds of prior draws and of draws of proposals, in place of T
 FEWEST_DRAWS = 50  # annealed draws: with fewer a missed half would not be seen
 LARGEST_DIM = 200  # coordinates: more make the Hessian dear and the weights of 4000 draws useless
 
@@ -49,12 +50,12 @@ def why_not(model: Model, simulate_from: str, n_draws: int) -> str | None:
     info, reason = model.info, ""
     if simulate_from == "localised":
         reason = "annealed draws of a localised model are not draws from your posterior, which is where modes count"
-    elif np.any(info.discrete):
+    elif np.any(info.layout.discrete):
         reason = "the model has discrete variables, along which nothing can be optimised"
     elif "reference" not in info.paths:
         reason = "this kernel or model has no gradient of the whole density"
-    elif info.dim > LARGEST_DIM:
-        reason = f"the model has {info.dim} unconstrained coordinates, and more than {LARGEST_DIM} are too many"
+    elif info.layout.dim > LARGEST_DIM:
+        reason = f"the model has {info.layout.dim} unconstrained coordinates, and more than {LARGEST_DIM} are too many"
     elif n_draws < FEWEST_DRAWS:
         reason = f"there are {n_draws} annealed draws on the real data, and fewer than {FEWEST_DRAWS} are too few"
     return f"Modes on the real data were not looked for: {reason}." if reason else None
@@ -79,7 +80,7 @@ class ModeSearch:
         self._model = model
         self._run_tasks = run_tasks
         self._root = root
-        self._data = dict(model.info.observed_data)
+        self._data = dict(model.info.data.observed)
         self._n_prior = int(np.clip(n_spent // DRAW_COST, FEWEST_PRIOR_DRAWS, MOST_PRIOR_DRAWS)) // BATCH * BATCH
         self._most_modes = int(np.clip(n_spent // MODE_COST, FEWEST_MODES, MOST_MODES))
         self.n_gradients = 0
@@ -152,7 +153,7 @@ class ModeSearch:
         return in_order(self._run_tasks, tasks)
 
     def _seed(self, number: int) -> np.random.SeedSequence:
-        return seed_sequence(self._root, Purpose.MODES, OBSERVED, 1, number)
+        return seed_sequence(self._root, Purpose.MODES, OBSERVED, _WEIGHED, number)
 
     def _evaluate(self, task: EvaluateTask) -> tuple[FloatArray, tuple[Any, ...]]:
         self.n_evaluations += len(task.states)
@@ -162,7 +163,8 @@ class ModeSearch:
     def _draw_prior(self) -> Evaluated:
         numbers = [range(low, low + BATCH) for low in range(0, self._n_prior, BATCH)]
         tasks = [
-            PriorDrawTask(self._data, chain_seeds(self._root, Purpose.MODES, OBSERVED, 0, batch)) for batch in numbers
+            PriorDrawTask(self._data, chain_seeds(self._root, Purpose.MODES, OBSERVED, _DRAWN, batch))
+            for batch in numbers
         ]
         self.n_evaluations += self._n_prior
         parts = self._run(tasks)
@@ -208,7 +210,7 @@ class ModeSearch:
 
 def own_draws(model: Model, fit: Fit | None) -> FloatArray | None:
     """Return draws of a fit, thinned to about a thousand, as states of shape (chain, draw, dim); None without them."""
-    names = tuple(model.info.positions)
+    names = tuple(model.info.layout.positions)
     if fit is None or not set(names) <= set(fit.draws):
         return None
     n_chains, n_draws = np.shape(fit.draws[names[0]])[:2]

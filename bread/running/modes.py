@@ -20,9 +20,8 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     Where that is not possible a warning of the report says why. An error of the model in a corner where no chain went
     ends the search, not the check.
 
-    The lower bound of the log evidence is that of the real data's chains. Along the prior path it is relative to the
-    constant of a prior that is not normalised (Stan's half-normals, log 2 each): at most too large, so that a mode may
-    be overlooked and none is invented.
+    The lower bound of the log evidence is that of the real data's chains, whose prior is normalised; the density here
+    has the constants that its priors lack, so they are put back.
     """
     draws = result.observed_draws
     reason = why_not(model, plan.simulate_from, 0 if draws is None else len(draws))
@@ -44,8 +43,12 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
 
 
 def log_lower_bound(result: CheckResult) -> float:
-    """Return the log of the mean weight (nats) of the chains on the real data at the largest T; -inf without them."""
+    """Return the log of the mean weight (nats) of the chains on the real data at the largest T; -inf without them.
+
+    As the density has it: with the known constants of priors that are not normalised.
+    """
     runs = [run for key, run in result.runs.items() if key[0] == OBSERVED and key[2] == result.n_temperatures]
     weights: FloatArray = np.concatenate([run.log_weight for run in runs] or [np.empty(0)])
     weights = weights[~np.isnan(weights)]
-    return float(logsumexp(weights) - np.log(len(weights))) if len(weights) else -np.inf
+    constant = 0.0 if result.prior_integrals is None else result.prior_integrals.log_constant
+    return float(logsumexp(weights) - np.log(len(weights)) + constant) if len(weights) else -np.inf

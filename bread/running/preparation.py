@@ -1,8 +1,8 @@
-"""What comes before chains are annealed: simulated data sets, tuned kernels, paths, and where reverse chains start."""
+"""What comes before chains are annealed: simulated data sets, tuned kernels, paths, and where reverse chains begin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Any
@@ -25,21 +25,21 @@ from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
 from bread.running.results import END, OBSERVED, SHARED, CheckResult
-from bread.running.tasks import MoveTask, PilotTask, ReverseStarts, ReverseStartTask, Task
+from bread.running.tasks import MoveTask, PilotTask, ReverseInitial, ReverseInitialTask, Task
 from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
 
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
-REVERSE_START_SPACING = 20  # kernel steps between the starts of a simulation's reverse chains
+REVERSE_SPACING = 20  # kernel steps between the initial states of a simulation's reverse chains
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
 class Preparation:
-    """Simulates data sets and gives each its kernel, its path and its reverse starts; ``result`` keeps them."""
+    """Simulates data sets; gives each kernel, path and initial states of reverse chains. ``result`` keeps them."""
 
     def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
         self.path_length: schedules.PathLength | None = None
-        self.reverse_starts: dict[int, FloatArray] = {}
+        self.reverse_initial: dict[int, FloatArray] = {}
         self.held: HeldDraws | None = None  # under "fitted"
         self._model = model
         self._plan = plan
@@ -52,7 +52,7 @@ class Preparation:
     # -- simulate ---------------------------------------------------------------------------------------------
 
     def simulate(self, n: int, role: str) -> list[int]:
-        """Add ``n`` simulated data sets with this role, with kernels, paths and (but for "forward") reverse starts."""
+        """Add ``n`` simulated data sets with this role, with kernels, paths and (but for "forward") initial states."""
         result, first = self._result, len(self._result.roles)
         if n == 0:
             return []
@@ -62,7 +62,7 @@ class Preparation:
         indices = list(range(first, first + n))
         self.fit_paths(indices, "consistency" if role == "forward" else "tune")
         if role != "forward":
-            self._find_reverse_starts(indices)
+            self._find_reverse_initial(indices)
         return indices
 
     def draw_simulations(self, n: int, simulation: int) -> Simulations:
@@ -84,7 +84,7 @@ class Preparation:
     def data(self, simulation: int) -> dict[str, NDArray[Any]]:
         """Return a data set: simulated, or the real one."""
         if simulation == OBSERVED:
-            return dict(self._model.info.observed_data)
+            return dict(self._model.info.data.observed)
         return self._result.simulations.data_of(simulation)
 
     def kernel(self, simulation: int) -> Kernel:
@@ -108,7 +108,8 @@ class Preparation:
         if pilots is None:
             return False
         result = self._result
-        for table in (result.runs, result.schedules, result.paths, self.reverse_starts):
+        result.attempts.leave_path(result.runs)
+        for table in (result.runs, result.schedules, result.paths, self.reverse_initial):
             table.clear()
         result.unfitted.clear()
         self._take(pilots)
@@ -132,7 +133,7 @@ class Preparation:
         result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
         result.kernels[SHARED], self._shared = pilots[0].kernel, pilots[0].without_draws()
-        result.start_log_ratio = [pilot.start_log_ratio for pilot in pilots]
+        result.base_log_ratio = [pilot.base_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
         if self._plan.path.reference is not None:
             result.exact_end_log_ratio = self._exact_end(pilots[0].path)
@@ -172,22 +173,22 @@ class Preparation:
                 self.count(phase, pilot.n_gradients)
         return pilots
 
-    def _find_reverse_starts(self, indices: Sequence[int]) -> None:
+    def _find_reverse_initial(self, indices: Sequence[int]) -> None:
         plan = self._plan
         skipped = plan.init_steps if plan.simulate_from == "fitted" else 0
-        keep = tuple(skipped + REVERSE_START_SPACING * chain for chain in range(plan.chains))
+        keep = tuple(skipped + REVERSE_SPACING * chain for chain in range(plan.chains))
         tasks = [
-            ReverseStartTask(
+            ReverseInitialTask(
                 index, self.data(index), self._result.path_of(index), plan.root, self.kernel(index),
                 self._result.simulations.states[index], keep,
             )
             for index in indices
         ]  # fmt: skip
         with self.phase("reverse starts", "start", len(tasks)):
-            starts: ReverseStarts
-            for position, starts in self.run_tasks(tasks):
-                self.reverse_starts[indices[position]] = starts.states
-                self.count("start", starts.n_gradients)
+            initial: ReverseInitial
+            for position, initial in self.run_tasks(tasks):
+                self.reverse_initial[indices[position]] = initial.states
+                self.count("start", initial.n_gradients)
 
     # -- the ledger, as the choice of a path needs it -----------------------------------------------------------
 
@@ -204,13 +205,16 @@ class Preparation:
         return self._ledger.phase(name, phase, n_chains)
 
 
-def localise(model: Model, plan: Plan, result: CheckResult, cores: int, display: Display) -> Model:
-    """Return the model whose hyperparameters have a widened fit to their posterior on the real data as their law."""
+def localise(model: Model, plan: Plan, result: CheckResult, fit: Callable[[], Fit], display: Display) -> Model:
+    """Return the model whose hyperparameters have a widened fit to their posterior on the real data as their law.
+
+    ``fit`` samples that posterior, where the user gave no draws.
+    """
     if result.fit is None:
         with timed_phase(result, display, "fitting", "fit"):
-            result.fit = fit_real_data(model, plan.root, cores)
+            result.fit = fit()
     with timed_phase(result, display, "localising", "compile"):
-        chosen = np.sort(np.concatenate([model.info.positions[name] for name in plan.hyperparameters]))
+        chosen = np.sort(np.concatenate([model.info.layout.positions[name] for name in plan.hyperparameters]))
         draws = model.unconstrain(result.fit.flat_draws())
         law = localisation(draws[:, chosen], LOCALISATION_WIDTH)
         with interruptible():

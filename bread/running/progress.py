@@ -58,6 +58,13 @@ class Phase:
     def __post_init__(self) -> None:
         self.last = self.began
 
+    def resumed(self, total: int, pause: float) -> Self:
+        """Go on with ``total`` more units after a pause of so many seconds, which do not count."""
+        self.total = (self.total or 0) + total
+        self.began += pause
+        self.last += pause
+        return self
+
     @property
     def count(self) -> str:
         """Finished units of all: "12/96"."""
@@ -102,6 +109,7 @@ class Display:
         self._limit = ""
         self._workers, self._clock = workers, clock
         self._phase: Phase | None = None
+        self._over: tuple[Phase, float] | None = None  # the phase before, whose line is not shown yet, and its end
         self._view: View | None = open_view(clock) if is_visible else None
 
     def __enter__(self) -> Self:
@@ -113,13 +121,23 @@ class Display:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._view is not None:
-            self._close(" (stopped)")
+            is_running = self._phase is not None
+            self._close()
+            self._keep(" (stopped)" if is_running else "")
             self._view.stop()
 
     def phase(self, name: str, n_chains: int | None = None) -> None:
-        """Begin a phase, such as "compiling" or "T = 64", of ``n_chains`` chains (None: unknown length)."""
+        """Begin a phase, such as "compiling" or "T = 64", of ``n_chains`` chains (None: unknown length).
+
+        A phase of the name of the one before goes on with it: they leave one line.
+        """
         self._close()
-        self._phase = Phase(name, n_chains, self._clock())
+        if self._over is not None and self._over[0].name == name and self._over[0].total is not None and n_chains:
+            phase, end = self._over
+            self._phase, self._over = phase.resumed(n_chains, self._clock() - end), None
+        else:
+            self._keep()
+            self._phase = Phase(name, n_chains, self._clock())
         self._show()
 
     def advance(self, n_chains: int, n_failures: int = 0) -> None:
@@ -141,14 +159,21 @@ class Display:
         """Mark the phase as finished."""
         self._close()
 
-    def _close(self, remark: str = "") -> None:
-        phase, now = self._phase, self._clock()
-        if self._view is not None and phase is not None and (phase.count or now - phase.began >= SHORTEST_SECONDS):
-            self._view.keep(f"{phase.line(now, self._limit)}{remark}")
+    def _close(self) -> None:
+        if self._phase is not None:
+            self._keep()
+            self._over, self._phase = (self._phase, self._clock()), None
+        self._show()
+
+    def _keep(self, remark: str = "") -> None:
+        """Show the line of the phase that is over."""
+        if self._over is None:
+            return
+        (phase, end), self._over = self._over, None
+        if self._view is not None and phase.total != 0 and (phase.count or end - phase.began >= SHORTEST_SECONDS):
+            self._view.keep(f"{phase.line(end, self._limit)}{remark}")
             if phase.n_failed:
                 self._view.keep(f"  {phase.failed}")
-        self._phase = None
-        self._show()
 
     def _show(self) -> None:
         if self._view is not None:

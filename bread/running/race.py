@@ -23,7 +23,7 @@ from bread.running.results import RACE
 from bread.running.tasks import RaceResult, RaceTask, Task
 from bread.running.tuning import Pilot
 
-SIMULATIONS = 4
+SIMULATIONS = 4  # extra data sets on which the paths race
 FIRST_ROUND = 64  # most temperatures of the first round
 GROWTH = 4  # of the temperatures from round to round
 NEAR = 4.0  # a gap of at most this times the target is near enough to extrapolate

@@ -12,9 +12,11 @@ from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, M
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+from bread.running.attempts import Attempts
 from bread.running.direct_results import DirectTests
 from bread.running.fit_check import FitCheck
 from bread.running.mode_results import ModeResults
+from bread.running.prior_integral_results import PriorIntegrals
 from bread.statistics.goal import Goal
 
 OBSERVED = -1  # the real data, as a "simulation" index
@@ -49,6 +51,8 @@ class CheckResult:
         T -> inverse temperatures of shape (T,).
     runs : dict of (simulation, direction, T) to AnnealRun
         simulation is an index or `OBSERVED`. What is missing was not run or not finished.
+    attempts : Attempts
+        What was to be annealed both ways, in order.
     n_chains : int
         Chains per simulation and direction (K).
     kernels : dict of int to Kernel
@@ -63,8 +67,8 @@ class CheckResult:
         For each kind of path that was considered: predicted gradient evaluations per data set, fit included.
     localisation : Reference or None
         Law of the hyperparameters in place of their prior, under ``simulate_from="localised"``.
-    start_log_ratio, end_log_ratio : list of ndarray, each (n_draws,)
-        log_ratio at draws from the path's start and at pilot draws at beta = 1, one array a simulated data set: for
+    base_log_ratio, end_log_ratio : list of ndarray, each (n_draws,)
+        log_ratio at draws from the path's base and at pilot draws at beta = 1, one array a simulated data set: for
         the tail diagnostic.
     exact_end_log_ratio : ndarray, shape (n,)
         log_ratio at exact draws, each with a data set of its own: for a reference of the user's, which may be too
@@ -75,8 +79,18 @@ class CheckResult:
         Score and invariance tests of exact draws; None before they have run.
     observed_log_density : ndarray (n,) or None
         Log density of the posterior there, up to a constant, nats.
+    observed_log_weight : ndarray (n,) or None
+        Log weights of all chains that were annealed for those draws, at `draw_temperatures`, nats; -inf where one met a
+        ratio of zero, NaN where one failed.
+    observed_log_ratio : ndarray (n, 2) or None
+        Their log ratios at the base and at the end of the path.
+    draw_temperatures : int
     n_draws_dropped : int
         Chains among them that failed or met a ratio of zero, and so end nowhere.
+    n_draws_zero : int
+        Those that met a ratio of zero.
+    prior_integrals : PriorIntegrals or None
+        Whether each prior integrates to one; None before that was looked at.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
     fit_check : FitCheck or None
@@ -89,7 +103,7 @@ class CheckResult:
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
-        "replicate", "modes".
+        "replicate", "modes", "prior integrals".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -110,19 +124,25 @@ class CheckResult:
     roles: list[str] = field(default_factory=list)
     schedules: dict[int, FloatArray] = field(default_factory=dict)
     runs: dict[tuple[int, Direction, int], AnnealRun] = field(default_factory=dict)
+    attempts: Attempts = field(default_factory=Attempts)
     kernels: dict[int, Kernel] = field(default_factory=dict)
     paths: dict[int, Path] = field(default_factory=dict)
     reference_fit: ReferenceFit | None = None
     unfitted: list[int] = field(default_factory=list)
     path_costs: dict[str, float] = field(default_factory=dict)
     localisation: Reference | None = None
-    start_log_ratio: list[FloatArray] = field(default_factory=list)
+    base_log_ratio: list[FloatArray] = field(default_factory=list)
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))
     observed_draws: FloatArray | None = None
     direct_tests: DirectTests | None = None
     observed_log_density: FloatArray | None = None
+    observed_log_weight: FloatArray | None = None
+    observed_log_ratio: FloatArray | None = None
+    draw_temperatures: int = 0
     n_draws_dropped: int = 0
+    n_draws_zero: int = 0
+    prior_integrals: PriorIntegrals | None = None
     fit: Fit | None = None
     fit_check: FitCheck | None = None
     is_shape_left_out: bool = False

@@ -5,11 +5,11 @@ Fills a `CheckResult` as it goes, so that an interruption at any moment leaves e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bread.backends.base import Model
+from bread.backends.base import Fit, Model
 from bread.running import costs, curve, shape
 from bread.running.annealing import BOTH, Annealing
 from bread.running.comparison import draw_and_compare
@@ -20,7 +20,8 @@ from bread.running.held import HeldDraws
 from bread.running.ledger import Ledger
 from bread.running.modes import look_for_modes
 from bread.running.plan import FIRST_TEMPERATURES, Plan
-from bread.running.preparation import Preparation, fit_real_data
+from bread.running.preparation import Preparation
+from bread.running.prior_integrals import integrate_priors
 from bread.running.progress import Display
 from bread.running.results import OBSERVED, CheckResult
 from bread.statistics import bounds, intervals
@@ -43,16 +44,17 @@ class Runner:
         self._annealing = Annealing(plan, result, self._preparation, self._ledger)
         self._attempts = 0
 
-    def run(self, cores: int) -> None:
-        """Run every phase in order."""
+    def run(self, fit: Callable[[], Fit]) -> None:
+        """Run every phase in order; ``fit`` samples the posterior on the real data, where it is needed."""
         plan = self._plan
         if plan.simulate_from == "fitted":
             if self.result.fit is None:
                 with self._ledger.phase("fitting", "fit"):
-                    self.result.fit = fit_real_data(self._model, plan.root, cores)
+                    self.result.fit = fit()
             self._preparation.held = HeldDraws(self.result.fit, plan.hyperparameters, plan.root)
         self._preparation.choose_path()
         DirectPhase(self._model, plan, self.result, self._ledger).run()
+        integrate_priors(self._model, plan.root, self.result, self._ledger)
         if plan.n_temperatures is None:
             temperatures = self._search_and_confirm()
             self._show_curve(temperatures[-1])
@@ -123,7 +125,9 @@ class Runner:
         for number in curve.curve_temperatures(
             n_temperatures, self._plan.max_temperatures, per_transition, 2 * self._plan.chains, spent
         ):
-            for _ in self._annealing.both(confirm[: curve.SIMULATIONS], number, "curve"):
+            shown = confirm[: curve.SIMULATIONS]
+            self.result.attempts.plan(shown, number, "none")
+            for _ in self._annealing.both(shown, number, "curve"):
                 pass
 
     def _most_simulations(self, n_now: int, is_last: bool) -> int:
@@ -139,6 +143,7 @@ class Runner:
     def _anneal_both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Decision:
         """Anneal simulations both ways where that has not been done, showing the bound so far; return what decides."""
         runs = self.result.runs
+        self.result.attempts.plan(indices, n_temperatures, "first" if self._plan.is_searching else "all")
         for _ in self._annealing.both(indices, n_temperatures, phase):
             done = [index for index in indices if all((index, way, n_temperatures) in runs for way in BOTH)]
             if len(done) > 1:
@@ -157,7 +162,7 @@ class Runner:
         if np.isnan(forward).any() or not np.isfinite(reverse).all():
             return None
         is_reliable = self._plan.goal.target is not None and bounds.jeffreys_is_reliable(
-            self.result.start_log_ratio, forward, self.result.end_log_ratio, self.result.exact_end_log_ratio
+            self.result.base_log_ratio, forward, self.result.end_log_ratio, self.result.exact_end_log_ratio
         )
         return self._plan.goal.decide(forward, reverse, self.result.level, is_reliable=is_reliable)
 

@@ -1,4 +1,10 @@
-"""Are the real data harder, or plainly different, to sample? What is compared, and for how long."""
+"""Are the real data harder, or plainly different, to sample? What is compared, and for how long.
+
+Relaxation along the path is no measure of its own. Added up over the path it is the curve: a forward chain lags behind
+its tempered density, the more so the fewer the temperatures, and the slope of the curve over T is that lag. Where along
+the path the chains lag could only be told from values at equilibrium, knot by knot: simulated data sets have them from
+their reverse chains, the real data do not, and all data sets must be measured alike.
+"""
 
 from __future__ import annotations
 

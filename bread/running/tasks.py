@@ -95,8 +95,8 @@ class MoveTask:
 
 
 @dataclass(frozen=True)
-class ReverseStarts:
-    """Where the reverse chains of one simulation start, and what it cost."""
+class ReverseInitial:
+    """Initial states of the reverse chains of one simulation, and what they cost."""
 
     states: FloatArray  # (chain, dim)
     n_gradients: int
@@ -105,8 +105,8 @@ class ReverseStarts:
 
 
 @dataclass(frozen=True)
-class ReverseStartTask:
-    """Run a chain at beta = 1 from the exact draw; its states after ``keep`` steps start the reverse chains."""
+class ReverseInitialTask:
+    """Run a chain at beta = 1 from the exact draw; reverse chains begin at its states after ``keep`` steps."""
 
     simulation: int
     data: dict[str, NDArray[Any]]
@@ -117,13 +117,13 @@ class ReverseStartTask:
     keep: tuple[int, ...]
     n_chains: int = field(default=1, init=False)
 
-    def run(self, model: Model) -> ReverseStarts:
+    def run(self, model: Model) -> ReverseInitial:
         """Return the states, shape (len(keep), dim)."""
         began = time.perf_counter()
         seed = seed_sequence(self.root, Purpose.EVOLVE, self.simulation)
         posterior = model.condition(self.data)
         evolution = posterior.evolve(self.path, self.kernel, 1.0, self.exact, self.keep, seed)
-        return ReverseStarts(
+        return ReverseInitial(
             evolution.states, evolution.n_gradients, evolution.n_evaluations, time.perf_counter() - began
         )
 
@@ -132,7 +132,7 @@ class ReverseStartTask:
 class AnnealTask:
     """Anneal a batch of chains: one data set, one direction, one schedule.
 
-    ``start`` is None for forward chains, which draw it from the path's start with ``start_seeds``.
+    ``initial`` is None for forward chains, which begin at draws of the path's base, made with ``base_seeds``.
     """
 
     simulation: int
@@ -142,8 +142,8 @@ class AnnealTask:
     betas: FloatArray
     kernel: Kernel
     seeds: list[SeedSequence]
-    start: FloatArray | None = None
-    start_seeds: list[SeedSequence] | None = None
+    initial: FloatArray | None = None
+    base_seeds: list[SeedSequence] | None = None
 
     @property
     def n_chains(self) -> int:
@@ -153,12 +153,12 @@ class AnnealTask:
     def run(self, model: Model) -> AnnealRun:
         """Return the annealed chains."""
         posterior = model.condition(self.data)
-        start = self.start
-        if start is None:
-            assert self.start_seeds is not None
-            start = posterior.draw_start(self.path, self.start_seeds)
+        initial = self.initial
+        if initial is None:
+            assert self.base_seeds is not None
+            initial = posterior.draw_base(self.path, self.base_seeds)
         return posterior.anneal(
-            self.path, self.betas, self.kernel, direction=self.direction, start=start, seeds=self.seeds
+            self.path, self.betas, self.kernel, direction=self.direction, initial=initial, seeds=self.seeds
         )
 
 
@@ -191,7 +191,7 @@ class RaceResult:
 class RaceTask:
     """Anneal one pair of chains along a path that may be chosen, on an extra simulated data set.
 
-    The reverse chain starts from the exact draw itself. The data set serves for the choice alone. In the first round
+    The reverse chain begins at the exact draw itself. The data set serves for the choice alone. In the first round
     ``pilot`` is that of another data set, and this one is given a path of its own; in later rounds it is that path.
     """
 
@@ -215,13 +215,14 @@ class RaceTask:
         n_other = pilot.n_gradients if self.is_first and pilot is not self.pilot else 0
         posterior = model.condition(self.data)
         path, kernel, number = pilot.path, pilot.kernel, len(self.betas)
-        starts, forwards, reverses = (
-            chain_seeds(self.root, Purpose.RACE, self.simulation, 3 * number + part, range(1)) for part in range(3)
+        bases, forwards, reverses = (
+            chain_seeds(self.root, purpose, self.simulation, number, range(1))
+            for purpose in (Purpose.RACE_BASE, Purpose.RACE_FORWARD, Purpose.RACE_REVERSE)
         )
-        start = posterior.draw_start(path, starts)
-        forward = posterior.anneal(path, self.betas, kernel, direction="forward", start=start, seeds=forwards)
+        base = posterior.draw_base(path, bases)
+        forward = posterior.anneal(path, self.betas, kernel, direction="forward", initial=base, seeds=forwards)
         exact = self.exact[None, :]
-        reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", start=exact, seeds=reverses)
+        reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", initial=exact, seeds=reverses)
         gap = float(conditional_gaps(forward.log_weight[None, :], reverse.log_weight[None, :])[0])
         spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
         return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other, pilot.without_draws())
@@ -229,9 +230,11 @@ class RaceTask:
     def _own_pilot(self, model: Model) -> Pilot | DensityError:
         """Return the path and the kernel of this data set."""
         if self.tune_each:
-            return PilotTask(
-                self.simulation, self.data, self.request, self.root, self.n_steps, False, "", True, self.pilot
-            ).run(model)
+            task = PilotTask(
+                self.simulation, self.data, self.request, self.root, self.n_steps,
+                shows_tail=False, source="", may_fail=True, shared=self.pilot,
+            )  # fmt: skip
+            return task.run(model)
         if self.pilot.fit is None:
             return self.pilot
         return MoveTask(self.simulation, self.data, self.pilot, self.root).run(model)

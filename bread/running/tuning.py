@@ -16,21 +16,21 @@ from bread.running.plan import PathRequest
 from bread.seeds import Purpose, chain_seeds, seed_sequence
 
 KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the next
-MAX_KNOTS = 40
-KNOT_DRAWS = 250  # draws from the start in a pilot on a data set itself: they place its first knot
+MAX_KNOTS = 40  # knots grow faster where beta = 1 would need more
+KNOT_DRAWS = 250  # draws from the base in a pilot on a data set itself: they place its first knot
 TAIL_DRAWS = 2000  # in a pilot that also shows the tail of log_ratio there
 
 
 class Pilot(NamedTuple):
     """What a pilot on one data set leaves: a frozen kernel, the path it follows, and log ratios at the path's ends.
 
-    The ends are for the tail diagnostic: ``start_log_ratio`` at draws from the path's start, ``end_log_ratio`` at
+    The ends are for the tail diagnostic: ``base_log_ratio`` at draws from the path's base, ``end_log_ratio`` at
     draws at beta = 1. ``is_moved`` says that kernel and fit are those of another data set, the reference moved.
     """
 
     kernel: Kernel
     path: Path
-    start_log_ratio: FloatArray
+    base_log_ratio: FloatArray
     end_log_ratio: FloatArray
     fit: ReferenceFit | None = None
     is_moved: bool = False
@@ -58,13 +58,13 @@ def run_pilot(
     """Fit the path that is asked for to one data set, adapt the kernel along it and freeze both.
 
     Parameters are those of `tune`, with the kind of path in place of the path; ``shows_tail`` asks for so many draws
-    from the start that they may tell whether their log ratio has a mean (`bread.running.ends` draws more).
+    from the base that they may tell whether their log ratio has a mean (`bread.running.ends` draws more).
     """
 
     def along(path: Path, steps: int) -> Pilot:
         return tune(
             posterior, path, root=root, simulation=simulation, n_steps=steps,
-            n_start_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source,
+            n_base_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source,
         )  # fmt: skip
 
     fit: ReferenceFit | None = None
@@ -96,14 +96,14 @@ def tune(
     root: int,
     simulation: int,
     n_steps: int,
-    n_start_draws: int,
+    n_base_draws: int,
     source: str,
 ) -> Pilot:
     """Adapt the kernel along the path and freeze it.
 
     Knots are placed where draws at the one before still overlap (`bread.paths.schedules.next_knot`), so that they grow
     geometrically where the path starts under a vague prior. Nothing here knows an exact posterior draw: the pilot
-    starts from the path's start and sees the data alone.
+    begins at a draw of the path's base and sees the data alone.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def tune(
         Which data set, for the seed.
     n_steps : int
         Adaptation steps at every knot.
-    n_start_draws : int
-        Draws from the path's start that place the first knot (and show the tail of log_ratio).
+    n_base_draws : int
+        Draws from the path's base that place the first knot (and show the tail of log_ratio).
     source : str
         Kept in the kernel, for the report.
 
@@ -125,19 +125,19 @@ def tune(
     -------
     Pilot
     """
-    start = posterior.draw_start(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_start_draws)))
-    start_log_ratio = posterior.log_ratio(path, start)
-    usable = np.where(np.isnan(start_log_ratio), -np.inf, start_log_ratio)
+    base = posterior.draw_base(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_base_draws)))
+    base_log_ratio = posterior.log_ratio(path, base)
+    usable = np.where(np.isnan(base_log_ratio), -np.inf, base_log_ratio)
     if not np.isfinite(usable).any():
         raise DensityError(
-            f"None of {n_start_draws} draws from the start of the path has a finite {path.ratio_name}: the bound is "
+            f"None of {n_base_draws} draws from the start of the path has a finite {path.ratio_name}: the bound is "
             "infinite on this path at every number of temperatures. A path needs a start that can produce the data: "
             "widen the prior, give the likelihood a tail, or use path='reference'."
         )
     generator = np.random.default_rng(seed_sequence(root, Purpose.TUNE, simulation, 0))
     betas = [0.0]
     # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
-    state = start[int(np.argmax(np.isfinite(usable)))]
+    state = base[int(np.argmax(np.isfinite(usable)))]
     first = posterior.adapt(
         path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, 0, 0), n_steps, previous=None
     )
@@ -146,7 +146,7 @@ def tune(
     while betas[-1] < 1.0:
         beta = _guarded_knot(betas, draws[-1])
         if len(betas) == 1:
-            state = start[_resample(beta * usable, generator)]
+            state = base[_resample(beta * usable, generator)]
         seed = seed_sequence(root, Purpose.TUNE, simulation, 0, len(betas))
         adaptation = posterior.adapt(path, beta, state, seed, n_steps, previous=adaptations[-1].settings)
         state = adaptation.state
@@ -159,9 +159,9 @@ def tune(
         log_ratio=tuple(draws),
         source=source,
         n_gradients=sum(item.n_gradients for item in adaptations),
-        n_evaluations=sum(item.n_evaluations for item in adaptations) + len(start),
+        n_evaluations=sum(item.n_evaluations for item in adaptations) + len(base),
     )
-    return Pilot(kernel, path, start_log_ratio, kernel.log_ratio[-1])
+    return Pilot(kernel, path, base_log_ratio, kernel.log_ratio[-1])
 
 
 def _guarded_knot(betas: list[float], log_ratio: FloatArray) -> float:

@@ -120,7 +120,7 @@ def agreement_test(
         p_value[varies] = holm_adjusted(kstwo.sf(difference[varies], pooled[varies]))
         beyond[varies] = holm_adjusted(kstwo.sf(np.maximum(0.0, difference[varies] - error), pooled[varies]))
         combined, beyond_combined = float(p_value.min()), float(beyond.min())
-    shift = compare_moments(flat, theirs, n_effective, n_effective).shift
+    shift = compare_moments(flat, theirs, n_effective, n_effective).mean_shift
     return Agreement(labels, p_value, combined, shift, n_effective, difference, beyond, beyond_combined)
 
 

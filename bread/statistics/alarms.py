@@ -17,6 +17,7 @@ from scipy.stats import kstwo
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray, forward_log_weights, log_weight_pair, reverse_log_weights
+from bread.statistics.groups import IntArray, group_index, group_log_means, group_sums
 from bread.statistics.intervals import Interval
 
 STAKES = (0.1, 0.25, 0.5, 0.75, 0.9)  # lambda
@@ -34,7 +35,7 @@ class TheoryAlarm(NamedTuple):
     crooks_slope_upper: float
 
 
-def theory_alarm(forward: ArrayLike, reverse: ArrayLike) -> TheoryAlarm:
+def theory_alarm(forward: ArrayLike, reverse: ArrayLike, simulation: ArrayLike | None = None) -> TheoryAlarm:
     """Test Crooks' relation between forward and reverse log weights with an e-value.
 
     With Delta = log w_reverse - log w_forward of one chain each, p(Delta) = exp(Delta) p(-Delta), whatever the
@@ -44,8 +45,12 @@ def theory_alarm(forward: ArrayLike, reverse: ArrayLike) -> TheoryAlarm:
 
     Parameters
     ----------
-    forward, reverse : array_like, shape (simulation, chain)
-        Log weights in nats; numbers of chains may differ. -inf is allowed forward.
+    forward, reverse : array_like, shape (row, chain)
+        Log weights in nats; numbers of chains may differ. -inf is allowed forward. A row is a simulation, or one of
+        several numbers of temperatures at which it was annealed.
+    simulation : array_like of int, shape (row,), optional
+        Which simulation a row belongs to: its rows are averaged. By default every row is a simulation of its own.
+        Which rows there are may depend on the outcome of earlier simulations, never on that of their own.
 
     Returns
     -------
@@ -67,13 +72,14 @@ def theory_alarm(forward: ArrayLike, reverse: ArrayLike) -> TheoryAlarm:
     Vovk & Wang (2021), "E-values: calibration, combination and applications", Ann. Statist. 49, 1736.
     """
     difference = _pairwise_differences(forward, reverse)
+    index = group_index(simulation, len(difference))
     log_products = []
     for stake in STAKES:
-        log_products.append(_log_product(np.logaddexp(np.log1p(-stake), np.log(stake) - difference)))
+        log_products.append(_log_product(np.logaddexp(np.log1p(-stake), np.log(stake) - difference), index))
     for slope in SLOPES:
-        log_products.append(_log_product(log_expit(slope * difference) - log_expit(difference)))
+        log_products.append(_log_product(log_expit(slope * difference) - log_expit(difference), index))
     log_e_value = float(logsumexp(log_products) - np.log(len(log_products)))
-    slope_interval = _crooks_slope(difference)
+    slope_interval = _crooks_slope(difference, index)
     return TheoryAlarm(log_e_value, float(np.exp(min(0.0, -log_e_value))), *slope_interval)
 
 
@@ -180,17 +186,18 @@ def combined_p_value(p_values: ArrayLike) -> float:
 
 
 def _pairwise_differences(forward: ArrayLike, reverse: ArrayLike) -> FloatArray:
-    """Return Delta of all pairs of each simulation, shape (simulation, pair); +inf for a zero forward weight."""
+    """Return Delta of all pairs of each row, shape (row, pair); +inf for a zero forward weight."""
     fwd, rev = log_weight_pair(forward, reverse)
     return np.asarray((rev[:, None, :] - fwd[:, :, None]).reshape(len(fwd), -1), dtype=np.float64)
 
 
-def _log_product(log_e_values: FloatArray) -> float:
-    """Average e-values over the pairs of a simulation and multiply over simulations, in logs."""
-    return float((logsumexp(log_e_values, axis=1) - np.log(log_e_values.shape[1])).sum())
+def _log_product(log_e_values: FloatArray, index: IntArray) -> float:
+    """Average e-values over all pairs of a simulation and multiply over simulations, in logs."""
+    by_row = logsumexp(log_e_values, axis=1) - np.log(log_e_values.shape[1])
+    return float(group_log_means(by_row, index).sum())
 
 
-def _crooks_slope(difference: FloatArray) -> Interval:
+def _crooks_slope(difference: FloatArray, index: IntArray) -> Interval:
     """Maximise sum log sigmoid(b Delta) over b; sandwich limits with simulations as clusters.
 
     Infinite Delta say nothing about a positive slope and are left out. NaN without a finite maximum (all Delta
@@ -212,11 +219,11 @@ def _crooks_slope(difference: FloatArray) -> Interval:
         if bound > 1e12:
             return Interval(nan, nan, nan)
     root = float(brentq(score, -bound, bound, xtol=1e-12))
-    n = len(scaled)
+    n = int(index.max()) + 1
     slope = root / scale
     if n == 1:
         return Interval(slope, nan, nan)
-    scores = (scaled * expit(-root * scaled)).sum(axis=1)
+    scores = group_sums((scaled * expit(-root * scaled)).sum(axis=1), index)
     information = float((scaled**2 * expit(root * scaled) * expit(-root * scaled)).sum())
     error = float(np.sqrt((scores**2).sum() * n / (n - 1))) / information / scale
     half_width = float(stdtrit(n - 1, 0.5 + SLOPE_LEVEL / 2.0)) * error

@@ -156,7 +156,7 @@ def unseen_failure_fraction(n_simulations: int) -> float:
 
 
 def jeffreys_is_reliable(
-    start_log_ratio: Sequence[ArrayLike],
+    base_log_ratio: Sequence[ArrayLike],
     forward: ArrayLike,
     end_log_ratio: Sequence[ArrayLike] = (),
     exact_end_log_ratio: ArrayLike = (),
@@ -166,12 +166,12 @@ def jeffreys_is_reliable(
     Each data set's values are standardised, then pooled. NaN log ratios are left out. Log ratios at draws at beta = 1
     have an *upper* tail that spoils the mean of the reverse log weights: ``end_log_ratio``, one array a data set, from
     pilots, few and correlated, only objects to a tail that is clearly heavy, as forward log weights do;
-    ``exact_end_log_ratio``, at independent exact draws, decides as ``start_log_ratio`` does.
+    ``exact_end_log_ratio``, at independent exact draws, decides as ``base_log_ratio`` does.
     """
-    start = centred_tail_index(start_log_ratio)
+    base = centred_tail_index(base_log_ratio)
     log_weights = centred_tail_index(list(forward_log_weights(forward)))
     is_end_fine = is_end_calm(end_log_ratio) and is_end_reliable(exact_end_log_ratio)
-    return is_mean_reliable(start, log_weights) and is_end_fine
+    return is_mean_reliable(base, log_weights) and is_end_fine
 
 
 def log_weight_pair(forward: ArrayLike, reverse: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,7 @@ from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import STAKES
 from bread.statistics.betting import unit_interval_values
 from bread.statistics.bounds import log_weight_pair
+from bread.statistics.groups import group_index, group_means
 from bread.statistics.intervals import Interval, mean_interval
 
 FloatArray = NDArray[np.float64]
@@ -120,7 +121,7 @@ def error_interval(errors: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(estimate, max(lower, 0.0) if len(x) > 1 else lower, min(upper, 1.0) if len(x) > 1 else upper)
 
 
-def compare_forms(forward: ArrayLike, reverse: ArrayLike) -> FormsComparison:
+def compare_forms(forward: ArrayLike, reverse: ArrayLike, simulation: ArrayLike | None = None) -> FormsComparison:
     """Test that raw and conditional form of V have one expectation, which Crooks' relation demands.
 
     Given the K + 1 paths of a reverse chain j as a set, raw_j has mean conditional_j, its range is known, and any
@@ -131,8 +132,10 @@ def compare_forms(forward: ArrayLike, reverse: ArrayLike) -> FormsComparison:
 
     Parameters
     ----------
-    forward, reverse : array_like, shape (simulation, chain)
+    forward, reverse : array_like, shape (row, chain)
         As in `error_by_simulation`.
+    simulation : array_like of int, shape (row,), optional
+        Which simulation a row belongs to, as in `bread.statistics.alarms.theory_alarm`; its rows are averaged.
 
     Returns
     -------
@@ -154,15 +157,16 @@ def compare_forms(forward: ArrayLike, reverse: ArrayLike) -> FormsComparison:
     """
     forms = _both_forms(forward, reverse)
     gap = forms.raw - forms.conditional
-    by_simulation = gap.mean(axis=1)
+    index = group_index(simulation, len(gap))
+    by_simulation = group_means(gap.mean(axis=1), index)
     n = len(by_simulation)
     error = float(by_simulation.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     loss_of_more = gap / (forms.conditional + SMALLEST_STAKE)  # at least -1
     loss_of_less = gap / (forms.largest - forms.conditional + SMALLEST_STAKE)  # at most 1
     log_products = []
     for stake in STAKES:
-        log_products.append(np.log1p(stake * loss_of_more.mean(axis=1)).sum())
-        log_products.append(np.log1p(-stake * loss_of_less.mean(axis=1)).sum())
+        log_products.append(np.log1p(stake * group_means(loss_of_more.mean(axis=1), index)).sum())
+        log_products.append(np.log1p(-stake * group_means(loss_of_less.mean(axis=1), index)).sum())
     log_e_value = float(logsumexp(log_products) - np.log(len(log_products)))
     return FormsComparison(float(by_simulation.mean()), error, log_e_value, float(np.exp(min(0.0, -log_e_value))))
 

@@ -10,7 +10,7 @@ from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray
 
 SIZE_DOUBT = 60.0  # see `discounted`
-_N_NODES = 161
+_N_NODES = 161  # of an integral, evenly spaced
 _REACH = 9.0  # nodes of the integral reach this many standard deviations
 
 

@@ -22,8 +22,14 @@ from bread.statistics.alarms import combined_p_value
 from bread.statistics.bounds import FloatArray
 
 FIT_LEVEL = 0.005  # from here on the fit is poor
-LARGEST_P_VALUE = 0.999  # in Cauchy's rule: p = 1 would count as minus infinity and hide every other draw
+LARGEST_P_VALUE = 0.95  # in Cauchy's rule: p = 1, common after Bonferroni, would hide every other draw
 N_EXTREMES = 5
+PLAIN, ORDINARY, MANY = 3, 20, 160  # draws at which the p-value is looked at; more where it is near the level
+LOOKS = (PLAIN, ORDINARY, MANY)
+PLAIN_LEVEL = 0.4 * FIT_LEVEL  # of each of the first draws
+RANKED_LEVEL = 0.05  # of the rank among simulated data sets, without which no fit is poor
+FEWEST_RANKED = 19  # simulated data sets that such a p-value needs
+NEAR, NEARER = 4.0, 2.0  # after `ORDINARY` from a quarter of the level to four times the level; closer after `MANY`
 
 
 class NodeFit(NamedTuple):
@@ -48,6 +54,20 @@ class NodeFit(NamedTuple):
     p_value_extreme: float
     effect: float
     extremes: NDArray[np.int64]
+
+
+class SequentialFit(NamedTuple):
+    """Result of `sequential_fit_p_value`.
+
+    Attributes
+    ----------
+    p_value : float
+    is_clear : bool
+        False: more draws would make it surer on which side of `FIT_LEVEL` it is.
+    """
+
+    p_value: float
+    is_clear: bool
 
 
 class RankFit(NamedTuple):
@@ -168,10 +188,11 @@ def draw_p_value(p_values: ArrayLike) -> float:
 def fit_p_value(draw_p_values: ArrayLike) -> float:
     """Combine the p-values of several posterior draws on the same data by Cauchy's rule.
 
-    ``T = mean of cot(pi p)``, ``p = 1/2 - arctan(T) / pi``, each p clipped at 0.999. The draws share the data, so
-    their p-values are dependent; the rule is nearly exact for small p-values whatever the dependence. Measured with 20
-    draws on 400 clean data sets of four models: 0.5% to 2.8% are at or below 0.05, none at or below 0.01. One draw
-    alone would make the answer depend on the seed.
+    ``T = mean of cot(pi p)``, ``p = 1/2 - arctan(T) / pi``, each p clipped at 0.95. The draws share the data, so
+    their p-values are dependent; the rule is nearly exact for small p-values whatever the dependence: measured with 20
+    draws, p-values exactly uniform and normal scores of correlation 0.3, 0.7 and 0.9 (20,000 data sets each), 7.2%,
+    6.4% and 5.3% are at or below 0.05, and 0.6%, 0.7% and 0.6% at or below 0.005; with Bonferroni over six tests
+    before, 5.2% to 6.1% and 0.5% to 0.6%. One draw alone would make the answer depend on the seed.
 
     Parameters
     ----------
@@ -199,6 +220,42 @@ def fit_p_value(draw_p_values: ArrayLike) -> float:
     return float(0.5 - np.arctan(statistic) / np.pi) if statistic < 1.0 else float(np.arctan(1.0 / statistic) / np.pi)
 
 
+def sequential_fit_p_value(draw_p_values: ArrayLike) -> SequentialFit:
+    """Combine the p-values of draws, looked at after 3, 20, 160 and all of them.
+
+    After 3 draws it is clear that the fit is poor if each of them has p <= 0.4 `FIT_LEVEL`; after 20, unless p lies
+    within a factor of 4 of `FIT_LEVEL`; after 160, unless it lies within a factor of 2; then all draws count, so that
+    the answer does not change with the seed, and p stays within the factor of the look before. A p-value at or below
+    `FIT_LEVEL` may come from the first look (probability at most 0.4 `FIT_LEVEL` on clean data), from the second
+    (`FIT_LEVEL` / 4), from the third (`FIT_LEVEL` / 2) or from the last (`FIT_LEVEL`, as far as Cauchy's rule is
+    exact): at most 0.011 for 0.005. Combined p-values are smaller than a level far less often than that.
+
+    Parameters
+    ----------
+    draw_p_values : array_like, shape (draw,)
+        In the order of the draws, from `draw_p_value`. None may be NaN where there are 3 or more.
+
+    Returns
+    -------
+    SequentialFit
+    """
+    p = np.asarray(draw_p_values, dtype=np.float64).ravel()
+    if p.size >= PLAIN and (p[:PLAIN] <= PLAIN_LEVEL).all():
+        return SequentialFit(fit_p_value(p[:PLAIN]), True)
+    if p.size < ORDINARY:
+        return SequentialFit(fit_p_value(p), False)
+    low, high = 0.0, 1.0
+    for n, factor in ((ORDINARY, NEAR), (MANY, NEARER)):
+        if p.size < n:
+            break
+        combined = min(max(fit_p_value(p[:n]), low), high)
+        is_clear = not FIT_LEVEL / factor < combined < FIT_LEVEL * factor
+        if is_clear or p.size == n:
+            return SequentialFit(combined, is_clear)
+        low, high = FIT_LEVEL / factor, FIT_LEVEL * factor
+    return SequentialFit(min(max(fit_p_value(p), low), high), False)
+
+
 def n_replicates(n_tests: int, level: float) -> int:
     """Return how many replicates a node needs so that the smallest p-value of a draw is a quarter of ``level``.
 
@@ -216,7 +273,12 @@ def ranked_fit_p_value(observed: float, simulated: ArrayLike) -> float:
     """Return the rank of the real data's combined p-value among those of data sets simulated from the prior.
 
     The real data are one more simulation, tested with the same number of draws by the same sampler, so
-    ``(1 + number of simulated p-values as small) / (R + 1)`` is a valid p-value whatever the sampler does.
+    ``(1 + number of simulated p-values as small) / (R + 1)`` is a valid p-value whatever the sampler does. It cannot
+    be below 1 / (R + 1): R = 40 says 0.024 of the grossest misfit, and 0.005 needs 199 simulations, each annealed at
+    the largest T. `fit_p_value` has the resolution and needs an exact sampler; so a fit is "poor" where `fit_p_value`
+    is at most `FIT_LEVEL` *and* this rank at most `RANKED_LEVEL`: a false "poor" then has a probability of at most
+    0.05 whatever the sampler, and of about `FIT_LEVEL` or less where it is nearly exact. The rank alone never says
+    "poor".
 
     Parameters
     ----------

@@ -18,20 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 from scipy.stats import binom
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.bounds import FloatArray
 from bread.statistics.means import mean_zero_test
+from bread.statistics.normal_scores import normal_scores
 
 FEWEST_DRAWS = 100
 N_PARTNERS = 5  # products of pairs a coordinate
 LEVELS = (0.1, 0.5, 0.9)  # quantiles of a coordinate whose crossing is counted
 SPREADS = (0.5, 0.9)  # share of draws with |score| below the threshold
-LARGEST_SCORE = 3.0
-LARGEST_VALUE = 1e300  # in place of infinite values
 
 
 class InvarianceTest(NamedTuple):
@@ -101,9 +99,9 @@ def invariance_test(before: ArrayLike, after: ArrayLike) -> InvarianceTest:
     n_bad = (np.isnan(x) | np.isnan(y)).sum(axis=0)
     is_tested = n_bad == 0
     first = np.where(is_tested, x[:n_first], 0.0)
-    old = _scores(first, np.where(is_tested, x[n_first:], 0.0))
-    new = _scores(first, np.where(is_tested, y[n_first:], 0.0))
-    calibration = _scores(first, first)
+    old = normal_scores(first, np.where(is_tested, x[n_first:], 0.0))
+    new = normal_scores(first, np.where(is_tested, y[n_first:], 0.0))
+    calibration = normal_scores(first, first)
     n_partners = min(d - 1, N_PARTNERS)
     steps = 1 + np.arange(n_partners) * (d - 1) // max(n_partners, 1)
     partners = (np.arange(d)[:, None] + steps) % d
@@ -156,24 +154,3 @@ def crossing_p_values(crossing: ArrayLike) -> FloatArray:
     moves = np.asarray(crossing, dtype=np.int64)
     up, down = (moves > 0).sum(axis=0), (moves < 0).sum(axis=0)
     return np.asarray(np.minimum(1.0, 2.0 * binom.cdf(np.minimum(up, down), up + down, 0.5)), dtype=np.float64)
-
-
-def _scores(first: FloatArray, values: FloatArray) -> FloatArray:
-    """Return normal scores of the middle ranks of values among ``first``, between -3 and 3, continuous in between.
-
-    Between neighbours of ``first`` the rank is interpolated, so that a small move changes it; beyond the outermost,
-    it goes on for one range of the sample.
-    """
-    first, values = np.clip(first, -LARGEST_VALUE, LARGEST_VALUE), np.clip(values, -LARGEST_VALUE, LARGEST_VALUE)
-    scores = np.empty(values.shape)
-    for column, (reference, entries) in enumerate(zip(first.T, values.T, strict=True)):
-        points, counts = np.unique(reference, return_counts=True)
-        if points.size == 1:
-            scores[:, column] = np.sign(entries - points[0])
-            continue
-        ranks = ndtri((np.cumsum(counts) - counts / 2.0) / len(reference))
-        width = points[-1] - points[0]
-        points = np.concatenate([[points[0] - width], points, [points[-1] + width]])
-        ranks = np.concatenate([[-LARGEST_SCORE], np.clip(ranks, -LARGEST_SCORE, LARGEST_SCORE), [LARGEST_SCORE]])
-        scores[:, column] = np.interp(entries, points, ranks)
-    return scores

@@ -15,7 +15,7 @@ from bread.statistics.tails import NORMAL_QUANTILE, tail_index
 COUNTER = 3.0  # a Pareto tail of index a misses a / (a - 1) times its largest value on average: 3 for a = 1.5
 HEAVIEST_SHAPE = 0.9  # beyond this generalised Pareto shape the mean may not exist, and nothing is rejected
 LOOK_AT_TAIL = 0.05  # p-values above this need no second look
-FEWEST_SIGNS = 20
+FEWEST_SIGNS = 20  # values of the rarer sign, for a normal approximation
 
 
 class MeanTest(NamedTuple):

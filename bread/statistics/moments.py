@@ -17,10 +17,10 @@ class Moments(NamedTuple):
 
     Attributes
     ----------
-    shift : ndarray
+    mean_shift : ndarray
         Mean of the user's draws minus mean of the annealed ones, in standard deviations of the annealed ones. 0
         for a quantity that is constant in both; infinite where only the annealed draws are constant.
-    shift_error : ndarray
+    mean_shift_error : ndarray
         Its standard error.
     sd_ratio : ndarray
         Standard deviation of the user's draws over that of the annealed ones. NaN where the latter is 0.
@@ -28,8 +28,8 @@ class Moments(NamedTuple):
         Its standard error.
     """
 
-    shift: FloatArray
-    shift_error: FloatArray
+    mean_shift: FloatArray
+    mean_shift_error: FloatArray
     sd_ratio: FloatArray
     sd_ratio_error: FloatArray
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln
+from scipy.stats import norm
 
 from bread.errors import DensityError, InvalidArgumentError
 from bread.statistics.bounds import FloatArray
 
 DEGREES = (1.0, 200.0)  # of freedom
-EM_STEPS = 30
-DRAWS_A_DIMENSION = 20
+EM_STEPS = 30  # of the fit of the proposal
+DRAWS_A_DIMENSION = 20  # in each half
 LARGEST_STEP = 1e5  # nats
+SMALLEST_SAMPLE = 100.0  # effective points on each side, for a normal limit
 
 
 class Normalisation(NamedTuple):
@@ -32,11 +34,14 @@ class Normalisation(NamedTuple):
         In nats.
     n_zero : int
         Proposals where the density is zero; they count as that.
+    p_value : float
+        Of "the draws follow the density", whatever its constant: see `draws_p_value`.
     """
 
     log_constant: float
     standard_error: float
     n_zero: int
+    p_value: float = 1.0
 
 
 class StudentT(NamedTuple):
@@ -51,6 +56,10 @@ class StudentT(NamedTuple):
         normal = rng.standard_normal((n, len(self.location)))
         mixing = np.sqrt(rng.chisquare(self.degrees, n) / self.degrees)
         return np.asarray(self.location + (normal @ self.factor.T) / mixing[:, None], dtype=np.float64)
+
+    def standardised(self, points: FloatArray) -> FloatArray:
+        """Return points in coordinates of location 0 and scale matrix 1, (n, d)."""
+        return _standardised(points, self.location, self.factor)
 
     def log_density(self, points: FloatArray) -> FloatArray:
         """Return the normalised log density at points (n, d), in nats."""
@@ -82,7 +91,8 @@ def log_constant(draws: ArrayLike, log_density: Callable[[FloatArray], ArrayLike
     -------
     Normalisation
         A log_constant beyond 4 standard errors is a constant that the density lacks (or has too many): a bug, or known
-        (log 2 for each half-normal of a Stan program). The draws are assumed to be right: the score test asks that.
+        (log 2 for each half-normal of a Stan program). It means nothing where ``p_value`` is small: the draws follow
+        another law.
 
     Raises
     ------
@@ -96,30 +106,58 @@ def log_constant(draws: ArrayLike, log_density: Callable[[FloatArray], ArrayLike
     Meng & Wong (1996), "Simulating ratios of normalizing constants via a simple identity", Statistica Sinica 6, 831.
     Fruehwirth-Schnatter (2004), "Estimating marginal likelihoods ... using bridge sampling", Econometrics J. 7, 143.
     """
-    x = np.asarray(draws, dtype=np.float64)
+    return log_constants([draws], lambda points: np.asarray(log_density(points[0]))[:, None], rng)[0]
+
+
+def log_constants(
+    draws: Sequence[ArrayLike], log_densities: Callable[[list[FloatArray]], ArrayLike], rng: Generator
+) -> list[Normalisation]:
+    """Return the log integrals of independent densities that are evaluated together; see `log_constant`.
+
+    Parameters
+    ----------
+    draws : sequence of array_like, each (n, d)
+        Of each density, all with the same n.
+    log_densities : callable
+        Takes a list of points (m, d), one array a density, and returns (m, density) log densities in nats. Column i
+        must depend on points i alone.
+    rng : numpy.random.Generator
+        For the proposals.
+    """
+    arrays = [np.asarray(one, dtype=np.float64) for one in draws]
+    for x in arrays:
+        _require_draws(x)
+    laws = [fit_student_t(x[: len(x) // 2]) for x in arrays]
+    own = [x[len(x) // 2 :] for x in arrays]
+    proposals = [law.sample(len(x), rng) for law, x in zip(laws, own, strict=True)]
+    at_draws, at_proposals = (np.asarray(log_densities(points), dtype=np.float64) for points in (own, proposals))
+    shape = (len(own[0]), len(own))
+    for name, values in (("draws", at_draws), ("proposals", at_proposals)):
+        if values.shape != shape or np.isnan(values).any() or np.isposinf(values).any():
+            raise DensityError(
+                f"log_density at {name} must be {shape[0]} numbers below infinity, but got shape {values.shape} with "
+                f"{int(np.isnan(values).sum())} NaN and {int(np.isposinf(values).sum())} +inf."
+            )
+    if np.isneginf(at_draws).any():
+        raise DensityError(
+            f"log_density is -inf at {int(np.isneginf(at_draws).sum())} of {at_draws.size} exact draws: draws and "
+            "density do not belong together."
+        )
+    results = []
+    for i, law in enumerate(laws):
+        ratios = at_draws[:, i] - law.log_density(own[i]), at_proposals[:, i] - law.log_density(proposals[i])
+        found = bridge(*ratios)
+        p_value = draws_p_value(law.standardised(own[i]), law.standardised(proposals[i]), *ratios, found.log_constant)
+        results.append(found._replace(p_value=p_value))
+    return results
+
+
+def _require_draws(x: FloatArray) -> None:
     if x.ndim != 2 or x.shape[1] == 0 or len(x) < 2 * DRAWS_A_DIMENSION * x.shape[1] or not np.isfinite(x).all():
         raise InvalidArgumentError(
             f"draws must be finite with shape (n, d), d >= 1 and n >= {2 * DRAWS_A_DIMENSION} d, but got shape "
             f"{x.shape} with {int((~np.isfinite(x)).sum())} values that are not finite."
         )
-    half = len(x) // 2
-    law = fit_student_t(x[:half])
-    own = x[half:]
-    proposals = law.sample(len(own), rng)
-    at_draws = np.asarray(log_density(own), dtype=np.float64)
-    at_proposals = np.asarray(log_density(proposals), dtype=np.float64)
-    for name, values in (("draws", at_draws), ("proposals", at_proposals)):
-        if values.shape != (len(own),) or np.isnan(values).any() or np.isposinf(values).any():
-            raise DensityError(
-                f"log_density at {name} must be {len(own)} numbers below infinity, but got shape {values.shape} with "
-                f"{int(np.isnan(values).sum())} NaN and {int(np.isposinf(values).sum())} +inf."
-            )
-    if np.isneginf(at_draws).any():
-        raise DensityError(
-            f"log_density is -inf at {int(np.isneginf(at_draws).sum())} of {len(own)} exact draws: draws and density "
-            "do not belong together."
-        )
-    return bridge(at_draws - law.log_density(own), at_proposals - law.log_density(proposals))
 
 
 def bridge(at_draws: FloatArray, at_proposals: FloatArray) -> Normalisation:
@@ -160,6 +198,55 @@ def bridge(at_draws: FloatArray, at_proposals: FloatArray) -> Normalisation:
     share_draw = np.exp(-np.logaddexp(0.0, -(offset + at_proposals - constant)))
     variance = _relative_variance(share_proposal) / n + _relative_variance(share_draw) / m
     return Normalisation(constant, float(np.sqrt(variance)), n_zero)
+
+
+def draws_p_value(
+    draws: FloatArray, proposals: FloatArray, at_draws: FloatArray, at_proposals: FloatArray, log_constant: float
+) -> float:
+    """Return the p-value of "the draws follow the density", from what the bridge has evaluated; no gradient is needed.
+
+    For any function f, density p and proposal q, E_p[f q / (p + q)] = E_q[f p / (p + q)]: both are the integral of
+    f p q / (p + q). The weights lie between 0 and 1, and are small where one of the two laws does not reach, so that
+    the normal limit holds. As ratios to f = 1 the two sides agree whatever p integrates to.
+
+    Parameters
+    ----------
+    draws, proposals : ndarray, shape (n, d) and (m, d)
+        In coordinates of about unit scale, all independent.
+    at_draws, at_proposals : ndarray, shape (n,) and (m,)
+        Log ratios density / proposal (nats).
+    log_constant : float
+        What the density integrates to, about (nats).
+
+    Returns
+    -------
+    float
+        Two-sided, after Bonferroni's correction over tanh of each coordinate, of its square, and products of two; 1
+        where the laws have too little in common.
+    """
+    offset = np.log(len(draws)) - np.log(len(proposals)) - log_constant
+    sides = []
+    for points, log_weights in (
+        (draws, -np.logaddexp(0.0, offset + at_draws)),
+        (proposals, -np.logaddexp(0.0, -(offset + at_proposals))),
+    ):
+        weights, values = np.exp(log_weights), _functions(points)
+        if weights.sum() ** 2 < SMALLEST_SAMPLE * (weights**2).sum():
+            return 1.0
+        means = weights @ values / weights.sum()
+        errors = np.sqrt(weights**2 @ (values - means) ** 2) / weights.sum()
+        sides.append((means, errors))
+    (left, left_error), (right, right_error) = sides
+    scores = np.abs(left - right) / np.maximum(np.hypot(left_error, right_error), np.finfo(float).tiny)
+    return float(min(1.0, 2.0 * norm.sf(scores.max()) * len(scores)))
+
+
+def _functions(points: FloatArray) -> FloatArray:
+    """Return bounded functions of standardised points, (n, function)."""
+    bounded = np.tanh(points)
+    first, second = np.triu_indices(points.shape[1], 1)
+    squares = np.tanh(points**2 - 1.0)
+    return np.concatenate([bounded, squares, bounded[:, first] * bounded[:, second]], axis=1)
 
 
 def fit_student_t(draws: FloatArray) -> StudentT:
@@ -203,10 +290,14 @@ def _degrees(distance: FloatArray, d: int) -> float:
     return float(np.exp(found.x))
 
 
+def _standardised(points: FloatArray, location: FloatArray, factor: FloatArray) -> FloatArray:
+    inverse = solve_triangular(factor, np.eye(len(location)), lower=True)  # ten times faster than solving for each
+    return np.asarray((points - location) @ inverse.T, dtype=np.float64)
+
+
 def _distance(points: FloatArray, location: FloatArray, factor: FloatArray) -> FloatArray:
     """Return squared Mahalanobis distances, (n,)."""
-    solved = solve_triangular(factor, (points - location).T, lower=True)
-    return np.asarray((solved**2).sum(axis=0), dtype=np.float64)
+    return np.asarray((_standardised(points, location, factor) ** 2).sum(axis=1), dtype=np.float64)
 
 
 def _relative_variance(values: FloatArray) -> float:

@@ -17,7 +17,7 @@ from bread.statistics.content import N_TESTS, QUANTILES
 from bread.statistics.content_counts import content_p_values, count_at_least, count_at_most, quantile_nodes
 from bread.statistics.disagreement import LEVEL, N_FAMILIES
 
-LARGEST_SHIFT = 10.0
+LARGEST_SHIFT = 10.0  # standard deviations: the largest effect that is looked for
 
 
 class Setting(NamedTuple):

@@ -1,8 +1,9 @@
-"""Statistics of a node and its replicates, as columns, and their p-values in two stages.
+"""Statistics of a node and its replicates, as columns, and their p-values in stages.
 
-Stages save most of the work where nothing is wrong: a few replicates first, many only where some p-value is below a
-threshold t. With p_1 from the first, and p_2 from fresh replicates, p = p_1 if p_1 >= t, else min(p_2, t). It is valid
-at every level: for level >= t, p <= level exactly if p_1 <= level; for level < t it implies p_2 <= level.
+Stages save most of the work where nothing is wrong: a few replicates first, more only where some p-value is at most a
+threshold t. With p_1 from the first stage, and p_2 from fresh replicates, p = p_1 if p_1 > t, else min(p_2, t). It is
+valid at every level: for level >= t, p <= level exactly if p_1 <= level; for level < t it implies p_2 <= level. With p
+in the place of p_1 a third stage follows in the same way.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from bread.statistics.bounds import FloatArray
 
 STATISTICS = ("total", "extreme", "rank")
 TOTAL, EXTREME, RANK = range(3)
-FIRST_REPLICATES = 100
-FIRST_LEVEL = 0.1
+FIRST_REPLICATES, SECOND_REPLICATES = 100, 1000  # the third stage has as many as the smallest p-value needs
+FIRST_LEVEL, SECOND_LEVEL = 0.1, 0.01  # of a statistic: from there down the next stage follows
 
 
 class Columns(NamedTuple):
@@ -42,7 +43,7 @@ def columns(
     pointwise: ArrayLike | None,
     spread: tuple[FloatArray, FloatArray],
     *,
-    is_parameter: bool,
+    kind: str,
 ) -> Columns:
     """Return the statistics that tell whether a node looks like its replicates.
 
@@ -55,9 +56,10 @@ def columns(
         The smallest is "extreme". Without, it is the largest distance from the centre in units of the scale.
     spread : tuple of ndarray, each (element,)
         Centre and scale of each element, from *other* replicates (`centre_and_scale`).
-    is_parameter : bool
-        Parameters have a "rank" of each element, in place of "extreme".
+    kind : str
+        Of the node. Parameters have a "rank" of each element, in place of "extreme"; predictive nodes "extreme" alone.
     """
+    is_parameter = kind == "parameter"
     rows = np.asarray(values, dtype=np.float64)
     parts: list[FloatArray] = []
     kinds: list[int] = []
@@ -67,11 +69,16 @@ def columns(
     if is_parameter:
         parts.append(rows)
         kinds += [RANK] * rows.shape[1]
-    elif rows.shape[1] > 1:
+    elif rows.shape[1] > 1 or kind == "predictive":
         extreme = -deviations(rows, spread).max(axis=1) if pointwise is None else np.min(pointwise, axis=1)
         parts.append(np.where(np.isnan(extreme), -np.inf, extreme)[:, None] if pointwise is None else extreme[:, None])
         kinds.append(EXTREME)
     return Columns(np.concatenate(parts, axis=1), np.array(kinds, dtype=np.int64))
+
+
+def n_statistics(kind: str, size: int) -> int:
+    """Return how many p-values a node of this kind and size has at most."""
+    return 1 if kind == "predictive" or (kind == "parameter" and size == 1) else 2
 
 
 def centre_and_scale(replicated: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -116,9 +123,17 @@ class Tally:
         return np.where(statistic == EXTREME, low, np.minimum(1.0, 2.0 * np.minimum(low, high)))
 
 
-def staged(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return p-values of two stages as one: the first where it is large enough, else the second."""
-    return np.where(first >= FIRST_LEVEL, first, np.minimum(second, FIRST_LEVEL))
+def threshold(level: float, n: int, n_columns: int) -> float:
+    """Return the p-value of a column, from ``n`` replicates, from which down the next stage follows.
+
+    ``level`` is that of the whole statistic, Bonferroni over its columns; the smallest p-value is always below.
+    """
+    return max(level / n_columns, 2.0 / (n + 1))
+
+
+def staged(first: FloatArray, second: FloatArray, threshold: float) -> FloatArray:
+    """Return p-values of two stages as one: the first where it is above the threshold, else the second."""
+    return np.where(first > threshold, first, np.minimum(second, threshold))
 
 
 def by_statistic(p_values: FloatArray, statistic: np.ndarray[tuple[int], np.dtype[np.int64]]) -> FloatArray:

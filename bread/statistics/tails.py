@@ -13,10 +13,10 @@ from bread.errors import InvalidArgumentError
 
 FloatArray = NDArray[np.float64]
 
-START_LIMIT = 1.0  # a generalised Pareto tail has a mean if and only if its shape is below 1
+MEAN_LIMIT = 1.0  # a generalised Pareto tail has a mean if and only if its shape is below 1
 LOG_WEIGHT_LIMIT = 0.7  # few log weights: only a tail that is clearly too heavy for a stable mean counts
 NORMAL_QUANTILE = 1.64  # one-sided 95 %
-MINIMUM_TAIL = 5
+MINIMUM_TAIL = 5  # values that a tail is fitted to
 MINIMUM_SCALED = 25  # values that tell their own spread
 
 
@@ -90,13 +90,13 @@ def centred_tail_index(groups: Sequence[ArrayLike]) -> TailIndex:
     return tail_index(np.concatenate(centred))
 
 
-def is_mean_reliable(start: TailIndex, log_weights: TailIndex) -> bool:
+def is_mean_reliable(base: TailIndex, log_weights: TailIndex) -> bool:
     """Return whether the forward log weights have a finite mean, so that the Jeffreys bound means anything.
 
     Parameters
     ----------
-    start : TailIndex
-        Of log ratios at thousands of draws from the path's start. It decides: False unless k < 1 with 95 %
+    base : TailIndex
+        Of log ratios at thousands of draws from the path's base. It decides: False unless k < 1 with 95 %
         confidence (k + 1.64 standard errors < 1).
     log_weights : TailIndex
         Of the forward log weights, centred per simulation. Too few to decide, so they only object to a tail
@@ -110,11 +110,11 @@ def is_mean_reliable(start: TailIndex, log_weights: TailIndex) -> bool:
         about 30 % with a finite mean near the limit (k = 2/3).
     """
     weights_object = log_weights.shape - NORMAL_QUANTILE * log_weights.standard_error > LOG_WEIGHT_LIMIT
-    return not (is_too_heavy(start) or weights_object)
+    return not (is_too_heavy(base) or weights_object)
 
 
-def is_start_in_doubt(start: TailIndex) -> bool:
-    """Return whether the index is within 1.64 standard errors of the limit: more draws from the start could decide.
+def is_base_in_doubt(base: TailIndex) -> bool:
+    """Return whether the index is within 1.64 standard errors of the limit: more draws from the base could decide.
 
     Drawing four times as many, up to 32000, until they decide: with k = 2/3 the mean is found finite in 100 % of 200
     runs (2000 draws alone: 76 %), with k = 0.8 in 94 % (36 %), for a lognormal law with sigma = 2 in 100 % (77 %);
@@ -122,13 +122,13 @@ def is_start_in_doubt(start: TailIndex) -> bool:
     standardised, pooled and grown together: a scale with a Gamma(3) prior (k = 2/3) is called unreliable in 5 % of 60
     runs (30 % without more draws), a half-normal one (k = 2) in all.
     """
-    return abs(start.shape - START_LIMIT) <= NORMAL_QUANTILE * start.standard_error
+    return abs(base.shape - MEAN_LIMIT) <= NORMAL_QUANTILE * base.standard_error
 
 
 def is_end_reliable(log_ratio: ArrayLike) -> bool:
     """Return whether log ratios at independent exact draws at beta = 1 leave the reverse log weights a mean.
 
-    The rule of `is_mean_reliable` for the start, of the *upper* tail: False unless k < 1 with 95 % confidence. True
+    The rule of `is_mean_reliable` for the base, of the *upper* tail: False unless k < 1 with 95 % confidence. True
     where nothing was drawn.
     """
     return not is_too_heavy(centred_tail_index([-np.asarray(log_ratio, dtype=np.float64)]))
@@ -136,7 +136,7 @@ def is_end_reliable(log_ratio: ArrayLike) -> bool:
 
 def is_too_heavy(tail: TailIndex) -> bool:
     """Return whether a tail of many independent values may have no mean: k + 1.64 standard errors >= 1."""
-    return tail.shape + NORMAL_QUANTILE * tail.standard_error >= START_LIMIT
+    return tail.shape + NORMAL_QUANTILE * tail.standard_error >= MEAN_LIMIT
 
 
 def is_end_calm(end_log_ratio: Sequence[ArrayLike]) -> bool:

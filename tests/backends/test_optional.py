@@ -30,8 +30,8 @@ class LeanPosterior(Posterior):
     def __init__(self, whole: Any) -> None:
         self.whole = whole
 
-    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> Any:
-        return self.whole.draw_start(path, seeds)
+    def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> Any:
+        return self.whole.draw_base(path, seeds)
 
     def log_ratio(self, path: Path, states: Any) -> Any:
         return self.whole.log_ratio(path, states)

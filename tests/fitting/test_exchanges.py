@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from bread.backends.base import ModelInfo
+from bread.backends.base import Identity, Layout, ModelInfo, RealData
 from bread.fitting.exchanges import aligned, find_exchanges
 
 OBSERVED = np.array([-2.0, -1.7, 0.1, 0.3, 2.2, 2.6])
@@ -28,10 +28,12 @@ class Mixture:
     @property
     def info(self) -> ModelInfo:
         return ModelInfo(
-            name="m", backend="test", engine="", kernel="", versions={}, coordinates=tuple("abcdef"),
-            discrete=np.zeros(6, dtype=bool), hyperparameters=(), parameters={"weight": (), "mean": (), "offset": ()},
-            observed={}, coords={}, observed_data={}, constant_data={},
-            positions={"weight": np.arange(2), "mean": np.arange(2, 5), "offset": np.array([5])},
+            Identity("m", "test", "", "", {}),
+            Layout(
+                tuple("abcdef"), np.zeros(6, dtype=bool), (), {"weight": (), "mean": (), "offset": ()},
+                {"weight": np.arange(2), "mean": np.arange(2, 5), "offset": np.array([5])},
+            ),
+            RealData({}, {}),
         )  # fmt: skip
 
     def constrain(self, states: np.ndarray) -> dict[str, Any]:

@@ -16,7 +16,7 @@ BY_NAME = pytest.mark.parametrize("name", sorted(PATHS))
 @BY_NAME
 def test_name_and_start(name):
     path = PATHS[name]
-    assert path.name == path.start_name == name
+    assert path.name == path.base_name == name
     assert (path.reference is None) == (name == "prior")
 
 

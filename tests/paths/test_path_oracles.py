@@ -31,8 +31,16 @@ pytestmark = pytest.mark.statistical
 SHORT = np.array([0.0, 0.05, 0.2, 0.5, 0.8, 1.0])
 FEWER = {"funnel": 4}  # its references are evaluated row by row: so many times fewer simulations, or temperatures
 KINDS = ("gaussian", "t", "mixture", "nested")
+FUNNEL = pytest.param("funnel", marks=pytest.mark.slow)
+
+
+def is_slow(name, kind):
+    """Whether a case runs with the long ones; Gaussian and t references and one mixture are left."""
+    return name in ("hierarchical", "funnel") or (kind == "mixture" and name != "beta_binomial")
+
+
 CASES = [
-    pytest.param(name, kind, marks=[pytest.mark.slow] * (name == "hierarchical"))
+    pytest.param(name, kind, marks=[pytest.mark.slow] * is_slow(name, kind))
     for name in PATH_MODELS
     for kind in KINDS
     if (kind == "nested") == (name == "funnel")
@@ -142,7 +150,7 @@ def narrow_pool(name, kernel, *, is_given_truth):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["normal_mean", "beta_binomial", "normal_scale", "funnel"])
+@pytest.mark.parametrize("name", ["normal_mean", "beta_binomial", "normal_scale", FUNNEL])
 def test_ranks_see_a_reference_given_the_exact_draw(name):
     """It is centred at the exact draw; the same width about what the data say is sound."""
     kernel = tuned_path_kernel(PATH_MODELS[name], "narrow")
@@ -151,7 +159,7 @@ def test_ranks_see_a_reference_given_the_exact_draw(name):
         check_path_ranks(narrow_pool(name, kernel, is_given_truth=True))
 
 
-@pytest.mark.parametrize("name", ["normal_mean", "beta_binomial", "normal_scale", "funnel"])
+@pytest.mark.parametrize("name", ["normal_mean", "beta_binomial", "normal_scale", FUNNEL])
 def test_alarm_and_evidence_see_a_reference_given_the_exact_draw(name):
     """The exact draw is too typical of such a reference: reverse weights are too small, and fall below the evidence."""
     sound = narrow_pool(name, sticky_kernel(name), is_given_truth=False)

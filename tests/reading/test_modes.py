@@ -118,6 +118,7 @@ def test_summary_has_a_column_where_modes_were_looked_for():
     assert "missed_modes" not in bread.summary(report.to_container(fake_result(), constrain))
 
 
+@pytest.mark.slow
 def test_group_survives_a_file(tmp_path):
     import arviz
 

@@ -1,6 +1,5 @@
 """The verdict: statuses in order of precedence, and sentences that say what they must."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -8,16 +7,12 @@ import pytest
 
 import bread
 from bread.backends.base import Failure
-from bread.reading.gap import gap_increments, gap_location
 from bread.reading.numbers import nats
 from bread.report import container as report
 from bread.running.direct_results import DirectTest, DirectTests
 from bread.statistics.goal import Goal
-from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
-
-
-def judge(result):
-    return bread.verdict(report.to_container(result, constrain))
+from tests.support.fake_results import constrain, fake_result, shift_reverse_starts
+from tests.support.verdicts import fitted, judge
 
 
 def zero_weight(result, simulation=8):
@@ -29,7 +24,7 @@ def zero_weight(result, simulation=8):
 
 
 def heavy_start(result):
-    result.start_log_ratio = [-(np.random.default_rng(3).standard_cauchy(2000) ** 2)]
+    result.base_log_ratio = [-(np.random.default_rng(3).standard_cauchy(2000) ** 2)]
     return result
 
 
@@ -78,7 +73,7 @@ SITUATIONS = {
             "20 simulated data sets for typical",
             "up to 14% of data sets would go unseen",
             "the limit is 0.20",
-            "Your data look like the model's (fit p = 1) and are no harder to sample than simulated ones",
+            "Your data look like the model's (fit p = 0.87) and are no harder to sample than simulated ones",
             "not about a run of pm.sample",
         ],
         ["estimated", "Held", "too loose"],
@@ -264,16 +259,6 @@ def test_an_unreliable_b_decides_nothing():
     assert judge(fake_result(goal=asked, gap=0.4)).bound == "B"
 
 
-def fitted(simulate_from, *, shift=0.0, n_divergences=None, **changes):
-    """A check whose fit has one chain that is shifted."""
-    result = fake_result(simulate_from=simulate_from, posterior_shift=0.0, **changes)
-    draws = {name: values.copy() for name, values in result.fit.draws.items()}
-    draws["tau"][0] += shift
-    result.fit = replace(result.fit, draws=draws, source="pm.sample", n_divergences=n_divergences)
-    result.settings["posterior"] = False
-    return result
-
-
 def test_a_fit_that_did_not_converge_lets_fitted_simulations_decide_nothing():
     assert judge(fitted("fitted")).status == "converged"  # the control
     verdict = judge(fitted("fitted", shift=3.0, n_divergences=7))
@@ -289,129 +274,6 @@ def test_a_doubtful_fit_is_said_where_it_does_not_decide():
     verdict = judge(fitted("fitted", n_divergences=1))
     assert verdict.status == "converged" and "may be off: 1 transition diverged." in verdict
     assert "may be off" not in judge(fitted("fitted", n_divergences=0))
-
-
-def test_interrupted_is_inconclusive_whatever_the_number():
-    result = fake_result(gap=0.01)
-    result.is_interrupted = True
-    verdict = judge(result)
-    assert verdict.status == "inconclusive"
-    assert "did not finish" in verdict
-    result.is_interrupted = False
-    assert judge(result).status == "converged"  # the control: the flag alone made the difference
-
-
-def test_unconfirmed_bounds_never_converge():
-    result = fake_result(gap=0.01)
-    for key in list(result.runs):
-        if key[2] == 64 and key[0] >= 0 and result.roles[key[0]] == "confirm":
-            del result.runs[key]
-    verdict = judge(result)
-    assert verdict.status == "inconclusive"
-    assert "no fresh simulations confirmed" in verdict
-
-
-def test_failed_chains_are_named():
-    result = fake_result()
-    run = result.runs[8, "reverse", 64]
-    log_weight, failure = run.log_weight.copy(), run.failure.copy()
-    log_weight[0], failure[0] = np.nan, Failure.NAN
-    result.runs[8, "reverse", 64] = replace(run, log_weight=log_weight, failure=failure)
-    verdict = judge(result)
-    assert verdict.status == "inconclusive"
-    assert "1 annealed chain failed" in verdict
-
-
-def test_nothing_finished():
-    result = fake_result()
-    result.runs.clear()
-    result.is_interrupted = True
-    verdict = judge(result)
-    assert verdict.status == "inconclusive"
-    assert "nothing can be said" in verdict
-    assert np.isnan(verdict.estimate)
-
-
-@pytest.mark.parametrize("n_kept", [1, 5, 20, 60, 140])
-def test_interrupted_anywhere_gives_a_verdict(n_kept):
-    result = fake_result()
-    for key in list(result.runs)[n_kept:]:
-        del result.runs[key]
-    result.is_interrupted = True
-    assert judge(result).status == "inconclusive"
-
-
-def test_own_chains_that_disagree_with_each_other_are_too_few():
-    result = fake_result(posterior_shift=0.0)
-    draws = dict(result.fit.draws)
-    half = np.array([-1.0, -1.0, 1.0, 1.0])[:, None] + np.random.default_rng(1).normal(0, 0.2, (4, 200))
-    draws["mu"] = half  # chains stuck in two modes: an effective sample size near that of the chains
-    result.fit = replace(result.fit, draws=draws)
-    verdict = judge(result)
-    assert verdict.agreement is None and verdict.comparison == "too few draws"
-    assert "Your draws were not compared" in verdict and "effective draws of mu are too few" in verdict
-    assert "No difference" not in verdict and "intervals" not in verdict
-    assert "not about a run of pm.sample." in verdict
-
-
-def test_the_fit_that_bread_made_is_named():
-    same, other = (fake_result(posterior_shift=shift, simulate_from="fitted") for shift in (0.0, 1.5))
-    for result in (same, other):
-        result.fit = replace(result.fit, source="pm.sample")
-    verdict = judge(same)
-    assert verdict.startswith("Converged. The 90% intervals of pm.sample (its defaults, 4 chains) hold between 0.")
-    assert "are estimated to be within" in verdict and "Your 90%" not in verdict
-    verdict = judge(other)
-    assert verdict.status == "disagreement"
-    assert (
-        "The draws of pm.sample (its defaults, 4 chains) are not the posterior's: their 90% interval of mu" in verdict
-    )
-
-
-def test_chains_of_the_real_data_that_failed_are_counted():
-    result = fake_result(posterior_shift=0.0)
-    assert "failed" not in judge(result)
-    result.n_draws_dropped = 3
-    assert "3 of 1003 annealed chains on your data failed" in judge(result)
-
-
-def test_other_backends_are_not_told_of_pymc():
-    verdict = judge(fake_result(info=model_info(backend="reference", versions={})))
-    assert "pm.sample" not in verdict and "your usual sampler" in verdict
-
-
-def test_pickle_keeps_the_numbers():
-    verdict = judge(fake_result())
-    again = pickle.loads(pickle.dumps(verdict))
-    assert again == verdict and again.status == verdict.status and again.ci_upper == verdict.ci_upper
-
-
-def test_the_same_after_a_file(tmp_path):
-    import arviz
-
-    made = report.to_container(fake_result(posterior_shift=0.0), constrain)
-    made.to_netcdf(str(tmp_path / "report.nc"))
-    verdict, again = bread.verdict(made), bread.verdict(arviz.from_netcdf(str(tmp_path / "report.nc")))
-    assert verdict == again and verdict.status == again.status
-
-
-def test_gap_increments_sum_to_the_gap():
-    rng = np.random.default_rng(1)
-    betas = np.array([0.0, 0.1, 0.4, 1.0])
-    forward, reverse = rng.normal(size=(5, 4)), rng.normal(size=(2, 3, 4)) + 1.0
-    weights = [np.sum(np.diff(betas) * values.reshape(-1, 4)[:, :-1], axis=1).mean() for values in (forward, reverse)]
-    assert gap_increments(betas, forward, reverse).sum() == pytest.approx(weights[1] - weights[0])
-
-
-def test_gap_location_is_where_half_of_the_gap_lies():
-    betas = np.array([0.0, 0.1, 0.4, 1.0])
-    forward = np.zeros((1, 4))
-    assert gap_location(betas, forward, np.array([[10.0, 0.0, 0.0, 9.0]])) == pytest.approx(0.05)
-    assert gap_location(betas, forward, np.array([[0.0, 0.0, 1.0, 9.0]])) == pytest.approx(0.7)
-    assert gap_location(betas, forward, np.array([[0.0, 1.0, 0.5, 0.0]])) == pytest.approx(0.4)
-    assert np.isnan(gap_location(betas, forward, -np.ones((1, 4))))
-    assert gap_location(betas, np.array([[0.0, -np.inf, 0.0, 0.0]]), np.ones((1, 4))) == pytest.approx(0.1)
-    assert np.isnan(gap_location(betas, np.full((1, 4), np.nan), np.ones((1, 4))))
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.123, "0.12"), (23.4, "23"), (123456.0, "123456"), (5e137, "5e+137")])
@@ -441,6 +303,17 @@ def test_the_fit_is_no_status(misfit, fit):
     untested = fake_result()
     untested.fit_check = None
     assert judge(untested).fit == "not tested" and np.isnan(judge(untested).fit_p_value)
+
+
+@pytest.mark.parametrize(("others", "fit"), [(0.5, "poor"), (1e-5, "ok")])
+def test_a_rank_among_simulated_data_sets_may_overrule_a_misfit(others, fit):
+    result = fake_result(misfit=True)
+    result.fit_check = replace(result.fit_check, ranked_p_values=np.array([*np.full(40, others), 4e-4]))
+    verdict = judge(result)
+    assert verdict.fit == fit and verdict.fit_p_value <= 0.005
+    assert ("Your data look like the model's (fit p = 1 by its rank among simulated data sets)" in verdict) == (
+        fit == "ok"
+    )
 
 
 def test_a_difference_that_too_few_simulations_show_is_no_mismatch():

@@ -56,7 +56,7 @@ def test_agreement_and_disagreement():
     assert same.attrs["status"] == "agreement" and float(same["p_value_combined"]) > 0.01
     assert other.attrs["status"] == "disagreement" and float(other["p_value_beyond_error_combined"]) < 0.001
     mu = other.sel(parameter="mu")
-    assert abs(float(mu["shift"]) - 1.5) < 4 * float(mu["shift_error"]) < 0.6
+    assert abs(float(mu["mean_shift"]) - 1.5) < 4 * float(mu["mean_shift_error"]) < 0.6
     assert abs(float(mu["sd_ratio"]) - 1.0) < 4 * float(mu["sd_ratio_error"]) < 0.4
     assert str(other["tested"].values[int(np.argmin(other["p_value"].values))]) == "mu"
     assert "mu * tau" in other["tested"].values and "log density" in other["tested"].values
@@ -111,6 +111,7 @@ def test_left_out_where_there_is_nothing_to_compare():
     assert group(localised) is None
 
 
+@pytest.mark.slow
 def test_the_same_after_a_file(tmp_path, same):
     arviz = pytest.importorskip("arviz")
     report.to_container(fake_result(posterior_shift=0.0), constrain).to_netcdf(str(tmp_path / "report.nc"))

@@ -12,13 +12,14 @@ import xarray as xr
 import bread
 from bread.report import container as report
 from tests.support.fake_results import constrain, fake_result
+from tests.support.marks import slow_but
 
 matplotlib.use("Agg")
 
 PLOTS = (bread.plot_bounds, bread.plot_consistency, bread.plot_work, bread.plot_path)
 
 
-@pytest.fixture(params=["netcdf", "zarr"])
+@pytest.fixture(params=slow_but(["netcdf"], ["netcdf", "zarr"]))
 def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     made = report.to_container(fake_result(gap=0.4, posterior_shift=0.0), constrain)
     path = tmp_path / "a report.nc"
@@ -31,7 +32,7 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("kind", [pytest.param(str, marks=pytest.mark.slow), Path])
 def test_a_path_is_read_as_the_report_itself(written: Path, kind: Any) -> None:
     made = report.to_container(fake_result(gap=0.4, posterior_shift=0.0), constrain)
     path = kind(written)
@@ -49,6 +50,7 @@ def test_plots_take_a_path(written: Path) -> None:
         pyplot.close(axes.figure)
 
 
+@pytest.mark.slow
 def test_a_file_is_closed_again(tmp_path: Path) -> None:
     path = tmp_path / "report.nc"
     for gap in (0.02, 6.0):  # h5py refuses to write a file that is open

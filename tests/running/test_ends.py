@@ -9,7 +9,7 @@ from bread.backends.base import Kernel
 from bread.backends.reference import HMCKernel, NormalMean
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import gaussian
-from bread.running.ends import MOST_TAIL_DRAWS, EndTask, StartTask, with_decided_tails
+from bread.running.ends import MOST_TAIL_DRAWS, BaseDrawsTask, EndTask, with_decided_tails
 from bread.running.tuning import TAIL_DRAWS, Pilot
 from bread.statistics import tails
 
@@ -35,7 +35,7 @@ def pareto(index, run):
 
 
 def is_reliable(pilots):
-    return tails.is_mean_reliable(tails.centred_tail_index([pilot.start_log_ratio for pilot in pilots]), LIGHT)
+    return tails.is_mean_reliable(tails.centred_tail_index([pilot.base_log_ratio for pilot in pilots]), LIGHT)
 
 
 @pytest.mark.statistical
@@ -76,7 +76,7 @@ def test_data_sets_of_unequal_scale_are_judged_together():
     assert doubted(lambda rng, n: np.abs(rng.normal(size=n)))[1] == 1.0
 
     def unscaled(pilots):
-        pooled = np.concatenate([one.start_log_ratio - np.median(one.start_log_ratio) for one in pilots])
+        pooled = np.concatenate([one.base_log_ratio - np.median(one.base_log_ratio) for one in pilots])
         return tails.is_mean_reliable(tails.tail_index(pooled), LIGHT)
 
     def groups(run):
@@ -93,27 +93,27 @@ def test_data_sets_of_unequal_scale_are_judged_together():
 def test_draws_are_added_only_where_they_may_decide():
     for index in (0.1, 2.0):  # clearly finite, clearly infinite
         (before,), (after,) = decided(pareto(index, 0))
-        assert len(after.start_log_ratio) == len(before.start_log_ratio) == TAIL_DRAWS
+        assert len(after.base_log_ratio) == len(before.base_log_ratio) == TAIL_DRAWS
     runs = [decided(pareto(1.0, run), 2) for run in range(5)]
-    assert max(len(last[0].start_log_ratio) for _, last in runs) == MOST_TAIL_DRAWS
+    assert max(len(last[0].base_log_ratio) for _, last in runs) == MOST_TAIL_DRAWS
     for first, last in runs:
         for before, after in zip(first, last, strict=True):
-            np.testing.assert_array_equal(after.start_log_ratio[:TAIL_DRAWS], before.start_log_ratio)
-            assert after.kernel.n_evaluations == len(after.start_log_ratio) - TAIL_DRAWS
-        assert len({len(one.start_log_ratio) for one in last}) == 1
+            np.testing.assert_array_equal(after.base_log_ratio[:TAIL_DRAWS], before.base_log_ratio)
+            assert after.kernel.n_evaluations == len(after.base_log_ratio) - TAIL_DRAWS
+        assert len({len(one.base_log_ratio) for one in last}) == 1
 
 
 def test_an_outcome_of_zero_density_asks_for_no_more():
     (_,), (after,) = decided(lambda pilot, n: np.array([-np.inf] + [0.0] * (n - 1)))
-    assert after.start_log_ratio.size == TAIL_DRAWS
+    assert after.base_log_ratio.size == TAIL_DRAWS
 
 
 MODEL = NormalMean(np.array([0.3, -0.2, 1.0]), prior_sd=2.0, kernel=HMCKernel())
 
 
 def test_draws_of_the_start_do_not_depend_on_their_batch():
-    whole = StartTask(-2, MODEL.observed_data, PriorPath(), 5, 0, 40).run(MODEL)
-    parts = [StartTask(-2, MODEL.observed_data, PriorPath(), 5, low, low + 20).run(MODEL) for low in (0, 20)]
+    whole = BaseDrawsTask(-2, MODEL.observed_data, PriorPath(), 5, 0, 40).run(MODEL)
+    parts = [BaseDrawsTask(-2, MODEL.observed_data, PriorPath(), 5, low, low + 20).run(MODEL) for low in (0, 20)]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
 
 

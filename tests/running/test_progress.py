@@ -77,7 +77,7 @@ def test_a_terminal_of_80_columns_shows_counts_times_and_bounds_whole(
     assert rows and max(len(row) for row in rows) <= 80
     running = [row for row in rows if "640/1280" in row]
     assert running and any("KL 12346 (below 1.2e+05)" in row and " left" in row for row in running)
-    assert any(re.match(r"T = 1024, confirm +1280/1280 +0\.\d s  KL 12346 \(below 1.2e\+05\)", row) for row in rows)
+    assert any(re.match(r"T = 1024, confirm +1280/1280 +\d\S* \w+  KL 12346 \(below 1.2e\+05\)", row) for row in rows)
     assert any("20 chains failed" in row for row in rows)
 
 
@@ -107,6 +107,19 @@ def test_without_a_terminal_every_phase_leaves_a_line(capsys: pytest.CaptureFixt
     assert captured.out == "" and len(lines) == 2 and "\x1b" not in captured.err
     assert re.fullmatch(r"tuning +2/2 +0\.0 s", lines[0])
     assert re.fullmatch(r"T = 64 +8/8 +0\.0 s  V 0 \(below 0\.031\), limit 0\.1", lines[1])
+
+
+def test_phases_of_one_name_in_a_row_leave_one_line_and_empty_ones_none(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Display(is_visible=True, clock=clock) as display:
+        for name, total in (("testing", 2), ("testing", 3), ("consistency", 0), ("other", 1), ("testing", 4)):
+            display.phase(name, total)
+            clock.now += 1.0
+            display.advance(total)
+            display.done()
+            clock.now += 10.0  # between phases nothing is counted
+    lines = [line.split() for line in capsys.readouterr().err.splitlines()]
+    assert lines == [["testing", "5/5", "2.0", "s"], ["other", "1/1", "1.0", "s"], ["testing", "4/4", "1.0", "s"]]
 
 
 def test_without_a_terminal_a_long_phase_is_not_silent(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.fit import (
@@ -12,6 +12,7 @@ from bread.statistics.fit import (
     node_fit,
     rank_fit,
     ranked_fit_p_value,
+    sequential_fit_p_value,
 )
 from tests.support.fit_models import MISFITS, MODELS, combined
 
@@ -104,6 +105,42 @@ def test_combinations():
     assert ranked_fit_p_value(0.01, [0.5, 0.01, 0.2]) == pytest.approx(0.5)
     assert n_replicates(1, 0.05) == 2000 and n_replicates(6, 0.005) == 9599
     assert 2 * 6 / (n_replicates(6, 0.005) + 1) == pytest.approx(0.005 / 4)
+
+
+def test_looks_by_hand():
+    gross = sequential_fit_p_value([0.001, 0.001, 0.0015])
+    assert gross.is_clear and gross.p_value == pytest.approx(3 / (2 / 0.001 + 1 / 0.0015), rel=1e-3)
+    # One or two such draws are chance: all three must be.
+    assert not sequential_fit_p_value([0.001, 0.001, 0.01]).is_clear
+    assert sequential_fit_p_value([0.001] * 3 + [0.9] * 17) == gross._replace(p_value=pytest.approx(0.001, rel=1e-3))
+    clean = sequential_fit_p_value([0.5] * 20)
+    assert clean.is_clear and clean.p_value == pytest.approx(0.5)
+    near = [0.006] * 20
+    assert not sequential_fit_p_value(near).is_clear
+    more = sequential_fit_p_value([*near, *[0.9] * 140])
+    assert more.is_clear and more.p_value == 0.02  # no further than a factor of 4
+    nearer = [*near, *[0.004] * 140]
+    assert not sequential_fit_p_value(nearer).is_clear and sequential_fit_p_value(nearer).p_value < 0.005
+    all_draws = sequential_fit_p_value([*nearer, *[0.9] * 1000])
+    assert not all_draws.is_clear and all_draws.p_value == 0.01  # no further than a factor of 2
+    assert sequential_fit_p_value([*near, *[0.004] * 20]).p_value < 0.005  # no more draws were to be had
+    # What comes after a clear look does not count.
+    assert sequential_fit_p_value([0.5] * 20 + [0.0001] * 140) == clean
+    assert sequential_fit_p_value([*near, *[0.9] * 140, *[0.0001] * 160]) == more
+
+
+@pytest.mark.statistical
+def test_looks_keep_the_level():
+    """Draws of one data set share what makes them small. Cauchy's rule then exceeds its level by up to two fifths."""
+    rng, n_sets = np.random.default_rng(4), 2000
+    data = rng.normal(size=(n_sets, 1))
+    z = np.sqrt(0.7) * data + np.sqrt(0.3) * rng.normal(size=(n_sets, 320))
+    p = np.array([sequential_fit_p_value(row).p_value for row in norm.sf(z)])
+    for level in (0.005, 0.05):
+        assert (p <= level).sum() <= binom.ppf(0.99, n_sets, 1.4 * level)
+    # Negative control: the smallest of p-values looked at many times.
+    loose = np.array([min(fit_p_value(row[:n]) for n in (1, 2, 3, 5, 10, 20, 160, 320)) for row in norm.sf(z)])
+    assert (loose <= 0.05).sum() > binom.ppf(0.99, n_sets, 1.4 * 0.05)
 
 
 @pytest.mark.parametrize(

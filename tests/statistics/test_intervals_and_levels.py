@@ -150,6 +150,7 @@ def test_theory_alarm_keeps_its_level(name):
     check_level(alarm_runs(pool(name).forward, pool(name).reverse), 0.01)
 
 
+@pytest.mark.slow
 def test_theory_alarm_keeps_its_level_at_small_gaps():
     """The same at B of about 1 nat, where weights of both directions overlap."""
     model = NormalMean(np.zeros(3), prior_mean=1.0, kernel=AutoregressiveKernel(0.5))
@@ -178,9 +179,9 @@ def curves(prior_sd: float) -> np.ndarray:
     columns = []
     for count, root in zip((3, 10, 30), others, strict=True):
         start, own = (one.spawn(2 * n) for one in root.spawn(2))
-        first = posterior.draw_start(PATH, start)
+        first = posterior.draw_base(PATH, start)
         betas = np.linspace(0.0, 1.0, count)
-        run = posterior.anneal(PATH, betas, NO_SETTINGS, direction="forward", start=first, seeds=own)
+        run = posterior.anneal(PATH, betas, NO_SETTINGS, direction="forward", initial=first, seeds=own)
         columns.append(run.log_weight.reshape(n, 2).mean(axis=1))
     return np.stack(columns, axis=1)
 
@@ -190,6 +191,7 @@ def consistency_runs(observed: np.ndarray) -> list[float]:
     return [consistency_test(one, other).p_value for one, other in zip(simulated, observed, strict=True)]
 
 
+@pytest.mark.slow
 def test_consistency_keeps_its_level():
     """400 runs of 39 simulations, 2 chains, T = 3, 10, 30, data of the model, level 0.05."""
     observed = curves(2.0).reshape(N_RUNS, N_CURVES, -1)[:, 0]

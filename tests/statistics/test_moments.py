@@ -20,13 +20,13 @@ def test_errors_are_those_of_repetitions():
     size_sd = n_total * (1 - correlation**2) / (1 + correlation**2)
     result = compare_moments(user, annealed, np.full(400, size), np.full(400, size_sd))
     for error, score in (
-        (result.shift_error, (result.shift - 0.5) / result.shift_error),
+        (result.mean_shift_error, (result.mean_shift - 0.5) / result.mean_shift_error),
         (result.sd_ratio_error, (result.sd_ratio - 1.5) / result.sd_ratio_error),
     ):
         assert binom.ppf(0.005, 400, 0.05) <= (np.abs(score) > 1.96).sum() <= binom.ppf(0.995, 400, 0.05)
         assert (error > 0).all()
     naive = compare_moments(user, annealed, np.full(400, 2000.0), np.full(400, 2000.0))  # control: as if independent
-    assert (np.abs(naive.shift - 0.5) > 1.96 * naive.shift_error).sum() > binom.ppf(0.9999, 400, 0.05)
+    assert (np.abs(naive.mean_shift - 0.5) > 1.96 * naive.mean_shift_error).sum() > binom.ppf(0.9999, 400, 0.05)
     assert (np.abs(naive.sd_ratio - 1.5) > 1.96 * naive.sd_ratio_error).sum() > binom.ppf(0.9999, 400, 0.05)
 
 
@@ -46,9 +46,9 @@ def test_constants():
     user = np.stack([1 + 1e-16 * rng.normal(size=100), np.full(100, 2.0), rng.normal(size=100)], axis=1)
     annealed = np.stack([np.ones(50), np.ones(50), np.zeros(50)], axis=1)
     result = compare_moments(user, annealed, np.full(3, 100.0), np.full(3, 100.0))
-    assert result.shift[0] == 0 and result.shift[1] == np.inf and np.isinf(result.shift[2])
-    assert np.isnan(result.sd_ratio).all() and result.shift_error[0] == 0
-    assert np.isnan(compare_moments(user, annealed[:1], np.full(3, 9.0), np.full(3, 9.0)).shift).all()
+    assert result.mean_shift[0] == 0 and result.mean_shift[1] == np.inf and np.isinf(result.mean_shift[2])
+    assert np.isnan(result.sd_ratio).all() and result.mean_shift_error[0] == 0
+    assert np.isnan(compare_moments(user, annealed[:1], np.full(3, 9.0), np.full(3, 9.0)).mean_shift).all()
 
 
 def test_errors():

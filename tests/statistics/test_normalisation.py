@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.special import betaln, gammaln
+from scipy import stats
+from scipy.special import betaln, gammaln, logsumexp
 from scipy.stats import multivariate_normal, multivariate_t
 
 from bread.errors import DensityError, InvalidArgumentError
@@ -65,6 +66,8 @@ def check_calibration(name, n_runs):
     z = np.array([result.log_constant / result.standard_error for result in results])
     assert abs(z.mean()) < 4.0 / np.sqrt(n_runs)  # 4 standard errors
     assert abs(np.sqrt((z**2).mean()) - 1.0) < 4.0 / np.sqrt(2.0 * n_runs)
+    accused = sum(result.p_value < 0.01 for result in results)
+    assert accused <= stats.binom.ppf(0.9999, n_runs, 0.01)
 
 
 @pytest.mark.statistical
@@ -83,7 +86,7 @@ def test_normalised_densities_and_a_missing_constant(name):
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["log half-Cauchy", "funnel"])
 def test_the_error_is_honest(name):
-    check_calibration(name, 30)
+    check_calibration(name, 12)
 
 
 @pytest.mark.study
@@ -138,3 +141,46 @@ def test_errors():
         log_constant(x, lambda x: np.where(x[:, 0] > 0.0, 0.0, -np.inf), rng)
     with pytest.raises(DensityError, match="nothing in common"):
         bridge(np.zeros(10), np.full(10, -np.inf))
+
+
+# ---- draws against density -----------------------------------------------------------------------------------
+
+NARROW = (np.array([-50.0, 50.0]), np.array([0.1, 3.0]), np.array([0.02, 0.98]))  # means, deviations, weights
+
+
+def gaussian_pair(n, rng, *, is_squared=False):
+    """Draws of a correlated normal law, or of that with its covariance squared; the log density of the first."""
+    covariance = np.linalg.inv(np.array([[1.0, -0.5, 0.0], [-0.5, 2.0, -0.5], [0.0, -0.5, 1.0]]))
+    drawn = covariance @ covariance if is_squared else covariance
+    law = stats.multivariate_normal(np.zeros(3), covariance)
+    return rng.multivariate_normal(np.zeros(3), drawn, size=n), law.logpdf
+
+
+def narrow_mixture(n, rng):
+    means, deviations, weights = NARROW
+    k = rng.choice(2, size=n, p=weights)
+    terms = lambda x: stats.norm.logpdf(x, means, deviations) + np.log(weights)  # noqa: E731
+    return (means[k] + deviations[k] * rng.standard_normal(n))[:, None], lambda x: logsumexp(terms(x), axis=1)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_draws_that_follow_another_law_are_found_whatever_the_constant(offset):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        draws, log_density = gaussian_pair(2000, rng, is_squared=True)
+        assert log_constant(draws, lambda x: log_density(x) + offset, rng).p_value < 1e-6  # noqa: B023
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("make", [gaussian_pair, narrow_mixture])
+def test_draws_of_the_density_are_not_accused(make):
+    """300 runs: p < 0.05 in at most the 99.9% quantile of Binomial(300, 0.05), p < 0.001 in at most 4 (of 0.3)."""
+    p_values = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        draws, log_density = make(1000, rng)
+        p_values.append(log_constant(draws, lambda x: log_density(x) - 1.0, rng).p_value)  # noqa: B023
+    assert np.sum(np.array(p_values) < 0.05) <= stats.binom.ppf(0.999, 300, 0.05)
+    assert np.sum(np.array(p_values) < 0.001) <= 4

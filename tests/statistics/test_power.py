@@ -40,7 +40,7 @@ def with_mode(weight):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", [SETTINGS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SETTINGS[1:])])
 def test_what_is_detectable_is_detected(setting):
     smallest = detectable(setting)
     shift = simulated_power(setting, 60, lambda x: x + smallest.shift, lambda _, x: x)

@@ -23,7 +23,7 @@ def tuned_kernel(
     """Adapt the kernel at fixed knots on one extra simulated data set, and freeze it."""
     simulate, start, adapt = SeedSequence(seed).spawn(3)
     posterior = model.condition(model.simulate(1, fixed=None, seed=simulate).data_of(0))
-    state = posterior.draw_start(path, [start])[0]
+    state = posterior.draw_base(path, [start])[0]
     adaptations, previous = [], None
     for beta, child in zip(knots, adapt.spawn(len(knots)), strict=True):
         adaptations.append(posterior.adapt(path, beta, state, child, n_steps, previous))
@@ -85,9 +85,9 @@ def anneal_pool(
     weights: dict[str, list[np.ndarray]] = {"forward": [], "reverse": []}
     paths: dict[str, list[np.ndarray]] = {"forward": [], "reverse": []}
     for posterior, states, rows in blocks:
-        first = posterior.draw_start(path, seeds[0][rows])
+        first = posterior.draw_base(path, seeds[0][rows])
         for direction, begin, own in (("forward", first, seeds[1]), ("reverse", states, seeds[2])):
-            run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=own[rows])
+            run = posterior.anneal(path, betas, kernel, direction=direction, initial=begin, seeds=own[rows])
             assert (run.failure <= Failure.ZERO_RATIO).all(), f"{direction} chains failed: {run.message}"
             weights[direction].append(run.log_weight)
             paths[direction].append(path_functions(run))
@@ -103,9 +103,9 @@ def anneal_pool(
 
 def path_functions(run: AnnealRun) -> np.ndarray:
     """Return functions of each path, shape (chain, function): both ends, their densities, and products of the ends."""
-    start, end = run.state_at_start, run.state_at_end
+    start, end = run.state_at_base, run.state_at_end
     products = (start[:, :, None] * end[:, None, :]).reshape((len(start), -1))
-    return np.concatenate([start, end, run.log_start_density, run.log_ratio[:, [0, -1]], products], axis=1)
+    return np.concatenate([start, end, run.log_base_density, run.log_ratio[:, [0, -1]], products], axis=1)
 
 
 def log_evidences(model: Model, data: dict[str, Any], log_evidence: Callable[[Any], float] | None) -> np.ndarray:

@@ -56,18 +56,18 @@ def assert_mean(values: np.ndarray, expected: float, n_errors: float, what: str)
 
 def check_simulate_is_exact(model: Model, *, n: int = 6, seed: int = 1) -> None:
     """Seeds, round trip of the coordinates, held parameters, shapes and types of the data."""
-    info = model.info
+    layout, real = model.info.layout, model.info.data
     root = SeedSequence(seed)
     before = global_numbers()
     simulations = model.simulate(n, fixed=None, seed=root)
     assert (global_numbers() == before).all(), "simulate touched NumPy's global random numbers"
     assert root.n_children_spawned == 0, "simulate spawned from the caller's seed"
-    assert len(simulations) == n and simulations.states.shape == (n, info.dim)
-    assert list(simulations.parameters) == list(info.parameters)
-    assert list(simulations.data) == list(info.observed)
+    assert len(simulations) == n and simulations.states.shape == (n, layout.dim)
+    assert list(simulations.parameters) == list(layout.parameters)
+    assert list(simulations.data) == list(real.observed_dims)
     for name, values in simulations.data.items():
-        assert values.shape == (n, *info.observed_data[name].shape), f"shape of {name!r}"
-        assert values.dtype == info.observed_data[name].dtype, f"type of {name!r}"
+        assert values.shape == (n, *real.observed[name].shape), f"shape of {name!r}"
+        assert values.dtype == real.observed[name].dtype, f"type of {name!r}"
         assert n < 2 or not np.array_equal(values[0], values[1]), f"{name!r} is the same in two simulations"
     for name, values in model.constrain(simulations.states).items():
         np.testing.assert_allclose(
@@ -79,7 +79,7 @@ def check_simulate_is_exact(model: Model, *, n: int = 6, seed: int = 1) -> None:
     assert np.array_equal(fewer.states, simulations.states[: n - 2]), "draw i depends on the number of draws"
     for name, values in simulations.data.items():
         assert np.array_equal(again.data[name], values) and np.array_equal(fewer.data[name], values[: n - 2])
-    fixed = {name: simulations.parameters[name][0] for name in info.hyperparameters}
+    fixed = {name: simulations.parameters[name][0] for name in layout.hyperparameters}
     held = model.simulate(n, fixed=fixed, seed=SeedSequence(seed + 1))
     for name, value in fixed.items():
         np.testing.assert_allclose(
@@ -89,41 +89,43 @@ def check_simulate_is_exact(model: Model, *, n: int = 6, seed: int = 1) -> None:
 
 def check_contract_shapes(model: Model, kernel: Kernel, *, n_chains: int = 3, path: Path = PATH) -> None:
     """Shapes, types, and the definition of the log weight, in both directions."""
-    info = model.info
-    assert len(info.discrete) == info.dim and set(info.hyperparameters) <= set(info.parameters)
-    for name, dims in info.observed.items():
-        assert info.observed_data[name].ndim == len(dims), f"dimensions of {name!r}"
+    layout, real = model.info.layout, model.info.data
+    assert len(layout.discrete) == layout.dim and set(layout.hyperparameters) <= set(layout.parameters)
+    for name, dims in real.observed_dims.items():
+        assert real.observed[name].ndim == len(dims), f"dimensions of {name!r}"
     simulations = model.simulate(1, fixed=None, seed=SeedSequence(5))
     posterior = model.condition(simulations.data_of(0))
     betas = np.array([0.0, 0.1, 0.3, 0.6, 1.0])
     seeds = SeedSequence(6).spawn(n_chains)
-    start = posterior.draw_start(path, SeedSequence(7).spawn(n_chains))
-    assert start.shape == (n_chains, info.dim) and len(np.unique(start, axis=0)) == n_chains
+    start = posterior.draw_base(path, SeedSequence(7).spawn(n_chains))
+    assert start.shape == (n_chains, layout.dim) and len(np.unique(start, axis=0)) == n_chains
     exact = np.repeat(simulations.states, n_chains, axis=0)
     for direction, begin in (("forward", start), ("reverse", exact)):
-        run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=seeds)
+        run = posterior.anneal(path, betas, kernel, direction=direction, initial=begin, seeds=seeds)
         assert run.log_weight.shape == (n_chains,) and run.log_ratio.shape == (n_chains, len(betas))
-        assert run.state_at_start.shape == run.state_at_end.shape == (n_chains, info.dim)
-        assert run.log_start_density.shape == (n_chains, 2)
+        assert run.state_at_base.shape == run.state_at_end.shape == (n_chains, layout.dim)
+        assert run.log_base_density.shape == (n_chains, 2)
         for field in INTEGER_FIELDS:
             values = getattr(run, field)
             assert values.shape == (n_chains,) and np.issubdtype(values.dtype, np.integer), field
         assert run.seconds > 0 and run.message == "" and (run.failure == Failure.NONE).all()
         np.testing.assert_allclose(run.log_weight, path.log_weight(betas, run.log_ratio), rtol=1e-9)
-        kept = run.state_at_start if direction == "forward" else run.state_at_end
-        moved = run.state_at_end if direction == "forward" else run.state_at_start
+        kept = run.state_at_base if direction == "forward" else run.state_at_end
+        moved = run.state_at_end if direction == "forward" else run.state_at_base
         assert np.array_equal(kept, begin), f"{direction}: the chain does not start where it was told to"
         assert not np.array_equal(moved, begin), f"{direction}: the chain never moved"
-        for knot, states in ((0, run.state_at_start), (-1, run.state_at_end)):
+        for knot, states in ((0, run.state_at_base), (-1, run.state_at_end)):
             ratio = posterior.log_ratio(path, states)
             np.testing.assert_allclose(run.log_ratio[:, knot], ratio, rtol=1e-9, atol=1e-12)
-            end = run.log_start_density[:, knot] + run.log_ratio[:, knot]
+            end = run.log_base_density[:, knot] + run.log_ratio[:, knot]
             np.testing.assert_allclose(posterior.log_density(path, states), end, rtol=1e-9, atol=1e-9)
+            base = posterior.log_base(path, states)
+            np.testing.assert_allclose(base, run.log_base_density[:, knot], rtol=1e-9, atol=1e-9)
     evolution = posterior.evolve(path, kernel, 1.0, exact[0], (0, 2, 2, 5), seeds[0])
-    assert evolution.states.shape == (4, info.dim)
+    assert evolution.states.shape == (4, layout.dim)
     assert np.array_equal(evolution.states[0], exact[0]) and np.array_equal(evolution.states[1], evolution.states[2])
     adaptation = posterior.adapt(path, 0.5, start[0], seeds[0], 40, None)
-    assert adaptation.state.shape == (info.dim,) and adaptation.log_ratio.ndim == 1 and len(adaptation.log_ratio) > 0
+    assert adaptation.state.shape == (layout.dim,) and adaptation.log_ratio.ndim == 1 and len(adaptation.log_ratio) > 0
     assert all((np.asarray(value) > 0).all() for value in adaptation.settings.values())
     assert set(adaptation.settings) == set(kernel.settings)
     if path.reference is not None:
@@ -149,14 +151,14 @@ def check_bit_equal_batching(model: Model, kernel: Kernel, *, n_chains: int = 4,
     betas = np.linspace(0.0, 1.0, 7)
     seeds = SeedSequence(12).spawn(n_chains)
     starts = {
-        "forward": posterior.draw_start(path, seeds),
+        "forward": posterior.draw_base(path, seeds),
         "reverse": np.repeat(simulations.states, n_chains, axis=0),
     }
     for direction, start in starts.items():
-        whole = posterior.anneal(path, betas, kernel, direction=direction, start=start, seeds=seeds)
+        whole = posterior.anneal(path, betas, kernel, direction=direction, initial=start, seeds=seeds)
         for rows in [[chain] for chain in range(n_chains)] + [[2, 0]]:
             part = posterior.anneal(
-                path, betas, kernel, direction=direction, start=start[rows], seeds=[seeds[row] for row in rows]
+                path, betas, kernel, direction=direction, initial=start[rows], seeds=[seeds[row] for row in rows]
             )
             _assert_same_run(part, whole, rows)
 
@@ -176,11 +178,11 @@ def check_frozen(model: Model, kernel: Kernel, *, path: Path = PATH) -> None:
     before = global_numbers()
 
     def reverse(one: Any) -> AnnealRun:
-        return one.anneal(path, betas, kernel, direction="reverse", start=start, seeds=seeds)
+        return one.anneal(path, betas, kernel, direction="reverse", initial=start, seeds=seeds)
 
     run = reverse(posterior)
     model.condition(simulations.data_of(1)).anneal(
-        path, betas, kernel, direction="forward", start=start, seeds=SeedSequence(23).spawn(2)
+        path, betas, kernel, direction="forward", initial=start, seeds=SeedSequence(23).spawn(2)
     )
     _assert_same_run(reverse(posterior), run, [0, 1])
     _assert_same_run(reverse(model.condition(data)), run, [0, 1])
@@ -192,7 +194,7 @@ def check_frozen(model: Model, kernel: Kernel, *, path: Path = PATH) -> None:
 
 
 def _assert_same_run(part: AnnealRun, whole: AnnealRun, rows: list[int]) -> None:
-    for field in ("log_weight", "log_ratio", "state_at_start", "state_at_end", "log_start_density", *INTEGER_FIELDS):
+    for field in ("log_weight", "log_ratio", "state_at_base", "state_at_end", "log_base_density", *INTEGER_FIELDS):
         assert np.array_equal(getattr(part, field), getattr(whole, field)[rows], equal_nan=True), field
 
 

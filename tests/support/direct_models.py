@@ -85,7 +85,7 @@ def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: in
         path=PathRequest("prior"), tune=100, tune_each=False, draws=0, root=seed,
     )  # fmt: skip
     plan = replace(plan, **changes)
-    none = Simulations(np.empty((0, model.info.dim)), {}, {})
+    none = Simulations(np.empty((0, model.info.layout.dim)), {}, {})
     result = CheckResult(model.info, PriorPath(), {}, plan.goal, none, plan.chains, plan.root)
     with Display(is_visible=False) as display, open_executor(model, cores) as executor:
         ledger = Ledger(result, executor, display)

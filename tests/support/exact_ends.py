@@ -152,14 +152,14 @@ def repeat(
     truth, start, forward, evolve, reverse = SeedSequence(seed).spawn(5)
     posterior = model.condition(data)
     exact = model.draw_posterior(data, n, default_rng(truth))
-    first = posterior.draw_start(PATH, start.spawn(n * n_forward))
+    first = posterior.draw_base(PATH, start.spawn(n * n_forward))
     shared = posterior.evolve_rows(PATH, NO_SETTINGS, 1.0, exact, range(n_reverse), evolve.spawn(n))
     weights = []
     for direction, states, seeds in (
         ("forward", first, forward.spawn(n * n_forward)),
         ("reverse", shared.reshape(n * n_reverse, -1), reverse.spawn(n * n_reverse)),
     ):
-        run = posterior.anneal(PATH, betas, NO_SETTINGS, direction=direction, start=states, seeds=seeds)
+        run = posterior.anneal(PATH, betas, NO_SETTINGS, direction=direction, initial=states, seeds=seeds)
         assert (run.failure <= Failure.ZERO_RATIO).all(), run.message
         weights.append(run.log_weight.reshape(n, -1))
     return Repetitions(*weights, *end_error(model, betas, data))

@@ -7,13 +7,13 @@ Jeffreys gap is B. States are independent of the weights, so weighted ranks are 
 from __future__ import annotations
 
 import datetime
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bread.backends.base import AnnealRun, Fit, Kernel, ModelInfo, Node, Simulations
+from bread.backends.base import AnnealRun, Fit, Identity, Kernel, Layout, ModelInfo, Node, RealData, Simulations
 from bread.paths.kinds import PriorPath
 from bread.running.fit_check import FitCheck, NodeTest
 from bread.running.results import OBSERVED, SHARED, CheckResult
@@ -24,24 +24,32 @@ DAYS = np.array([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], dtype=ob
 
 
 def model_info(**changes: Any) -> ModelInfo:
-    """A small hierarchical model with dims, coords, dates and a discrete coordinate."""
-    info = ModelInfo(
+    """A small hierarchical model with dims, coords, dates and a discrete coordinate, each change in its part."""
+    identity = Identity(
         name="schools",
         backend="pymc",
         engine="pymc",
         kernel="NUTS",
         versions={"pymc": "9.9.9", "numpy": np.__version__},
+        notes=("The log evidence leaves out a constant.",),
+    )
+    layout = Layout(
         coordinates=("mu", "tau_log__", "theta[0]", "theta[1]", "theta[2]", "kind"),
         discrete=np.array([False] * 5 + [True]),
         hyperparameters=("mu", "tau"),
         parameters={"mu": (), "tau": (), "theta": ("school",), "kind": ()},
-        observed={"y": ("school", "day")},
-        coords={"school": SCHOOLS, "day": DAYS},
-        observed_data={"y": np.arange(6.0).reshape(3, 2)},
-        constant_data={"sigma": (("school",), np.array([15.0, 10.0, 16.0]))},
-        notes=("The log evidence leaves out a constant.",),
     )
-    return replace(info, **changes)
+    data = RealData(
+        observed={"y": np.arange(6.0).reshape(3, 2)},
+        observed_dims={"y": ("school", "day")},
+        constants={"sigma": (("school",), np.array([15.0, 10.0, 16.0]))},
+        coords={"school": SCHOOLS, "day": DAYS},
+    )
+    parts = []
+    for part in (identity, layout, data):
+        own = {field.name for field in fields(part)} & set(changes)
+        parts.append(replace(part, **{name: changes.pop(name) for name in own}))
+    return ModelInfo(*parts, **changes)
 
 
 def constrain(states: np.ndarray) -> dict[str, np.ndarray]:
@@ -71,9 +79,9 @@ def work_run(
     return AnnealRun(
         log_weight=log_weight,
         log_ratio=log_ratio,
-        state_at_start=draw_states(rng, n_chains),
+        state_at_base=draw_states(rng, n_chains),
         state_at_end=draw_states(rng, n_chains),
-        log_start_density=rng.standard_normal((n_chains, 2)),
+        log_base_density=rng.standard_normal((n_chains, 2)),
         n_gradients=np.full(n_chains, 10 * len(betas)),
         n_evaluations=np.full(n_chains, len(betas)),
         n_divergences=np.arange(n_chains) % 2,
@@ -134,6 +142,10 @@ def fake_result(
     for n_temperatures in temperatures:
         betas = np.linspace(0.0, 1.0, n_temperatures)
         result.schedules[n_temperatures] = betas
+        both_ways = [i for i, role in enumerate(roles) if role == "search"]
+        if n_temperatures == temperatures[-1]:
+            both_ways += [i for i, role in enumerate(roles) if role == "confirm"]
+        result.attempts.plan(both_ways, n_temperatures, "first")
         here = gap * (temperatures[-1] / n_temperatures) ** rate
         for index, role in enumerate(roles):
             directions = ["forward"]
@@ -146,10 +158,17 @@ def fake_result(
         run = work_run(rng, betas, n_chains, "forward", -45.0, here)
         result.runs[OBSERVED, "forward", n_temperatures] = replace(run, log_weight=run.log_weight - harder)
     knots = np.array([0.0, 0.01, 0.1, 1.0])
-    settings = {"step_size": np.array([1.0, 0.8, 0.5, 0.3]), "inverse_metric": np.full((4, info.dim), 0.5)}
+    settings = {"step_size": np.array([1.0, 0.8, 0.5, 0.3]), "inverse_metric": np.full((4, info.layout.dim), 0.5)}
     result.kernels[SHARED] = Kernel(knots, settings, source="an extra simulated data set")
-    result.start_log_ratio = [rng.normal(-300.0, 20.0, 1000)]
+    result.base_log_ratio = [rng.normal(-300.0, 20.0, 1000)]
     result.observed_draws = draw_states(rng, n_draws) if n_draws else None
+    if n_draws:  # random numbers of their own
+        own = np.random.default_rng([seed, 1])
+        result.draw_temperatures = temperatures[-1]
+        result.observed_log_weight = -45.0 - gap / 2 + np.sqrt(gap) * own.standard_normal(n_draws)
+        result.observed_log_ratio = np.column_stack(
+            [own.normal(-300.0, 20.0, n_draws), own.normal(-43.0, 1.0, n_draws)]
+        )
     result.fit_check = fake_fit_check(is_poor=misfit)
     result.seconds = {"compile": 1.5, "tune": 0.5, "search": 2.0, "confirm": 3.0}
     result.n_gradients = {"tune": 1000, "search": 4000, "confirm": 9000}

@@ -128,6 +128,11 @@ class FiniteAnnealing:
         _, forward, reverse = self.weight_laws(data)
         return float(0.5 * np.abs(forward - reverse).sum())
 
+    def pairs(self, n_simulations: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Simulate theta* and data."""
+        truth = _draw(np.tile(self.prior, (n_simulations, 1)), rng)
+        return truth, _draw(self.likelihood[truth], rng)
+
     def sample(
         self,
         n_simulations: int,
@@ -136,14 +141,15 @@ class FiniteAnnealing:
         rng: np.random.Generator,
         *,
         exact_draw: Callable[[np.ndarray], np.ndarray] | None = None,
+        pairs: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Chains:
         """Simulate theta* and data, and anneal both ways.
 
         The first reverse chain starts from theta* itself, the others from the next states of a chain at beta = 1
-        that runs from it, one kernel apart. ``exact_draw`` maps theta* to a wrong draw, as a defect.
+        that runs from it, one kernel apart. ``exact_draw`` maps theta* to a wrong draw, as a defect. ``pairs`` are
+        theta* and data that were simulated before.
         """
-        truth = _draw(np.tile(self.prior, (n_simulations, 1)), rng)
-        data = _draw(self.likelihood[truth], rng)
+        truth, data = self.pairs(n_simulations, rng) if pairs is None else pairs
         start = truth if exact_draw is None else exact_draw(truth)
         kernels = np.array([self.kernels(d) for d in range(self.n_data)])  # (data, T - 1, state, state)
         reversals = np.array([self.reversals(d) for d in range(self.n_data)])

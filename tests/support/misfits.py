@@ -163,7 +163,7 @@ MISFITS = {
     "one school at 60": (
         "schools",
         lambda rng: np.where(np.arange(8) == 4, 60.0, ERRORS * rng.normal(size=8)),
-        "theta",
+        "y given mu, tau",
     ),
     "two clusters of schools": (
         "schools",

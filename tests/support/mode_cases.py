@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from scipy.special import gammaln, logsumexp
 
-from bread.backends.base import FloatArray, ModelInfo
+from bread.backends.base import FloatArray, Identity, Layout, ModelInfo, RealData
 from bread.paths.kinds import PriorPath
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -50,10 +50,12 @@ class ModeCase:
         names = ("x",) if self.is_vector else tuple(f"x{i}" for i in range(self.dim))
         places = [np.arange(self.dim)] if self.is_vector else [np.array([i]) for i in range(self.dim)]
         return ModelInfo(
-            name="case", backend="test", engine="test", kernel="test", versions={},
-            coordinates=tuple(f"x[{i}]" for i in range(self.dim)), discrete=np.zeros(self.dim, dtype=bool),
-            hyperparameters=names, parameters={name: () for name in names}, observed={}, coords={}, observed_data={},
-            constant_data={}, positions=dict(zip(names, places, strict=True)),
+            Identity("case", "test", "test", "test", {}),
+            Layout(
+                tuple(f"x[{i}]" for i in range(self.dim)), np.zeros(self.dim, dtype=bool), names,
+                {name: () for name in names}, dict(zip(names, places, strict=True)),
+            ),
+            RealData({}, {}),
         )  # fmt: skip
 
     def constrain(self, states: FloatArray) -> dict[str, Any]:
@@ -69,7 +71,7 @@ class ModeCase:
     def condition(self, data: Any) -> ModeCase:
         return self
 
-    def draw_start(self, path: Any, seeds: list[SeedSequence]) -> FloatArray:
+    def draw_base(self, path: Any, seeds: list[SeedSequence]) -> FloatArray:
         assert isinstance(path, PriorPath)
         return np.concatenate([self.draw_prior(1, default_rng(seed)) for seed in seeds])
 

@@ -91,7 +91,7 @@ def tuned_path_kernel(model, kind: str, *, seed: int = 300, n_steps: int = 100) 
     simulate, start, adapt = SeedSequence(seed).spawn(3)
     simulations = model.simulate(1, fixed=None, seed=simulate)
     path, posterior = path_of(model, kind, simulations.data), model.condition(simulations.data_of(0))
-    state = posterior.draw_start(PriorPath(), [start])[0]
+    state = posterior.draw_base(PriorPath(), [start])[0]
     adaptations, previous = [], None
     for beta, child in zip(KNOTS, adapt.spawn(len(KNOTS)), strict=True):
         adaptations.append(posterior.adapt(path, beta, state, child, n_steps, previous))
@@ -134,7 +134,7 @@ def path_pool(
     first = path.reference.sample_rows(start.spawn(total))
     runs = {}
     for direction, begin, own in (("forward", first, forward), ("reverse", starts.reshape(total, -1), reverse)):
-        run = posterior.anneal(path, betas, kernel, direction=direction, start=begin, seeds=own.spawn(total))
+        run = posterior.anneal(path, betas, kernel, direction=direction, initial=begin, seeds=own.spawn(total))
         assert (run.failure <= Failure.ZERO_RATIO).all(), f"{direction} chains failed: {run.message}"
         runs[direction] = run
     shape = (n_simulations, n_chains)

@@ -169,8 +169,8 @@ def frozen_kernel(kernel: StanKernel) -> Kernel:
     return Kernel(betas, settings)
 
 
-def anneal(posterior: StanPosterior, direction: str, start: np.ndarray, seed: int, **changes) -> AnnealRun:
+def anneal(posterior: StanPosterior, direction: str, initial: np.ndarray, seed: int, **changes) -> AnnealRun:
     """Anneal with the kernel frozen on the example, one spawned seed a chain."""
     options = {"betas": BETAS, "kernel": frozen_kernel(posterior.kernel)} | changes
-    seeds = SeedSequence(seed).spawn(len(start))
-    return posterior.anneal(PATH, direction=direction, start=start, seeds=seeds, **options)
+    seeds = SeedSequence(seed).spawn(len(initial))
+    return posterior.anneal(PATH, direction=direction, initial=initial, seeds=seeds, **options)

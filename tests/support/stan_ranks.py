@@ -39,7 +39,7 @@ def calibration(model: StanModel, seed: int = 1) -> Verdict:
     """Return the p-values of a model's simulator, density and kernel taken together."""
     simulate, place, ties, alarm = SeedSequence(seed).spawn(4)
     kernel = tuned_kernel(model)
-    chosen = np.unique(np.linspace(0, model.info.dim - 1, MOST_COORDINATES).astype(int))
+    chosen = np.unique(np.linspace(0, model.info.layout.dim - 1, MOST_COORDINATES).astype(int))
     simulations = model.simulate(N_SIMULATIONS, fixed=None, seed=simulate)
     rng, uniforms = default_rng(place), default_rng(ties)
     ranks = []
@@ -67,7 +67,7 @@ def _alarm(model: StanModel, kernel, simulations, seed: SeedSequence) -> float:
         posterior = model.condition(simulations.data_of(row))
         for direction, one in zip(("forward", "reverse"), seed.spawn(2), strict=True):
             seeds = one.spawn(1)
-            start = posterior.draw_start(PATH, seeds) if direction == "forward" else simulations.states[[row]]
-            run = posterior.anneal(PATH, BETAS, kernel, direction=direction, start=start, seeds=seeds)
+            start = posterior.draw_base(PATH, seeds) if direction == "forward" else simulations.states[[row]]
+            run = posterior.anneal(PATH, BETAS, kernel, direction=direction, initial=start, seeds=seeds)
             weights[direction].append(run.log_weight)
     return theory_alarm(np.array(weights["forward"]), np.array(weights["reverse"])).p_value

@@ -18,6 +18,7 @@ from bread.backends.reference import AutoregressiveKernel, FaultyNormalMean, HMC
 from bread.errors import DensityError, InvalidArgumentError
 from bread.report.container import group_names, read_attributes, read_group
 from bread.running.ledger import Ledger
+from tests.support.marks import slow_but
 from tests.support.reports import assert_same_report
 
 Y = np.array([0.4, 1.9, 1.1])
@@ -87,7 +88,7 @@ def test_array_schedule_fixes_the_number_of_temperatures() -> None:
     np.testing.assert_array_equal(read_group(report, "forward")["inverse_temperature"].values.ravel()[:4], betas)
 
 
-@pytest.mark.parametrize("simulate_from", ["prior", "fitted"])
+@pytest.mark.parametrize("simulate_from", slow_but(["prior"], ["prior", "fitted"]))
 def test_two_cores_give_the_bits_of_one(simulate_from: str) -> None:
     model = dataclasses.replace(AR, kernel=HMCKernel(n_leapfrog=3))
     settings = QUICK | {"simulate_from": simulate_from, "n_temperatures": [4, 8], "simulations": 5, "tune_on": "each"}

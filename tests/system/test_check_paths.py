@@ -29,6 +29,8 @@ X = RNG.normal(size=(40, 3))
 REGRESSION = LinearRegression(
     y=X @ np.array([1.0, -0.5, 2.0]) + RNG.normal(size=40), x=X, prior_sd=3.0, kernel=HMCKernel(5)
 )
+# data that say little, and two modes that a fitted reference may miss
+POOR = AbsoluteMean(np.array([0.3]), noise_sd=3.0, kernel=HMCKernel(5))
 
 
 def gradients(report):
@@ -53,6 +55,7 @@ def test_every_path_sandwiches_the_evidence(simulate_from):
         assert read_attributes(report)["path"] == path
 
 
+@pytest.mark.slow
 def test_the_reference_path_is_cheaper_where_data_say_much():
     usual = bread.check(REGRESSION, path="prior", simulations=10, target=2.0, **QUICK)
     report = bread.check(REGRESSION, path="reference", simulations=10, target=2.0, **QUICK)
@@ -70,10 +73,10 @@ def test_auto_takes_the_cheaper_path_and_says_so():
     rich = bread.check(REGRESSION, path="auto", simulations=5, **QUICK)
     assert read_attributes(rich)["path"] == "reference"
     assert set(read_group(rich, "reference")["predicted_gradients"]["path"].values) == {"reference"}  # no other
-    poor = AbsoluteMean(np.array([0.3]), kernel=HMCKernel(5))  # data that say little
-    assert read_attributes(bread.check(poor, path="auto", simulations=5, **QUICK))["path"] == "prior"
+    assert read_attributes(bread.check(POOR, path="auto", simulations=5, **QUICK))["path"] == "prior"
 
 
+@pytest.mark.slow
 def test_auto_looks_again_where_a_path_was_not_as_cheap_as_it_seemed(monkeypatch):
     from bread.running.choice import PathChooser
 
@@ -85,6 +88,17 @@ def test_auto_looks_again_where_a_path_was_not_as_cheap_as_it_seemed(monkeypatch
     assert list(roles).count("search") > 5, "the search began again on the other path, on other simulations"
 
 
+def test_auto_looks_at_the_prior_where_a_reference_was_not_as_cheap_as_it_seemed(monkeypatch):
+    from bread.running.choice import PathChooser
+
+    monkeypatch.setattr(PathChooser, "_is_cheaper_than_looking", lambda self, cost: True)
+    report = bread.check(POOR, path="auto", simulations=10, target=1.0, **QUICK)
+    assert read_attributes(report)["path"] == "prior" and bread.verdict(report).status == "converged"
+    costs = read_group(report, "reference")["predicted_gradients"]
+    assert float(costs.sel(path="reference")) > 10 * float(costs.sel(path="prior"))
+
+
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_workers():
     reports = [
         bread.check(REGRESSION, path="auto", simulations=4, **(QUICK | {"cores": cores, "n_temperatures": [4, 8]}))
@@ -119,6 +133,7 @@ def test_a_reference_of_the_users():
     assert "fitted to the draws" in read_group(fitted, "reference").attrs["label"]
 
 
+@pytest.mark.slow
 def test_a_reference_that_knows_the_exact_draw_is_found_out(monkeypatch):
     """Negative control: q centred at the draw that produced the data makes the reverse weights too small."""
     model = NormalMean(np.array([0.5, 1.5]), kernel=HMCKernel(5))
@@ -155,6 +170,7 @@ def has_high_data(posterior, simulation):
     return simulation > SHARED and high > low  # their mean is above 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["reference", "auto"])
 def test_data_sets_to_which_no_reference_can_be_fitted(monkeypatch, path):
     model = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
@@ -206,7 +222,7 @@ def test_plot_path_names_both_ends():
     assert "0\nreference" in labels and "1\nposterior" in labels
 
 
-@pytest.mark.parametrize("path", ["prior", "reference"])
+@pytest.mark.parametrize("path", ["prior", pytest.param("reference", marks=pytest.mark.slow)])
 def test_two_modes(path):
     model = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))
     report = bread.check(model, path=path, simulations=10, target=1.0, **QUICK)

@@ -19,18 +19,15 @@ from tests.support.fake_results import constrain, fake_result, model_info, shift
 from tests.support.stan_conjugate import EIGHT_SCHOOLS, SCHOOLS, toolchain
 
 pytest.importorskip("typer")
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import bread
-from bread.cli import app
+from bread.cli_output import ERROR_STATUS, EXIT_STATUS, INTERRUPTED_STATUS
 from bread.errors import InvalidArgumentError
 from bread.report import container as report
+from tests.support.cli_runs import returns, run
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-
-
-def run(*arguments: Any) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
 def plain(result: Result) -> str:
@@ -43,18 +40,6 @@ def program(tmp_path: Path) -> Path:
     path = tmp_path / "model.stan"
     path.write_text(EIGHT_SCHOOLS)
     return path
-
-
-def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
-    """Let `bread.check` return the report of a result at once; return the arguments that it gets."""
-    received: dict[str, Any] = {}
-
-    def check(model: Any, **options: Any) -> Any:
-        received.update(options, model=model)
-        return report.to_container(result, constrain)
-
-    monkeypatch.setattr(bread, "check", check)
-    return received
 
 
 @pytest.mark.parametrize(
@@ -79,6 +64,21 @@ def test_exit_status(
     assert plain(done).startswith("Bounds ") and "…" not in done.output  # whole at 80 columns
     shown = run("show", output)
     assert shown.exit_code == status and plain(done) == f"{plain(shown)} Report: {''.join(str(output).split())}"
+
+
+# ---- JSON ----------------------------------------------------------------------------------------------------
+
+
+def test_exit_statuses_are_those_of_the_documentation_and_the_help() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| (\d+) \| (.*) \|$", page, flags=re.MULTILINE))
+    text = plain(run("check", "--help")).partition("Exit status: ")[2]
+    listed = dict(re.findall(r"(\d+) ([^;.]+)", text))
+    every = [*EXIT_STATUS.items(), ("error", ERROR_STATUS), ("usage", 2), ("interrupted", INTERRUPTED_STATUS)]
+    assert set(table) == set(listed) == {str(status) for _, status in every}
+    for name, status in every:
+        assert name in table[str(status)], name
+        assert name.removesuffix("ment") in listed[str(status)], name
 
 
 def test_draws_are_shown_worst_first(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,15 +116,19 @@ def test_arguments_reach_check(program: Path, monkeypatch: pytest.MonkeyPatch) -
     run(
         "check", program, "data.json", "--observed", "y", "-y", "z", "--simulate-from", "prior", "-T", 8, "-T", 16,
         "--kernel", "hmc", "--seed", 0, "--hyperparameter", "mu", "--likelihood", 19, "--target", 2,
+        "--posterior", "chain-1.csv", "--posterior", "chain-2.csv",
     )  # fmt: skip
     assert received["model"] == program and received["data"] == Path("data.json")
     assert received["observed"] == ["y", "z"] and received["hyperparameters"] == ["mu"]
     assert received["simulate_from"] == "prior" and received["n_temperatures"] == [8, 16]
     assert received["kernel"] == "hmc" and received["random_seed"] == 0 and received["likelihood"] == [19]
-    assert received["target"] == 2.0 and received["posterior"] is None and received["progressbar"] is True
+    assert received["target"] == 2.0 and received["progressbar"] is True
+    assert received["posterior"] == [Path("chain-1.csv"), Path("chain-2.csv")]
     received = returns(monkeypatch, fake_result(gap=0.4))
     run("check", program)
-    assert all(received[name] is None for name in ("data", "observed", "n_temperatures", "random_seed", "cores"))
+    assert all(
+        received[name] is None for name in ("data", "observed", "posterior", "n_temperatures", "random_seed", "cores")
+    )
     assert received["simulate_from"] == "fitted" and received["kernel"] == "nuts"
 
 
@@ -214,6 +218,7 @@ def packages_of_core() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_report_is_shown_where_the_extra_for_stan_is_not_installed(tmp_path: Path) -> None:
     core = packages_of_core()
     extra = {canonicalize_name(Requirement(one).name) for one in PROJECT["optional-dependencies"]["stan"]}
@@ -244,6 +249,7 @@ main()
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_end_to_end(program: Path, tmp_path: Path) -> None:
     toolchain()

@@ -29,7 +29,7 @@ from tests.support.conformance import (
 from tests.support.reference_models import ALL_MODELS, BIMODAL, CONJUGATE, NO_SETTINGS
 
 pytestmark = pytest.mark.statistical
-SLOW = ("hierarchical_hmc", "regression_hmc", "label_mixture_hmc")
+SLOW = ("hierarchical", "normal_mean", "hierarchical_hmc", "regression_hmc", "label_mixture_hmc")
 SHORT = np.array([0.0, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])
 
 
@@ -125,7 +125,7 @@ def test_expected_bound_for_one_data_set(name):
             betas,
             NO_SETTINGS,
             direction=direction,
-            start=starts[direction],
+            initial=starts[direction],
             seeds=seeds[4000 * place : 4000 * (place + 1)],
         )
         assert_mean(run.log_weight, getattr(work, direction), 4.0, direction)

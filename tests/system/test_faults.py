@@ -208,6 +208,7 @@ def test_pymc(name: str) -> None:
     require_one_line(call, message)
 
 
+@pytest.mark.slow
 @pytest.mark.pymc
 def test_pymc_takes_infinite_covariates_and_draws_that_fit() -> None:
     """Controls: a covariate may be infinite where the density is finite, and so may draws without a transform be."""

@@ -24,7 +24,7 @@ def test_an_outlier_is_named_and_is_no_status(tmp_path):
     fit = read_group(report, "fit")
     assert fit["p_value_by_node"].dims == ("node", "statistic")
     assert str(fit["extreme_element"].values[0, 0]) == "y[5]"
-    assert list(fit["kind"].values) == ["data", "parameter"]
+    assert list(fit["kind"].values) == ["data", "parameter", "predictive"]
     report.to_netcdf(str(tmp_path / "report.nc"))
     again = bread.verdict(tmp_path / "report.nc")
     assert again == verdict and again.fit == "poor"
@@ -41,6 +41,7 @@ def test_the_fit_test_has_random_numbers_of_its_own():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_data_far_from_the_prior_are_compared_with_199_simulations_before_that_is_a_mismatch():
     report = bread.check(model(Y + 15.0), **QUICK, n_temperatures=[4, 16], simulations=10)
     consistency = read_group(report, "consistency")
@@ -62,6 +63,6 @@ def test_stan_end_to_end():
     stan_conjugate = pytest.importorskip("tests.support.stan_conjugate")
     report = bread.check(stan_conjugate.conjugate("hierarchical"), **QUICK, n_temperatures=[4], simulations=4, draws=8)
     fit = read_group(report, "fit")
-    assert list(fit["node"].values) == ["y", "theta", "mu"]
-    assert np.isfinite(fit["p_value_by_node"].values).sum() == 5  # two of the data, two of latents, a rank
+    assert list(fit["node"].values) == ["y", "theta", "mu", "y given mu", "y from the prior"]
+    assert np.isfinite(fit["p_value_by_node"].values).sum() == 7  # two of the data, two of latents, a rank, predictive
     assert bread.verdict(report).fit == "ok"

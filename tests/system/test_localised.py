@@ -50,7 +50,7 @@ def localised(model, *, seed=5):
     """Return the model with a widened Gaussian fit of mu to the real data, and the mean of mu, to be held."""
     fit = model.fit(seed=seed, cores=1, progressbar=False)
     draws = {name: values.reshape((-1, *values.shape[2:])) for name, values in fit.draws.items()}
-    states = model.unconstrain(draws)[:, model.info.positions["mu"]]
+    states = model.unconstrain(draws)[:, model.info.layout.positions["mu"]]
     reference = gaussian(states.mean(axis=0), WIDENED**2 * np.atleast_2d(np.cov(states.T)))
     return model.localise(["mu"], reference), {"mu": draws["mu"].mean(axis=0)}
 
@@ -67,9 +67,9 @@ def excess_gaps(simulated_from, annealed, *, fixed=None, init_steps=0, seed=7):
     keep = tuple(5 * chain for chain in range(N_CHAINS))
     starts = rows.evolve_rows(PATH, NO_SETTINGS, 1.0, states, keep, evolve.spawn(N_SIMULATIONS)).reshape((total, -1))
     many = annealed.condition_rows({"y": np.repeat(simulations.data["y"], N_CHAINS, axis=0)})
-    begins = {"forward": (many.draw_start(PATH, start.spawn(total)), forward), "reverse": (starts, reverse)}
+    begins = {"forward": (many.draw_base(PATH, start.spawn(total)), forward), "reverse": (starts, reverse)}
     runs = {
-        direction: many.anneal(PATH, BETAS, NO_SETTINGS, direction=direction, start=begin, seeds=own.spawn(total))
+        direction: many.anneal(PATH, BETAS, NO_SETTINGS, direction=direction, initial=begin, seeds=own.spawn(total))
         for direction, (begin, own) in begins.items()
     }
     shape = (N_SIMULATIONS, N_CHAINS)
@@ -171,11 +171,12 @@ def test_wrapper_keeps_the_contract():
     check_simulate_is_exact(model)
     check_contract_shapes(model, kernel)
     check_bit_equal_batching(model, kernel)
-    assert model.info.hyperparameters == ("mu",)
+    assert model.info.layout.hyperparameters == ("mu",)
     copy = cloudpickle.loads(cloudpickle.dumps(model))
     assert (copy.log_prior(np.ones((2, 4))) == model.log_prior(np.ones((2, 4)))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_wrapper_simulates_what_it_anneals():
     """Weighted ranks are uniform; they see data simulated from the model as it was."""

@@ -83,6 +83,7 @@ def test_discrete_coordinates_and_kernels_without_gradients_are_left_out_with_a_
         assert reason in " ".join(json.loads(read_attributes(report)["warnings"]))
 
 
+@pytest.mark.slow
 @pytest.mark.pymc
 def test_a_pymc_model():
     import pymc as pm
@@ -99,6 +100,7 @@ def test_a_pymc_model():
     assert abs(float(group["log_evidence"][0]) - group.attrs["log_evidence_of_draws"]) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.stan
 def test_a_stan_program():
     pytest.importorskip("lark")

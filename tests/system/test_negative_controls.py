@@ -123,6 +123,7 @@ def coupled(kernel):
     )
 
 
+@pytest.mark.slow
 def test_compound_kernel_not_reversed_breaks_the_ranks():
     betas = np.array([0.0, 1.0])
     check_weighted_ranks(coupled(CompoundKernel(PARTS)), NO_SETTINGS, betas, n_simulations=4000)

@@ -1,10 +1,13 @@
 """Own draws against annealed ones, end to end on conjugate models: exact draws agree, wrong ones are told apart."""
 
+import json
+import warnings
+
 import numpy as np
 import pytest
 
 import bread
-from bread.report.compat import read_group
+from bread.report.compat import read_attributes, read_group
 from tests.support.reference_models import BIMODAL, CONJUGATE
 
 QUICK = {
@@ -77,7 +80,7 @@ def test_a_small_shift_is_a_difference_that_v_may_explain():
     assert verdict.status == "inconclusive" and verdict.comparison == "difference" and verdict.agreement is None
     assert "own error" in verdict and "Ask for a smaller max_error=." in verdict
     mu = agreement.sel(parameter="mu")
-    assert abs(float(mu["shift"]) - 0.22) < 4 * float(mu["shift_error"])
+    assert abs(float(mu["mean_shift"]) - 0.22) < 4 * float(mu["mean_shift_error"])
 
 
 @pytest.mark.statistical
@@ -109,6 +112,7 @@ def test_a_wrong_correlation_is_seen_by_products_and_log_density():
     assert (agreement["content_p_value"].sel(parameter=agreement["parameter"] != "log density") > 0.01).all()
 
 
+@pytest.mark.slow
 def test_the_number_of_draws_is_what_was_asked_for():
     report = bread.check(MODEL, posterior=exact(MODEL), draws=37, **QUICK)
     assert read_group(report, "posterior")["mu"].size == 37
@@ -126,3 +130,17 @@ def test_without_a_fit_nothing_is_compared():
     assert read_group(report, "agreement") is None and bread.verdict(report).comparison == ""
     assert read_group(report, "posterior")["mu"].size == 100
     assert "pass its draws as posterior= to compare" in bread.verdict(report)
+
+
+def test_what_reading_the_draws_warned_of_is_in_the_report_once(monkeypatch):
+    def read_posterior(self, posterior):
+        for _ in range(3):
+            warnings.warn("chain 2 is odd", UserWarning, stacklevel=1)
+        return full(self, posterior)
+
+    full = type(SINGLE).read_posterior
+    monkeypatch.setattr(type(SINGLE), "read_posterior", read_posterior)
+    draws = exact(SINGLE)
+    with pytest.warns(UserWarning, match="chain 2 is odd") as caught:
+        report = bread.check(SINGLE, posterior=draws, draws=0, simulations=3, chains=2, **QUICK)
+    assert len(caught) == 1 and json.loads(read_attributes(report)["warnings"]).count("chain 2 is odd") == 1

@@ -112,7 +112,7 @@ def command_line(*arguments: Any, has_power: bool = True, **environment: str | N
 
 
 def seen(process: subprocess.Popen) -> dict[str, Any]:
-    output, errors = process.communicate(timeout=300)
+    output, errors = process.communicate(timeout=600)
     return {"status": process.returncode, "output": output, "stderr": errors}
 
 
@@ -138,6 +138,17 @@ def with_cache(name: str, *, is_held: bool, is_read_only: bool = False, **enviro
         return seen(command_line("-T", "8", "--cores", "1", has_power=not is_read_only, **variables))
 
     return run
+
+
+def two_first_builds(folder: Path) -> dict[str, Any]:
+    """Two processes compile one program at once, for the first time, in a folder with spaces and other scripts."""
+    cache = folder / "à la carte 缓存"
+    variables = {"BREAD_CACHE": str(cache), "BREAD_PRECOMPILE": None}
+    both = [command_line("-T", "8", "--cores", "1", **variables) for _ in range(2)]
+    first, second = (seen(process) for process in both)
+    built = sorted(path.parent.name.partition("-")[0] for path in cache.glob("*/complete.json"))
+    left_over = [path.name for path in cache.glob("building/*")]
+    return {"first": first, "second": second, "cache": built, "left over": left_over}
 
 
 def file_as_cache(folder: Path) -> dict[str, Any]:
@@ -183,7 +194,7 @@ class Case(NamedTuple):
     what: str
     run: Callable[[Path], dict[str, Any]]
     sees: tuple[str, ...]
-    is_slow: bool = False  # where a case beside it shows nearly the same
+    mark: str = ""  # "slow"; "study" where a case beside it shows nearly the same
 
 
 INTERRUPTED = (
@@ -194,22 +205,25 @@ ERROR = ('"status": 1', r'"stderr": "error: [^\\]*\\n"', '"output": ""')  # one 
 
 PROCESSES = (
     Case("Ctrl-C at the terminal, two cores", stop(signal.SIGINT, True), INTERRUPTED),
-    Case("SIGINT to the process alone, two cores", stop(signal.SIGINT, False), INTERRUPTED, is_slow=True),
-    Case("SIGTERM, two cores", stop(signal.SIGTERM, False), INTERRUPTED),
-    Case("SIGTERM to all of them, as from a batch system", stop(signal.SIGTERM, True), INTERRUPTED, is_slow=True),
+    Case("SIGINT to the process alone, two cores", stop(signal.SIGINT, False), INTERRUPTED, mark="study"),
+    Case("SIGTERM, two cores", stop(signal.SIGTERM, False), INTERRUPTED, mark="slow"),
+    Case("SIGTERM to all of them, as from a batch system", stop(signal.SIGTERM, True), INTERRUPTED, mark="study"),
     Case(
         "kill -9 of the process: no worker stays, the next check removes the folder",
         kill_the_parent, ('"outcome": "report"', '"left over": 1', '"in the end": 0'),
+        mark="slow",
     ),
     Case(
         "kill -9 of a worker: the report is complete and bit-equal",
         kill_a_worker,
         ('"outcome": "report"', '"is_interrupted": 0', "A worker process was killed", '"as usual": true'),
+        mark="slow",
     ),
     Case(
         "kill -9 of every worker: an error that holds what was finished",
         kill_every_worker,
         ('"outcome": "error"', "Worker processes were killed 4 times.*fewer cores", '"report": {"outcome": "report"'),
+        mark="slow",
     ),
 )  # fmt: skip
 
@@ -217,33 +231,47 @@ FOLDERS = (
     Case(
         "Ctrl-C while compiling", stop_while_compiling,
         ('"status": 130', '"stderr": "error: Interrupted while the model was read and compiled: nothing was computed.'),
+        mark="slow",
     ),
     Case(
         "SIGTERM to the command line: the report is written", terminate_the_command_line,
         ('"status": 3', "inconclusive:", '"is_interrupted": 1', r'"files": \["report.nc"\]', '"stderr": ""'),
+        mark="slow",
     ),
-    Case("a read-only cache that holds the program", with_cache("c", is_held=True, is_read_only=True), DONE),
+    Case(
+        "a read-only cache that holds the program", with_cache("c", is_held=True, is_read_only=True), DONE,
+        mark="slow",
+    ),
     Case(
         "an empty read-only cache", with_cache("c", is_held=False, is_read_only=True),
-        (*ERROR, r"cannot be written \(Permission denied\).*BREAD_CACHE to a folder"),
+        (*ERROR, r"cannot be written \(Permission denied\).*BREAD_CACHE to a folder"), mark="slow",
     ),
     Case(
         "a file in place of the cache", file_as_cache,
         (*ERROR, r"cannot be written \(Not a directory\).*BREAD_CACHE to a folder"),
     ),
-    Case("spaces and other scripts in the cache", with_cache("à la carte 缓存", is_held=True), DONE, is_slow=True),
-    Case("no compiler, program compiled before", with_cache("c", is_held=True, PATH="/nonexistent"), DONE),
+    Case("spaces and other scripts in the cache", with_cache("à la carte 缓存", is_held=True), DONE, mark="study"),
+    Case(
+        "two first builds at once, in such a cache", two_first_builds,
+        (
+            '"first": {"status": [034], .*"stderr": ""}, "second"',
+            '"second": {"status": [034], .*"stderr": ""}, "cache"',
+            r'"cache": \["driver", "model"\], "left over": \[\]',
+        ),
+        mark="slow",
+    ),
+    Case("no compiler, program compiled before", with_cache("c", is_held=True, PATH="/nonexistent"), DONE, mark="slow"),
     Case(
         "no compiler, program not compiled before", with_cache("c", is_held=False, PATH="/nonexistent"),
-        (*ERROR, r"No C\+\+ compiler was found.*install one"),
+        (*ERROR, r"No C\+\+ compiler was found.*install one"), mark="slow",
     ),
-    Case("HOME not set", with_cache("c", is_held=True, HOME=None), DONE, is_slow=True),
+    Case("HOME not set", with_cache("c", is_held=True, HOME=None), DONE, mark="study"),
 )  # fmt: skip
 
 
 def parameters(cases: tuple[Case, ...], *marks: pytest.MarkDecorator) -> Any:
-    slow = (pytest.mark.study,)
-    return [pytest.param(one, id=one.what, marks=marks + slow * one.is_slow) for one in cases]
+    own = {"": (), "slow": (pytest.mark.slow,), "study": (pytest.mark.study,)}
+    return [pytest.param(one, id=one.what, marks=marks + own[one.mark]) for one in cases]
 
 
 @pytest.mark.parametrize("case", [*parameters(PROCESSES), *parameters(FOLDERS, pytest.mark.stan)])

@@ -47,6 +47,14 @@ def forget_model(step: Any) -> None:
     step._BlockedStep__newargs = ((list(step.vars),), {"model": "tempered", "blocked": True})
 
 
+def sampling_state(step: Any) -> Any:
+    """Return a copy of what ``pm.sample`` returns a step method to before each chain; None where there is none."""
+    try:
+        return step.sampling_state
+    except Exception:  # a step method of the user's own that keeps no such state
+        return None
+
+
 def competence(kind: type, variable: Any, has_gradient: bool) -> Any:
     """Return how well steps of a kind can move a variable, a ``Competence`` of PyMC."""
     (found,) = kind._competence([variable], [has_gradient])  # type: ignore[attr-defined]

@@ -19,10 +19,14 @@ from bread.backends.pymc import fitting
 from bread.backends.pymc.density.localised import check_localisable, localise_simulator
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.engines import compile_engine
+from bread.backends.pymc.kernels.stepping import AsItIsStep
+from bread.backends.pymc.known_bugs import find_known_bugs, warn_of
 from bread.backends.pymc.model import reading
+from bread.backends.pymc.model.fingerprint import fingerprint
 from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
 from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
+from bread.backends.pymc.model.wrapped import pymc_model
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
@@ -30,7 +34,7 @@ from bread.backends.pymc.simulation.user_simulator import use_function
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
-from bread.paths.kinds import PriorPath
+from bread.paths.kinds import KINDS, PriorPath
 from bread.paths.mixture import Reference
 
 
@@ -65,6 +69,15 @@ class PyMCModel:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "user_model": None, "kernel": None, "replicator": None}
 
+    @property
+    def remembers(self) -> bool:
+        """Whether a step method runs as it is, so that chains may depend on those before."""
+        return any(isinstance(step, AsItIsStep) for step in self.engine.steps)
+
+    def fingerprint(self) -> Any:
+        """Return the graph of the user's model; see `bread.backends.pymc.model.fingerprint`."""
+        return fingerprint(self.user_model)
+
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`."""
         return self.simulator.simulate(n, fixed=fixed, seed=seed)
@@ -85,9 +98,9 @@ class PyMCModel:
         return fitting.fit(self.user_model, self.simulator.names, seed=seed, cores=cores, progressbar=progressbar)
 
     def _require_same_data(self) -> None:
-        covariates = {name: value for name, (_, value) in self.info.constant_data.items()}
+        covariates = {name: value for name, (_, value) in self.info.data.constants.items()}
         now = {name: value for name, (_, value) in reading.read_constant_data(self.user_model).items()}
-        for name, old in {**covariates, **self.info.observed_data}.items():
+        for name, old in {**covariates, **self.info.data.observed}.items():
             new = {**now, **reading.read_observed(self.user_model)}[name]
             if not np.array_equal(old, new, equal_nan=old.dtype.kind == "f"):
                 raise InvalidArgumentError(
@@ -98,9 +111,10 @@ class PyMCModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
         posterior = fitting.draws_of(posterior)
-        fit = fitting.read_posterior(posterior, self.simulator.shapes, self.info.parameters, self.info.coords)
+        layout, coords = self.info.layout, self.info.data.coords
+        fit = fitting.read_posterior(posterior, self.simulator.shapes, layout.parameters, coords)
         states = self.simulator.unconstrain(fit.flat_draws())
-        require_support(fit, states, self.info.positions, self._log_prior if self._has_prior() else None)
+        require_support(fit, states, layout.positions, self._log_prior if self._has_prior() else None)
         return fit
 
     def _has_prior(self) -> bool:
@@ -109,7 +123,7 @@ class PyMCModel:
     def _log_prior(self, states: FloatArray) -> FloatArray:
         """Return the log density of the prior at states (n, dim), in nats; NaN where it raises."""
         self.engine.set_path(PriorPath())
-        self.engine.controls.set_data(self.info.observed_data)
+        self.engine.controls.set_data(self.info.data.observed)
         result = np.full(len(states), np.nan)
         with np.errstate(all="ignore"):
             for index, state in enumerate(states):
@@ -163,10 +177,24 @@ class PyMCModel:
             raise UnsupportedModelError(
                 "A pickled copy of a model cannot replicate its variables; do it in the process that opened it."
             )
-        values = self.info.observed_data if data is None else data
+        values = self.info.data.observed if data is None else data
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.replicator.replicate(np.asarray(state, dtype=np.float64), node, n, seed, values)
+
+    def node_log_prior(self, node: str, states: FloatArray, *, jacobian: bool = True) -> FloatArray:
+        """Return the log density of a free variable given its parents; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            It cannot be evaluated, or the model is a pickled copy.
+        """
+        if self.replicator is None:
+            raise UnsupportedModelError("A pickled copy of a model has no densities of single variables.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.replicator.log_prior(node, np.asarray(states, dtype=np.float64), jacobian=jacobian)
 
     def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
         """Return the posteriors of many data sets; see `bread.backends.base.Model.rows`."""
@@ -198,7 +226,9 @@ class PyMCModel:
 
 
 def open_model(model: Any, options: OpenOptions) -> PyMCModel:
-    """Read, check and compile a PyMC model. The model, its random generators and its data are never changed.
+    """Read, check and compile a PyMC model, or the one that a Bambi model builds.
+
+    The model, its random generators and its data are never changed; a Bambi model is built, if it was not yet.
 
     Raises
     ------
@@ -208,6 +238,11 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
         If the kernel cannot be frozen or reversed, or does not fit the model.
     InvalidArgumentError
         For an option that has no such value.
+
+    Warns
+    -----
+    KnownBugWarning
+        The model meets a defect of the installed version of PyMC.
     """
     if options.engine not in (None, "pymc"):
         raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
@@ -217,7 +252,10 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PyMC has to say of the model it said when the model was built
-        return _open(model, options)
+        model = pymc_model(model)
+        opened = _open(model, options)
+    warn_of(find_known_bugs(model, pm.__version__))
+    return opened
 
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
@@ -233,7 +271,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
         localised = chosen = check_localisable(model, layout, chosen)
     elif names is not None:
         chosen = reading.check_fixed_names(reading.read_parents(model), names, "hyperparameters")
-    deterministics, notes = reading.usable_deterministics(model)
+    deterministics = reading.usable_deterministics(model)[0]
+    notes = _notes(model)
     observed = reading.read_observed(model)
     simulator = build_simulator(model, layout, observed, deterministics)
     if function is not None:
@@ -254,7 +293,7 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     )
     periodic = _periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
-    engine = compile_engine(model, layout, options.kernel, refusals=refusals)
+    engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
     replicator = Replicator(model, simulator)
     return PyMCModel(_with_engine(info, engine), simulator, engine, periodic, model, options.kernel, replicator)
 
@@ -267,10 +306,16 @@ def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> 
     periodic = _periodic(model, layout, names)
     refusals = refuse_reference(layout.coordinates, periodic)
     engine = compile_engine(model, layout, opened.kernel, law=simulator.law, refusals=refusals)
-    notes = (*reading.usable_deterministics(model)[1], *simulator.pilot())
-    info = replace(_with_engine(opened.info, engine), notes=notes)
+    notes = (*_notes(model), *simulator.pilot())
+    info = _with_engine(opened.info.with_notes(notes), engine)
     replicator = Replicator(model, simulator, tuple(names))
     return PyMCModel(info, simulator, engine, periodic, model, opened.kernel, replicator)
+
+
+def _notes(model: Any) -> list[str]:
+    """Return what a report says of a model before anything was drawn."""
+    known = [found.text for found in find_known_bugs(model, pm.__version__)]
+    return [*known, *reading.usable_deterministics(model)[1]]
 
 
 def _refuse_localised_simulator(function: Any) -> None:
@@ -292,9 +337,7 @@ def _periodic(model: Any, layout: StateLayout, localised: Sequence[str]) -> NDAr
 
 def _with_engine(info: ModelInfo, engine: Engine) -> ModelInfo:
     refusals = engine.path_refusals
-    paths = tuple(name for name in ("prior", "reference") if name not in refusals)
-    if not paths:
-        raise UnsupportedKernelError(
-            f"No path is left for model and kernel. {refusals['prior']} {refusals['reference']}"
-        )
-    return replace(info, kernel=engine.name, paths=paths, path_refusals=refusals)
+    named = replace(info, identity=replace(info.identity, kernel=engine.name), path_refusals=refusals)
+    if not named.paths:
+        raise UnsupportedKernelError(f"No path is left for model and kernel. {' '.join(refusals[k] for k in KINDS)}")
+    return named

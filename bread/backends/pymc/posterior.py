@@ -29,7 +29,8 @@ from bread.backends.base import (
 )
 from bread.backends.pymc.kernels.chains import Chain
 from bread.backends.pymc.kernels.engine import Engine
-from bread.backends.support.starts import StateSimulator, draw_reference
+from bread.backends.support.arguments import check_run
+from bread.backends.support.base_draws import StateSimulator, draw_reference
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 
@@ -64,7 +65,7 @@ class PyMCPosterior:
         self.engine.controls.set_data(self.data)
         return self.engine
 
-    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+    def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         if not isinstance(path, PriorPath):  # draws from the prior serve pilots of every path
             self.load(path)
@@ -79,6 +80,10 @@ class PyMCPosterior:
     def log_density(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 (nats) at each state, shape (n,); an exception becomes NaN."""
         return np.asarray(self._terms(path, states).sum(axis=1))
+
+    def log_base(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""
+        return self._terms(path, states)[:, 0]
 
     def _terms(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_0 and log ratio at each state, shape (n, 2)."""
@@ -144,7 +149,7 @@ class PyMCPosterior:
         with np.errstate(all="ignore"):
             log_ratio = self._require_density(path, beta, state)
             engine.start_adapting(beta, state, n_steps, previous, seed)
-            position = last = engine.start(state)
+            position = last = engine.position_of(state)
             try:
                 for index in range(n_steps):
                     position, log_ratio, _ = engine.move(position)
@@ -167,11 +172,11 @@ class PyMCPosterior:
 
     def _require_density(self, path: Path, beta: float, state: FloatArray) -> float:
         """Return the log ratio of a state that a chain at ``beta`` may start from."""
-        log_start, log_ratio = self.engine.terms(state)
-        if not np.isfinite(log_start) or (beta > 0 and not np.isfinite(log_ratio)):
+        log_base, log_ratio = self.engine.terms(state)
+        if not np.isfinite(log_base) or (beta > 0 and not np.isfinite(log_ratio)):
             raise DensityError(
-                f"A chain at inverse temperature {beta:.6g} cannot start at a state of log {path.start_name} "
-                f"{log_start} and {path.ratio_name} {log_ratio}: both must be finite. Start it from a "
+                f"A chain at inverse temperature {beta:.6g} cannot start at a state of log {path.base_name} "
+                f"{log_base} and {path.ratio_name} {log_ratio}: both must be finite. Start it from a "
                 "state inside the support."
             )
         return log_ratio
@@ -190,28 +195,28 @@ class PyMCPosterior:
         kernel: Kernel,
         *,
         direction: Direction,
-        start: FloatArray,
+        initial: FloatArray,
         seeds: Sequence[SeedSequence],
     ) -> AnnealRun:
-        """Run one chain per row of ``start``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
+        """Run one chain per row of ``initial``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
 
         A chain that fails stops there: its later log ratios are NaN and its end state is the last one reached.
         Within a kernel a density that is NaN or raises is a rejected proposal.
         """
         began = time.perf_counter()
-        start = np.asarray(start, dtype=np.float64)
-        if start.shape != (len(seeds), self.engine.layout.dim):
+        initial, betas = np.asarray(initial, dtype=np.float64), np.asarray(betas, dtype=np.float64)
+        check_run(betas, direction, initial, seeds)
+        if initial.shape != (len(seeds), self.engine.layout.dim):
             raise InvalidArgumentError(
-                f"start must have one row of {self.engine.layout.dim} coordinates for each of {len(seeds)} seeds "
-                f"but has the shape {start.shape}."
+                f"initial must have one row of {self.engine.layout.dim} coordinates for each of {len(seeds)} seeds "
+                f"but has the shape {initial.shape}."
             )
         engine = self.load(path)
         self._require_settings(kernel)
-        betas = np.asarray(betas, dtype=np.float64)
         prepared = [engine.prepare(settings) for settings in kernel.along(betas)]
         chains = []
         with np.errstate(all="ignore"):
-            for state, seed in zip(start, seeds, strict=True):
+            for state, seed in zip(initial, seeds, strict=True):
                 engine.reset(seed)
                 chain = Chain(engine, path, betas, prepared, direction, state)
                 chain.run()
@@ -220,9 +225,9 @@ class PyMCPosterior:
         return AnnealRun(
             log_weight=np.array([chain.log_weight for chain in chains]),
             log_ratio=np.array([chain.log_ratio for chain in chains]).reshape(len(chains), len(betas)),
-            state_at_start=np.array([chain.state_at_start for chain in chains]).reshape(shape),
+            state_at_base=np.array([chain.state_at_base for chain in chains]).reshape(shape),
             state_at_end=np.array([chain.state_at_end for chain in chains]).reshape(shape),
-            log_start_density=np.array([chain.log_start_density for chain in chains]).reshape(len(chains), 2),
+            log_base_density=np.array([chain.log_base_density for chain in chains]).reshape(len(chains), 2),
             n_gradients=np.array([chain.n_gradients for chain in chains], dtype=np.int64),
             n_evaluations=np.array([chain.n_evaluations for chain in chains], dtype=np.int64),
             n_divergences=np.array([chain.n_divergences for chain in chains], dtype=np.int64),
@@ -249,7 +254,7 @@ class PyMCPosterior:
             self._require_density(path, beta, state)
             engine.reset(seed)
             engine.apply(beta, kernel.at(beta))
-            position, n_done = engine.start(np.asarray(state, dtype=np.float64)), 0
+            position, n_done = engine.position_of(np.asarray(state, dtype=np.float64)), 0
             for index, n_steps in enumerate(keep):
                 while n_done < n_steps:
                     position = engine.step(position)

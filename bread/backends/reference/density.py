@@ -33,9 +33,9 @@ class TargetDensity:
         self.raised: set[int] = set()
         self.message = ""
 
-    def log_start(self, states: FloatArray) -> FloatArray:
+    def log_base(self, states: FloatArray) -> FloatArray:
         """Return log f_0: the log prior in unconstrained coordinates, or the log density of the reference."""
-        return self._guard(lambda x, statistics: self._log_start(x), states, is_gradient=False)
+        return self._guard(lambda x, statistics: self._log_base(x), states, is_gradient=False)
 
     def log_ratio(self, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0; shape ``states.shape[:-1]``."""
@@ -44,9 +44,9 @@ class TargetDensity:
     def log_density(self, beta: float, states: FloatArray) -> FloatArray:
         """Return log f_beta; at beta = 0 the ratio is not evaluated."""
         if beta == 0.0:
-            return self.log_start(states)
+            return self.log_base(states)
         return self._guard(
-            lambda x, statistics: self._log_start(x) + beta * self._log_ratio(x, statistics),
+            lambda x, statistics: self._log_base(x) + beta * self._log_ratio(x, statistics),
             states,
             is_gradient=False,
         )
@@ -55,7 +55,7 @@ class TargetDensity:
         """Return the gradient of log f_beta, shape ``states.shape``; zero at discrete coordinates."""
         return self._guard(lambda x, statistics: self._gradient(beta, x, statistics), states, is_gradient=True)
 
-    def _log_start(self, x: FloatArray) -> FloatArray:
+    def _log_base(self, x: FloatArray) -> FloatArray:
         reference = self.path.reference
         return self.formulae.log_prior(x) if reference is None else reference.log_density(x)
 

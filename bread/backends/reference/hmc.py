@@ -12,7 +12,7 @@ from bread.backends.reference.kernels import Run, Transition
 from bread.errors import InvalidArgumentError
 
 DIVERGENCE = 1000.0  # error of the energy, in nats, beyond which a trajectory counts as divergent
-TARGET_ACCEPTANCE = 0.8
+TARGET_ACCEPTANCE = 0.8  # as Stan and PyMC
 _PRIOR_WEIGHT = 5.0  # draws that the metric of the knot before is worth
 
 

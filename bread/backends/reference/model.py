@@ -10,13 +10,26 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, IntArray, Model, ModelInfo, Node, Replicates, Simulations
+from bread.backends.base import (
+    Data,
+    Fit,
+    FloatArray,
+    Identity,
+    IntArray,
+    Layout,
+    Model,
+    ModelInfo,
+    Node,
+    RealData,
+    Replicates,
+    Simulations,
+)
 from bread.backends.reference import replicating
 from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.kernels import ReferenceKernel
 from bread.backends.reference.posterior import ReferencePosterior
-from bread.errors import InvalidArgumentError, UnsupportedKernelError
+from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.mixture import Reference
 
 FIT_CHAINS = 4
@@ -45,30 +58,25 @@ class ReferenceModel(Formulae, Model):
     def info(self) -> ModelInfo:
         """Names, dimensions, data."""
         return ModelInfo(
-            name=type(self).__name__,
-            backend="reference",
-            engine="numpy",
-            kernel=self.kernel.name,
-            versions={"numpy": np.__version__},
-            coordinates=self.coordinates,
-            discrete=np.arange(self.dim) == (-1 if self.label_index is None else self.label_index),
-            hyperparameters=self.hyperparameter_names or tuple(self.parameters),
-            parameters=self.parameters,
-            observed=self.observed,
-            coords=self.coords,
-            observed_data=self.observed_data,
-            constant_data=self.constant_data,
-            paths=self.paths,
-            path_refusals=self.path_refusals,
-            transformed=self.transformed,
-            positions=self.positions,
-            runs_compiled=True,  # NumPy moves all chains of a task together
+            Identity(
+                type(self).__name__,
+                "reference",
+                "numpy",
+                self.kernel.name,
+                {"numpy": np.__version__},
+                runs_compiled=True,  # NumPy moves all chains of a task together
+            ),
+            Layout(
+                coordinates=self.coordinates,
+                discrete=np.arange(self.dim) == (-1 if self.label_index is None else self.label_index),
+                hyperparameters=self.hyperparameter_names or tuple(self.parameters),
+                parameters=self.parameters,
+                positions=self.positions,
+                transformed=self.transformed,
+            ),
+            RealData(self.observed_data, self.observed, self.constant_data, self.coords),
+            self.path_refusals,
         )
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Kinds of path that the kernel can follow."""
-        return tuple(name for name in ("prior", "reference") if name not in self.path_refusals)
 
     @property
     def path_refusals(self) -> dict[str, str]:
@@ -186,7 +194,9 @@ class ReferenceModel(Formulae, Model):
 
     def gradient_log_prior_of(self, names: Sequence[str], states: FloatArray) -> FloatArray:
         """Return its gradient, shape ``states.shape``; models with a `has_own_prior` of their own only."""
-        raise NotImplementedError(f"{type(self).__name__} must supply gradient_log_prior_of with its has_own_prior.")
+        raise UnsupportedModelError(
+            f"{type(self).__name__} has no gradient of the prior of {', '.join(names)}. Use simulate_from='prior'."
+        )
 
     def localise(self, names: Sequence[str], reference: Reference) -> Model:
         """Return this model with ``reference`` as the law of the named parameters.

@@ -52,7 +52,7 @@ class ReferencePosterior:
         self._spec = spec
         self._refusals = refusals
 
-    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+    def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         states = np.empty((len(seeds), self._formulae.dim))
         for row, seed in enumerate(seeds):
@@ -72,6 +72,11 @@ class ReferencePosterior:
         """Return log f_1 (nats) at each of ``states``, shape (n,); exceptions become NaN."""
         with np.errstate(all="ignore"):
             return self._target(path).log_density(1.0, np.ascontiguousarray(states, dtype=float))
+
+    def log_base(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_0 (nats) at each of ``states``, shape (n,); exceptions become NaN."""
+        with np.errstate(all="ignore"):
+            return self._target(path).log_base(np.ascontiguousarray(states, dtype=float))
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
@@ -138,10 +143,10 @@ class ReferencePosterior:
         kernel: Kernel,
         *,
         direction: Direction,
-        start: FloatArray,
+        initial: FloatArray,
         seeds: Sequence[SeedSequence],
     ) -> AnnealRun:
-        """Run one chain per row of ``start``, with the seed of the same place.
+        """Run one chain per row of ``initial``, with the seed of the same place.
 
         Forward: for t = 2..T weight theta_{t-1}, then move by the kernel at beta_t. Reverse: for t = T..2 move by the
         reversal of the kernel at beta_t, then weight theta_{t-1} (Grosse, Ancha & Roy 2016, equations 5 and 6).
@@ -153,7 +158,7 @@ class ReferencePosterior:
         """
         began = time.perf_counter()
         betas = np.asarray(betas, dtype=float)
-        check_run(betas, direction, start, seeds)
+        check_run(betas, direction, initial, seeds)
         dim, target, tally = self._formulae.dim, self._target(path), Tally.of(len(seeds))
         last = len(betas) - 1
         applied = betas[1:] if direction == "forward" else betas[:0:-1]
@@ -163,25 +168,25 @@ class ReferencePosterior:
         with np.errstate(all="ignore"):
             transition = self._spec.transition(Run(target, applied, settings, random, direction, tally))
             if direction == "forward":
-                states[0] = start
+                states[0] = initial
                 for i in range(last):
                     states[i + 1] = transition(i, states[i])
             else:
-                states[last] = start
+                states[last] = initial
                 for i in range(last):
                     states[last - i - 1] = transition(i, states[last - i])
             target.raised, target.message = set(), ""  # inside a kernel a failure is a rejection
             log_ratio = np.ascontiguousarray(target.log_ratio(states).T)
-            log_start = np.ascontiguousarray(target.log_start(states[[0, last]]).T)
-            failure = _failures(log_ratio, log_start, direction, target.raised)
+            log_base = np.ascontiguousarray(target.log_base(states[[0, last]]).T)
+            failure = _failures(log_ratio, log_base, direction, target.raised)
             log_weight = path.log_weight(betas, log_ratio)
-        log_weight[failure >= Failure.ZERO_START] = np.nan
+        log_weight[failure >= Failure.ZERO_INITIAL] = np.nan
         return AnnealRun(
             log_weight=log_weight,
             log_ratio=log_ratio,
-            state_at_start=states[0].copy(),
+            state_at_base=states[0].copy(),
             state_at_end=states[last].copy(),
-            log_start_density=log_start,
+            log_base_density=log_base,
             n_gradients=tally.n_gradients,
             n_evaluations=tally.n_evaluations + last + 1,
             n_divergences=tally.n_divergences,
@@ -238,15 +243,15 @@ class ReferencePosterior:
         return TargetDensity(self._formulae, self._statistics, path)
 
 
-def _failures(log_ratio: FloatArray, log_start: FloatArray, direction: Direction, raised: set[int]) -> IntArray:
+def _failures(log_ratio: FloatArray, log_base: FloatArray, direction: Direction, raised: set[int]) -> IntArray:
     """Say why each chain has no finite log weight; the later reasons are the graver ones."""
     failure = np.full(len(log_ratio), int(Failure.NONE), dtype=np.int64)
     has_zero = (log_ratio[:, :-1] == -np.inf).any(axis=1)
-    first = log_start[:, 0] if direction == "forward" else log_start[:, 1]
+    first = log_base[:, 0] if direction == "forward" else log_base[:, 1]
     if direction == "forward":
         failure[has_zero] = Failure.ZERO_RATIO
     else:
-        failure[has_zero | (log_ratio[:, -1] == -np.inf) | (first == -np.inf)] = Failure.ZERO_START
+        failure[has_zero | (log_ratio[:, -1] == -np.inf) | (first == -np.inf)] = Failure.ZERO_INITIAL
     is_nan = np.isnan(log_ratio[:, :-1]).any(axis=1) | np.isnan(first)
     if direction == "reverse":
         is_nan |= np.isnan(log_ratio[:, -1])

@@ -60,6 +60,11 @@ def versions(toolchain: Toolchain) -> dict[str, str]:
     return {**found, "compiler": toolchain.compiler.version} if toolchain.compiler else found
 
 
+def note_on_stan(toolchain: Toolchain) -> str:
+    """Return which Stan and which compiler make the numbers: version, source and folder."""
+    return f"Made with {toolchain}."
+
+
 def notes_on_program(program: Program, data: Mapping[str, Any]) -> list[str]:
     """Return what a reader must know of the analysis: outcomes, the part of each line, flags that were set."""
     how = "inferred from the program" if program.observed_inferred else "as given"

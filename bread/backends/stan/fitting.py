@@ -5,11 +5,13 @@ Stan's defaults: 4 chains, 1000 steps of adaptation and 1000 draws each, from st
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import re
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,10 @@ from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 from bread.workers import call_on_workers
 
-CHAINS, WARMUP, DRAWS = 4, 1000, 1000
+CHAINS, WARMUP, DRAWS = 4, 1000, 1000  # Stan's defaults
 WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
-START_TRIES = 100
+START_TRIES = 100  # states at which Stan looks for a finite density
+_CHAIN = re.compile(r"\bChain (\d+)\b")  # as cmdstanpy numbers the files that it is given
 USUAL_LEAPFROGS, PROCESS_SECONDS = 15, 1.0
 _WAY_OUT = (
     "Correct the model, pass posterior= with draws of your own, or use simulate_from='prior', which needs no fit."
@@ -160,15 +163,44 @@ def read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     import cmdstanpy
 
     wanted = os.fspath(paths) if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
-    named = ", ".join(map(repr, [wanted] if isinstance(wanted, str) else wanted))
+    files = [wanted] if isinstance(wanted, str) else wanted
+    named = ", ".join(map(repr, files))
     try:
-        found = cmdstanpy.from_csv(wanted)
+        with _said_once(files):
+            found = cmdstanpy.from_csv(wanted)
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
         raise InvalidArgumentError(f"posterior= {named} cannot be read as CSV files of CmdStan: {reason}") from error
     if not is_result(found):
         raise InvalidArgumentError(f"posterior= {named}: these are not CSV files of CmdStan's sampler.")
     return found
+
+
+@contextlib.contextmanager
+def _said_once(files: Sequence[str]) -> Iterator[None]:
+    """Turn what `cmdstanpy` logs as a warning into a UserWarning, each text once; "Chain 2" gets the file's name."""
+    logger = logging.getLogger("cmdstanpy")
+    said: list[str] = []
+
+    def keep(record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.WARNING:
+            said.append(" ".join(record.getMessage().split()))
+        return False  # the logger itself prints nothing
+
+    def with_file(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"{match[0]} ({files[number - 1]!r})" if number <= len(files) else match[0]
+
+    logger.addFilter(keep)
+    try:
+        yield
+    finally:
+        logger.removeFilter(keep)
+    named = ", ".join(map(repr, files))
+    for text in dict.fromkeys(said):
+        told = _CHAIN.sub(with_file, text)
+        where = "" if told != text else f" ({named})"
+        warnings.warn(f"cmdstanpy says of the draws given as posterior={where}: {told}", UserWarning, stacklevel=2)
 
 
 def draws_of(result: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:

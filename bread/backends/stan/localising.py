@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from bread.backends.base import FloatArray, IntArray
+from bread.backends.base import IntArray
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.refusals import RefusedError, refuse
 from bread.backends.stan.language.scopes import Variable, resolve
 from bread.backends.stan.language.syntax import Node, end, parse, start
 from bread.backends.stan.language.variates import rank
-from bread.backends.stan.native.build import build_library
 from bread.backends.stan.native.library import StanInstance, StanLibrary
-from bread.backends.stan.native.path_arguments import Law
+from bread.backends.stan.native.path_arguments import ONE_BOUND, TWO_BOUNDS, UNBOUNDED, Law
 from bread.backends.stan.native.toolchain import find_toolchain
 from bread.backends.stan.places import in_users_files
-from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator
+from bread.backends.stan.simulation import Fixed, JointDraws, JointSimulator, concatenate_draws
 from bread.backends.stan.split import rewriting
 from bread.backends.stan.split.own_laws import OwnLaws
 from bread.backends.stan.split.rewriting import Edit
@@ -30,7 +29,6 @@ from bread.backends.support.arguments import require_parameters
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.mixture import Reference
 
-_IDENTITY, _LOG, _LOGIT = 0, 1, 2
 _TYPES = ("real", "vector", "row_vector", "matrix")
 _WAY_OUT = "Use simulate_from='prior'."
 
@@ -113,7 +111,7 @@ def localise(
         text, kinds = rewrite(program, names)
     except RefusedError as error:
         raise UnsupportedModelError(str(error.refusal)) from error
-    library = StanLibrary(build_library(text, find_toolchain(), places=in_users_files(program.source, program.edits)))
+    library = StanLibrary.of(text, find_toolchain(), places=in_users_files(program.source, program.edits))
     owner = {int(place): name for name in names for place in positions_of[name]}
     jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
     _prove_jacobians(instance, owner, positions, jacobians)
@@ -174,10 +172,10 @@ class _Transform:
         if others:
             raise self._refuse(f"the bounds of {variable.name!r} depend on the parameter {min(others)!r}.")
         if "lower" in bounds and "upper" in bounds:
-            return _LOGIT, self._sum(f"({self._text('upper')}) - ({self._text('lower')})", "lower", "upper")
+            return TWO_BOUNDS, self._sum(f"({self._text('upper')}) - ({self._text('lower')})", "lower", "upper")
         if "lower" in bounds or "upper" in bounds:
-            return _LOG, ""
-        return _IDENTITY, self._sum(f"({self._text('multiplier')})", "multiplier") if "multiplier" in bounds else ""
+            return ONE_BOUND, ""
+        return UNBOUNDED, self._sum(f"({self._text('multiplier')})", "multiplier") if "multiplier" in bounds else ""
 
     def _sum(self, factor: str, *names: str) -> str:
         """Return the sum over elements of the log of a factor."""
@@ -219,7 +217,7 @@ def _prove_jacobians(instance: StanInstance, owner: dict[int, str], positions: I
         slope = np.abs(values[0] - values[1]).sum(axis=-1) / (2 * step)
         shape = [np.ones(2), np.exp(u), 1.0 / (np.exp(-u / 2) + np.exp(u / 2)) ** 2][kind]
         # one bound: plus or minus the exponential
-        factor = 1.0 if kind == _LOG else slope[0] / shape[0]
+        factor = 1.0 if kind == ONE_BOUND else slope[0] / shape[0]
         if not np.allclose(slope / shape, factor, rtol=1e-5):
             raise UnsupportedModelError(
                 f"The transform of {owner[place]!r} is not the one that its declaration states; is a bound infinite? "
@@ -266,15 +264,7 @@ class LocalisedSimulator:
             The simulator rejects draws: the law of the others given the named is then not normalised.
         """
         draws = [self._draw(seed, only_parameters) for seed in seeds]
-        log_likelihood: FloatArray | None = None
-        known = [one.log_likelihood for one in draws if one.log_likelihood is not None]
-        if draws and len(known) == len(draws):
-            log_likelihood = np.concatenate(known)
-        return JointDraws(
-            {name: np.concatenate([one.parameters[name] for one in draws]) for name in draws[0].parameters},
-            {name: np.concatenate([one.data[name] for one in draws]) for name in draws[0].data},
-            log_likelihood,
-        )
+        return concatenate_draws(draws)
 
     def _draw(self, seed: SeedSequence, only_parameters: bool) -> JointDraws:
         own, rest = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size).spawn(2)

@@ -20,7 +20,7 @@ from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
-from bread.errors import DensityError, InvalidArgumentError
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 
@@ -47,6 +47,8 @@ class StanModel:
         Transformed parameters that the report shows: those that no outcome enters.
     law : Law or None
         Of parameters that the program gives none: those of a localised model.
+    log_integral : float
+        Log of what the prior integrates to, as the program states it (nats); posteriors count it as normalised.
     user_model : CmdStanModel or None
         The user's object, whose ``sample`` fits; None for a program by path or text, and in a pickled copy.
     """
@@ -60,10 +62,17 @@ class StanModel:
     kernel: StanKernel
     transformed: tuple[str, ...]
     law: Law | None = None
+    log_integral: float = 0.0
     user_model: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "user_model": None}
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the program's text and its data; see `bread.backends.base.Model.fingerprint`."""
+        observed = self.info.data.observed
+        fixed = {name: value for name, value in self.data.items() if name not in observed}
+        return self.program.source.text, self.program.observed, fixed
 
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`.
@@ -86,8 +95,18 @@ class StanModel:
         self, state: FloatArray, node: str, n: int, *, seed: SeedSequence, data: Data | None = None
     ) -> Replicates:
         """Draw replicates of a node; see `bread.backends.base.Model.replicate`."""
-        observed = self.info.observed_data if data is None else data
+        observed = self.info.data.observed if data is None else data
         return replicating.replicate(self, np.asarray(state, dtype=np.float64), node, n, seed, observed)
+
+    def node_log_prior(self, node: str, states: FloatArray) -> FloatArray:
+        """Refuse: a program is one density, whose constant is known (`bread.backends.stan.normalising`).
+
+        Raises
+        ------
+        UnsupportedModelError
+            Always.
+        """
+        raise UnsupportedModelError("A Stan program is one density, not one for each variable.")
 
     def fit(self, *, seed: int, cores: int, progressbar: bool) -> Fit:
         """Sample the posterior on the real data: ``CmdStanModel.sample``, or Stan's NUTS in the embedded engine.
@@ -105,10 +124,10 @@ class StanModel:
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
         shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
-        fit = fitting.read_draws(posterior, shapes, self.info.parameters)
+        fit = fitting.read_draws(posterior, shapes, self.info.layout.parameters)
         has_prior = PriorPath.name in self.info.paths
         log_prior = (lambda states: self.instance.terms(states)[0]) if has_prior else None
-        require_support(fit, self._states_of(fit), self.info.positions, log_prior)
+        require_support(fit, self._states_of(fit), self.info.layout.positions, log_prior)
         return fit
 
     def _states_of(self, fit: Fit) -> FloatArray:
@@ -133,7 +152,7 @@ class StanModel:
             values = self.instance.constrain(states, "transformed" if self.transformed else "parameters")
         except DensityError:
             values = self._constrain_each(states)
-        return {name: values[name] for name in self.info.parameters}
+        return {name: values[name] for name in self.info.layout.parameters}
 
     def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
         """Map named parameters (n, ...) to states (n, dim); transformed parameters are ignored.
@@ -175,11 +194,12 @@ class StanModel:
         InvalidArgumentError
             For a missing or unknown variable, another shape, or values that the data block refuses.
         """
-        return StanPosterior(self.condition_instance(data), self.draws, self.kernel, self.info.path_refusals)
+        instance, refusals = self.condition_instance(data), self.info.path_refusals
+        return StanPosterior(instance, self.draws, self.kernel, refusals, self.log_integral)
 
     def condition_instance(self, data: Data) -> StanInstance:
         """Return the tempered program with other observed data."""
-        expected = self.info.observed_data
+        expected = self.info.data.observed
         if set(data) != set(expected):
             raise InvalidArgumentError(
                 f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
@@ -206,8 +226,9 @@ class StanModel:
             A name is no parameter, or the reference has another number of coordinates.
         """
         parts = localising.localise(
-            self.program, self.data, self.instance, self.draws, self.info.positions, names, reference
+            self.program, self.data, self.instance, self.draws, self.info.layout.positions, names, reference
         )
         model = replace(self, library=parts.library, law=parts.law, instance=parts.instance, draws=parts.draws)
-        notes = proof.prove_simulator(model.draws, model.condition_instance)
-        return replace(model, info=replace(model.info, notes=(*model.info.notes, parts.note, *notes)))
+        proven = proof.prove_simulator(self.program, model.draws, model.condition_instance)
+        info = model.info.with_notes((*model.info.identity.notes, parts.note, *proven.notes))
+        return replace(model, info=info, log_integral=proven.log_integral)

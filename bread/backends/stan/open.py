@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray, ModelInfo, OpenOptions
+from bread.backends.base import FloatArray, Identity, Layout, ModelInfo, OpenOptions, RealData
 from bread.backends.stan import opening, proof
 from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.analysis.program import Program
@@ -20,6 +20,7 @@ from bread.backends.stan.describing import (
     dims,
     is_storable,
     name_of_coordinate,
+    note_on_stan,
     notes_on_program,
     path_refusals,
     transformed_parameters,
@@ -31,7 +32,7 @@ from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.syntax import parse
 from bread.backends.stan.localising import rewrite
 from bread.backends.stan.model import StanModel
-from bread.backends.stan.native.build import ORIGINAL, build_library
+from bread.backends.stan.native.build import ORIGINAL
 from bread.backends.stan.native.kernels import read_kernel
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.toolchain import Toolchain, find_toolchain
@@ -114,7 +115,7 @@ class _Opening:
         self._toolchain = toolchain
         self._data = {**data, **program.fixed_data}
         self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
-        self._notes: list[str] = list(notes_on_program(program, data))
+        self._notes: list[str] = [note_on_stan(toolchain), *notes_on_program(program, data)]
 
     def open(self, options: OpenOptions, kernel: Any) -> StanModel:
         """Put the model together and check it."""
@@ -122,13 +123,11 @@ class _Opening:
         self._refuse(options)
         hyperparameters = self._hyperparameters(options)
         source = program.source
-        library = StanLibrary(
-            build_library(
-                program.tempered,
-                self._toolchain,
-                original=source.text,
-                places=in_users_files(source, program.edits),
-            )
+        library = StanLibrary.of(
+            program.tempered,
+            self._toolchain,
+            original=program.written.text,
+            places=in_users_files(source, program.edits),
         )
         data = {**self._data, **program.switches}
         original = self._original(library)  # first, because its messages have the right places
@@ -148,8 +147,8 @@ class _Opening:
             transformed,
             user_model=self._sampler(),
         )
-        self._check(model, original)
-        return replace(model, info=replace(model.info, notes=tuple(self._notes)))
+        log_integral = self._check(model, original)
+        return replace(model, info=model.info.with_notes(self._notes), log_integral=log_integral)
 
     def _refuse(self, options: OpenOptions) -> None:
         program, user_simulator = self._program, self._options.simulator is not None
@@ -178,7 +177,7 @@ class _Opening:
         if not (program.simulator_refusal and program.simulator_refusal.flat):
             return ""
         held = analyse(
-            program.source,
+            program.written,
             observed=program.observed,
             likelihood_lines=opening.read_lines(self._options.likelihood),
             held=options.hyperparameters or (),
@@ -218,20 +217,20 @@ class _Opening:
         dtypes = {name: values.dtype for name, values in observed.items()}
         return DerivedSimulator(library, data, instance.names("parameters"), dtypes, self._program.fixable)
 
-    def _check(self, model: StanModel, original: StanInstance) -> None:
-        """Prove the model; where that fails and data are NaN or infinite, name them."""
+    def _check(self, model: StanModel, original: StanInstance) -> float:
+        """Prove the model, and return the log integral of its prior; where data are NaN or infinite, name them."""
         try:
-            self._prove(model, original)
+            return self._prove(model, original)
         except UnsupportedModelError as error:
             where = opening.where_not_finite(self._data, self._inputs)
             if not where:
                 raise
             raise InvalidArgumentError(f"The program cannot use its data. {where} {error}") from error
 
-    def _prove(self, model: StanModel, original: StanInstance) -> None:
+    def _prove(self, model: StanModel, original: StanInstance) -> float:
         if self._is_checked_later():
             self._notes.append(proof.prove_rewrite(model.instance, original, np.empty((0, model.instance.dim))))
-            return
+            return 0.0
         try:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
@@ -240,12 +239,14 @@ class _Opening:
             ) from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
-            self._notes += proof.prove_simulator(
+            proven = proof.prove_simulator(
+                self._program,
                 model.draws,
                 model.condition_instance,
                 lambda observed: self._original(model.library, observed),
-                is_split=self._program.split_refusal is None,
             )
+            self._notes += proven.notes
+            return proven.log_integral
         except BreadError as error:
             named = self._options.likelihood
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
@@ -301,35 +302,29 @@ class _Opening:
             declared = scopes.named(name, "data")
             opening.require_numbers(name, values, self._program.source.origin(declared.line if declared else 1))
         shown = (*instance.names("parameters"), *transformed)
-        refusals = path_refusals(self._program)
         names = [name_of_coordinate(label) for label in instance.coordinates]
         constrained = {one.name for one in self._program.parameters if one.is_constrained}
-        return ModelInfo(
-            name=self._name,
-            backend="stan",
-            engine="stan",
-            kernel=kernel,
-            versions=versions(self._toolchain),
+        identity = Identity(self._name, "stan", "stan", kernel, versions(self._toolchain), runs_compiled=True)
+        layout = Layout(
             coordinates=tuple(bracketed(label) for label in instance.coordinates),
             discrete=np.zeros(instance.dim, dtype=bool),
             hyperparameters=hyperparameters,
             parameters={name: dims(name, len(instance.shape(name))) for name in shown},
-            observed={name: dims(name, values.ndim) for name, values in observed.items()},
-            coords={},
-            observed_data=observed,
-            constant_data={
+            positions={
+                name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
+            },
+            transformed=np.array([name in constrained for name in names], dtype=bool),
+        )
+        data = RealData(
+            observed=observed,
+            observed_dims={name: dims(name, values.ndim) for name, values in observed.items()},
+            constants={
                 name: (dims(name, declared.rank), self._array(name))
                 for name, declared in self._inputs.items()
                 if name not in observed and is_storable(name, declared)
             },
-            paths=tuple(name for name in ("prior", "reference") if name not in refusals),
-            path_refusals=refusals,
-            transformed=np.array([name in constrained for name in names], dtype=bool),
-            positions={
-                name: np.flatnonzero([other == name for other in names]) for name in instance.names("parameters")
-            },
-            runs_compiled=True,
         )
+        return ModelInfo(identity, layout, data, path_refusals(self._program))
 
 
 __all__ = ["open_model"]

@@ -1,7 +1,7 @@
 """The posterior of a Stan program on one data set, annealed by Stan's own samplers.
 
 Chains follow Grosse, Ghahramani & Adams (2015), section 2.3, and Grosse, Ancha & Roy (2016), section 2.2: forward
-from a draw of the path's start through kernels at beta_2, ..., beta_T = 1; reverse from an exact posterior draw
+from a draw of the path's base through kernels at beta_2, ..., beta_T = 1; reverse from an exact posterior draw
 through the same kernels, which are reversible, at beta_T, ..., beta_2. A call runs whole chains in C++, each on random
 numbers of its own seed alone, so results do not depend on how chains are batched or on what ran before.
 """
@@ -28,9 +28,9 @@ from bread.backends.base import (
     Settings,
 )
 from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel, adaptation_windows
-from bread.backends.stan.native.library import Chains, Schedule, StanInstance
+from bread.backends.stan.native.library import Schedule, StanInstance
 from bread.backends.support.arguments import check_run, within_limits
-from bread.backends.support.starts import StateSimulator, draw_reference
+from bread.backends.support.base_draws import StateSimulator, draw_reference
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path
 
@@ -51,14 +51,18 @@ class StanPosterior:
         The sampler that moves the chains.
     path_refusals : mapping of str to str
         Kinds of path that the program does not allow, and why.
+    log_integral : float
+        Log of what the prior integrates to, as the program states it (nats): it is taken off, so that the prior is
+        normalised.
     """
 
     instance: StanInstance
     simulator: StateSimulator
     kernel: StanKernel
     path_refusals: Mapping[str, str] = field(default_factory=dict)
+    log_integral: float = 0.0
 
-    def draw_start(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+    def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior or the path's reference, one state per seed; shape (len(seeds), dim)."""
         if path.reference is None:
             return self.simulator.draw_states(seeds)
@@ -71,19 +75,24 @@ class StanPosterior:
         such a state for one of density zero. NaN after any other exception.
         """
         self._check_path(path)
-        return self.instance.terms(states, path)[1]
+        return self.instance.terms(states, path)[1] - self._in_ratio(path)
 
     def log_density(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 (nats) at each state, shape (n,); -inf where the program rejects it, NaN where it raises."""
         self._check_path(path)
-        log_start, log_ratio, _ = self.instance.terms(states, path)
-        return np.asarray(log_start + log_ratio)
+        log_base, log_ratio, _ = self.instance.terms(states, path)
+        return np.asarray(log_base + log_ratio - self.log_integral)
+
+    def log_base(self, path: Path, states: FloatArray) -> FloatArray:
+        """Return log f_0 (nats) at each state, shape (n,); -inf where the program rejects it, NaN where it raises."""
+        self._check_path(path)
+        return np.asarray(self.instance.terms(states, path)[0] - (self.log_integral - self._in_ratio(path)))
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
         self._check_path(path)
         value, _, gradient = self.instance.gradient(state, 1.0, path)
-        return value, gradient
+        return value - self.log_integral, gradient
 
     def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`.
@@ -94,7 +103,7 @@ class StanPosterior:
         for row, state in enumerate(states):
             with suppress(DensityError):
                 values[row], _, gradients[row] = self.instance.gradient(state, beta)
-        return values, gradients
+        return values - self.log_integral, gradients
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
@@ -138,7 +147,7 @@ class StanPosterior:
                 "inverse_metric": within_limits(adapted.inverse_metric),
             },
             state=adapted.state,
-            log_ratio=adapted.log_ratio[n_steps // 2 :],
+            log_ratio=adapted.log_ratio[n_steps // 2 :] - self._in_ratio(path),
             n_gradients=adapted.n_gradients,
             n_evaluations=adapted.n_evaluations,
         )
@@ -150,10 +159,10 @@ class StanPosterior:
         kernel: Kernel,
         *,
         direction: Direction,
-        start: FloatArray,
+        initial: FloatArray,
         seeds: Sequence[SeedSequence],
     ) -> AnnealRun:
-        """Run one chain per row of ``start``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
+        """Run one chain per row of ``initial``, one seed per chain; see `bread.backends.base.Posterior.anneal`.
 
         Within a kernel a density that is NaN, or rejected by the program, is a rejected proposal. A chain at density
         zero, and one whose program raises anything else, stops there: its later log ratios are NaN and its end state
@@ -167,15 +176,18 @@ class StanPosterior:
         began = time.perf_counter()
         self._check_path(path)
         betas = np.asarray(betas, dtype=np.float64)
-        check_run(betas, direction, start, seeds)
-        chains = self.instance.anneal(self.kernel.struct, _schedule(betas, kernel), direction, start, seeds, path=path)
+        check_run(betas, direction, initial, seeds)
+        chains = self.instance.anneal(
+            self.kernel.struct, _schedule(betas, kernel), direction, initial, seeds, path=path
+        )
         failure = chains.counts[:, 3].copy()
+        log_ratio = chains.log_ratio - self._in_ratio(path)
         return AnnealRun(
-            log_weight=_log_weights(path, betas, chains, failure),
-            log_ratio=chains.log_ratio,
-            state_at_start=chains.state_at_start,
+            log_weight=_log_weights(path, betas, log_ratio, failure),
+            log_ratio=log_ratio,
+            state_at_base=chains.state_at_base,
             state_at_end=chains.state_at_end,
-            log_start_density=chains.log_start,
+            log_base_density=chains.log_base - (self.log_integral - self._in_ratio(path)),
             n_gradients=chains.counts[:, 0].copy(),
             n_evaluations=chains.counts[:, 1].copy(),
             n_divergences=chains.counts[:, 2].copy(),
@@ -213,6 +225,10 @@ class StanPosterior:
             ) from error
         return Evolution(states, n_gradients, n_evaluations)
 
+    def _in_ratio(self, path: Path) -> float:
+        """Return the part of the log integral that is in the log ratio: on a path from a reference, all of it."""
+        return 0.0 if path.reference is None else self.log_integral
+
     def _check_path(self, path: Path) -> None:
         if path.name in self.path_refusals:
             raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
@@ -227,10 +243,10 @@ def _schedule(betas: FloatArray, kernel: Kernel) -> Schedule:
     )
 
 
-def _log_weights(path: Path, betas: FloatArray, chains: Chains, failure: IntArray) -> FloatArray:
+def _log_weights(path: Path, betas: FloatArray, log_ratio: FloatArray, failure: IntArray) -> FloatArray:
     """Return the path's log weights; -inf after a zero ratio, NaN after another failure."""
     with np.errstate(invalid="ignore"):
-        log_weight = path.log_weight(betas, chains.log_ratio)
+        log_weight = path.log_weight(betas, log_ratio)
     log_weight[failure == Failure.ZERO_RATIO] = -np.inf
     log_weight[failure > Failure.ZERO_RATIO] = np.nan
     return log_weight

@@ -14,6 +14,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray, ModelInfo, Node, Replicates
+from bread.backends.nodes import LOCALISED, predictive_nodes
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.localising import LocalisedSimulator
 from bread.backends.stan.native.library import StanInstance
@@ -22,7 +23,7 @@ from bread.backends.stan.state_draws import StateDraws
 from bread.errors import BreadError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 
-MOST = 2000  # about 0.1 ms each
+MOST = 4000  # about 0.1 ms each
 Values = Mapping[str, NDArray[Any]]
 
 
@@ -45,11 +46,11 @@ class Opened(Protocol):
 
 
 def nodes(model: Opened) -> tuple[Node, ...]:
-    """Return all outcomes as one node, all latents as one, and each other parameter."""
+    """Return all outcomes as one node, all latents as one, each other parameter, and predictive nodes."""
     simulator, localised = _simulator(model.draws)
     shapes = {name: model.instance.shape(name) for name in model.instance.names("parameters")}
     latents = tuple(name for name in model.program.latents if name in shapes)
-    observed = {name: values.shape for name, values in model.info.observed_data.items()}
+    observed = {name: values.shape for name, values in model.info.data.observed.items()}
     found = [Node(", ".join(observed), "data", observed, _cannot_hold(simulator, shapes), MOST)]
     if latents:
         above = [name for name in shapes if name not in latents]
@@ -58,7 +59,12 @@ def nodes(model: Opened) -> tuple[Node, ...]:
     for name, shape in shapes.items():
         if name not in latents:
             found.append(Node(name, "parameter", {name: shape}, _law_of([name], localised), MOST))
-    return tuple(found)
+    held = tuple(name for name in model.program.hyperparameters if name in shapes)
+
+    def why_not(drawn: Sequence[str]) -> str:
+        return _cannot_hold(simulator, [name for name in shapes if name not in drawn]) or _law_of(drawn, localised)
+
+    return (*found, *predictive_nodes(observed, tuple(shapes), held, why_not, MOST))
 
 
 def replicate(model: Opened, state: FloatArray, name: str, n: int, seed: SeedSequence, data: Data) -> Replicates:
@@ -77,6 +83,8 @@ def replicate(model: Opened, state: FloatArray, name: str, n: int, seed: SeedSeq
     seeds = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size).spawn(n)
     try:
         parameters = {key: values[0] for key, values in model.instance.constrain(state[None]).items()}
+        if node.kind == "predictive":
+            return _predicted(model, parameters, node, seeds, data)
         if node.kind == "data":
             return _outcomes(model, state, parameters, seeds, data)
         return _parameters(model, state, parameters, node, seeds)
@@ -98,6 +106,12 @@ def _outcomes(
     first = {name: values[0] for name, values in drawn.data.items()}
     real, replicated = (model.condition_instance(one).terms(state[None])[1][0] for one in (data, first))
     return Replicates(rows, np.concatenate([[real], own + (replicated - own[0])]))
+
+
+def _predicted(model: Opened, parameters: Values, node: Node, seeds: Sequence[SeedSequence], data: Data) -> Replicates:
+    simulator, _ = _simulator(model.draws)
+    drawn = simulator.draw(seeds, {name: parameters[name] for name in node.given}).data
+    return Replicates(_flat({name: np.concatenate([np.asarray(data[name])[None], drawn[name]]) for name in data}))
 
 
 def _parameters(
@@ -134,7 +148,7 @@ def _cannot_hold(simulator: JointSimulator, names: Sequence[str] | Mapping[str, 
 
 def _law_of(names: Sequence[str], localised: Sequence[str]) -> str:
     if set(names) & set(localised):
-        return "its law here is a fit to the data, so that it is in agreement with them."
+        return LOCALISED
     return ""
 
 

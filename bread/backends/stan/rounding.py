@@ -28,6 +28,20 @@ def rounding_noise(instance: StanInstance, state: FloatArray) -> float:
     return float(np.where(np.isnan(change), np.inf, change).max())
 
 
+def prior_noise(instance: StanInstance, state: FloatArray) -> float:
+    """Return the largest change of the log prior (nats) where a state is moved by rounding, or mapped to and fro.
+
+    Infinite where the program rejects a state next to this one.
+    """
+    step = STEP * (1.0 + np.abs(state)) * default_rng(_SEED).uniform(-1.0, 1.0, (_PROBES, len(state)))
+    states = [state[None, :], state + step]
+    for _ in range(2):
+        states.append(instance.unconstrain(instance.constrain(states[-1])))
+    log_prior = instance.constrained_prior(np.concatenate(states))
+    change = np.abs(log_prior[1:] - log_prior[0])
+    return float(np.where(np.isnan(change), np.inf, change).max())
+
+
 def derivatives_note(with_derivatives: FloatArray, without: FloatArray, tolerance: float) -> tuple[str, ...]:
     """Return a note on joint draws at which the log likelihood is another one with derivatives; empty for none.
 

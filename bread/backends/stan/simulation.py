@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.simulator.cuts import CUT
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
@@ -33,6 +34,10 @@ class JointDraws:
     parameters, data : dict of str to ndarray, each (n, ...)
     log_likelihood : ndarray, shape (n,), or None
         Log density of the data given the parameters, by the simulator itself.
+    log_prior : ndarray, shape (n,), or None
+        Log density of the parameters that are not held, by the simulator itself: as the program states it.
+    cut : ndarray, shape (n, variable), or None
+        Log of what the densities of the simulator's parameters, so stated, integrate to within declared bounds.
     acceptance : float
         Fraction of joint draws that were kept: within bounds, and accepted by the program.
     n_redrawn : int
@@ -50,13 +55,16 @@ class JointDraws:
     n_redrawn: int = 0
     reason: str = ""
     failed: tuple[SeedSequence, ...] = ()
+    log_prior: FloatArray | None = None
+    cut: FloatArray | None = None
 
     def rows(self, rows: NDArray[np.int64]) -> JointDraws:
         """Return some of the draws."""
-        chosen = None if self.log_likelihood is None else self.log_likelihood[rows]
+        own = (self.log_likelihood, self.log_prior, self.cut)
+        chosen = [None if values is None else values[rows] for values in own]
         parameters, data = ({name: values[rows] for name, values in part.items()}
                             for part in (self.parameters, self.data))  # fmt: skip
-        return JointDraws(parameters, data, chosen)
+        return JointDraws(parameters, data, chosen[0], log_prior=chosen[1], cut=chosen[2])
 
     def redrawn_note(self, n: int) -> str:
         """Return a note for the report on ``n`` draws; "" if none was made again."""
@@ -76,12 +84,21 @@ def concatenate_draws(parts: Sequence[JointDraws]) -> JointDraws:
         return {name: np.concatenate([getattr(one, which)[name] for one in parts]) for name in
                 getattr(parts[0], which)}  # fmt: skip
 
-    own = [one.log_likelihood for one in parts if one.log_likelihood is not None]
-    return JointDraws(joined("parameters"), joined("data"), np.concatenate(own) if own else None)
+    def own(which: str) -> FloatArray | None:
+        known = [getattr(one, which) for one in parts if getattr(one, which) is not None]
+        return np.concatenate(known) if known and len(known) == len(parts) else None
+
+    return JointDraws(
+        joined("parameters"), joined("data"), own("log_likelihood"), log_prior=own("log_prior"), cut=own("cut")
+    )
 
 
 class DerivedDrawError(DensityError):
     """The generated quantities that bread derived from a program fail; so will the program, in its own words."""
+
+
+class NoStateError(DerivedDrawError):
+    """Generated quantities cannot be run at all, whatever the seed: no state has transformed parameters."""
 
 
 class JointSimulator(Protocol):
@@ -135,12 +152,16 @@ class DerivedSimulator:
         ------
         DerivedDrawError
             The program's random number generators fail; the message is Stan's.
+        NoStateError
+            The program's transformed parameters fail wherever they are tried.
         """
         switch = {ONLY_PARAMETERS: int(only_parameters)}
         instance = self.library.instance({**self.data, **switch, **self._held(fixed or {})})
         try:
             values = generate(instance, seeds)
-        except (DensityError, UnsupportedModelError) as error:
+        except UnsupportedModelError as error:
+            raise NoStateError(str(error)) from error
+        except DensityError as error:
             raise DerivedDrawError(str(error)) from error
         data = {name: values[_SIMULATED + name].astype(dtype) for name, dtype in self.observed.items()}
         return JointDraws(
@@ -148,6 +169,8 @@ class DerivedSimulator:
             data,
             values[f"{_SIMULATED}log_likelihood"],
             len(seeds) / max(1.0, float(values[f"{_SIMULATED}attempts"].sum())),
+            log_prior=values[f"{_SIMULATED}log_prior"],
+            cut=values[CUT],
         )
 
     def _held(self, fixed: Fixed) -> dict[str, Any]:

@@ -26,12 +26,15 @@ from bread.backends.stan.simulation import (
     Fixed,
     JointDraws,
     JointSimulator,
+    NoStateError,
     cannot_hold,
     concatenate_draws,
 )
 from bread.errors import DensityError, InvalidArgumentError
 
 MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
+# Tries without a single accepted draw after which more are vain: with one in thirty the chance is 1e-6.
+MOST_VAIN = 400
 TIMES_OVER = " times over: "
 _OUTCOME_TRIES = 5  # more draws of outcomes at the same parameters, before these count as without outcomes
 _REDRAW = 20160816  # in the keys of redraws
@@ -39,7 +42,7 @@ _REDRAW = 20160816  # in the keys of redraws
 
 @dataclass(frozen=True)
 class StateDraws:
-    """Joint draws as states; what `bread.backends.stan.posterior.StanPosterior` draws its start from.
+    """Joint draws as states; what `bread.backends.stan.posterior.StanPosterior` draws the base of its path from.
 
     Parameters
     ----------
@@ -57,6 +60,11 @@ class StateDraws:
     def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Return one exact prior draw per seed, shape (len(seeds), dim)."""
         return self._draw(list(seeds), None, only_parameters=True)[0]
+
+    def draw_parameters(self, n: int, seed: SeedSequence) -> tuple[FloatArray, JointDraws]:
+        """Return the states of ``n`` draws of the parameters alone, and these draws."""
+        fresh = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+        return self._draw(fresh.spawn(n), None, only_parameters=True)
 
     def simulate(self, n: int, fixed: Fixed | None, seed: SeedSequence) -> tuple[FloatArray, JointDraws]:
         """Return ``n`` joint draws and their states; draw i uses child i of ``seed`` alone.
@@ -101,7 +109,7 @@ class StateDraws:
         """Draw until every seed has given a draw that the program accepts."""
         kept: list[_Kept] = []
         failed: list[SeedSequence] = []
-        remaining, reason, n_made, n_redrawn = np.arange(len(seeds)), "", 0.0, 0
+        remaining, reason, n_made, n_redrawn, n_tried = np.arange(len(seeds)), "", 0.0, 0, 0
         for attempt in range(MOST_ROUNDS):
             tried = [_of_attempt(seeds[row], attempt) for row in remaining]
             for joint, rows in self._made(tried, fixed, only_parameters):
@@ -114,12 +122,12 @@ class StateDraws:
                 kept.append(_Kept(remaining[rows[accepted]], states[accepted], joint.rows(accepted)))
             done = np.concatenate([np.zeros(0, dtype=np.int64), *(one.rows for one in kept)])
             remaining = np.setdiff1d(np.arange(len(seeds)), done)
-            n_redrawn += len(remaining)
+            n_redrawn, n_tried = n_redrawn + len(remaining), n_tried + len(tried)
             if not len(remaining):
                 break
-        else:
-            kind = DerivedDrawError if isinstance(self.simulator, DerivedSimulator) else DensityError
-            raise kind(f"{len(remaining)} of {len(seeds)} draws failed {MOST_ROUNDS}{TIMES_OVER}{reason}")
+            if attempt + 1 == MOST_ROUNDS or (not len(done) and n_tried >= MOST_VAIN):
+                kind = DerivedDrawError if isinstance(self.simulator, DerivedSimulator) else DensityError
+                raise kind(f"{len(remaining)} of {len(seeds)} draws failed {attempt + 1}{TIMES_OVER}{reason}")
         order = np.argsort(done)
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
@@ -136,8 +144,8 @@ class StateDraws:
         try:
             yield self.simulator.draw(seeds, fixed, only_parameters=only_parameters), rows
         except DensityError as error:
-            # what bread's own code finds wrong is no property of the program's law
-            if not self.simulator.can_redraw or "bread:" in str(error):
+            # what bread's own code finds wrong is no property of the program's law, and no seed finds a state
+            if not self.simulator.can_redraw or "bread:" in str(error) or isinstance(error, NoStateError):
                 raise
             if len(seeds) == 1:
                 yield str(error), rows
@@ -158,9 +166,9 @@ class StateDraws:
         if len(inside) < len(states):
             name = self.instance.coordinates[int(np.flatnonzero(~is_finite.all(axis=0))[0])]
             message = f"{name!r} rounds to the border of its support"
-        log_prior, log_likelihood, why = self.instance.terms(states[inside])
-        is_rejected = np.isneginf(log_prior) & np.isneginf(log_likelihood)
-        message = message or (why if is_rejected.any() else "")
+        log_prior, _, why = self.instance.terms(states[inside])
+        is_rejected = np.isneginf(log_prior)  # of the likelihood at other data nothing is asked
+        message = message or ((why or "the prior has density zero there") if is_rejected.any() else "")
         for row in np.flatnonzero(~is_rejected):
             try:  # solvers of differential equations are more exact with derivatives, and kernels start with these
                 self.instance.gradient(states[inside[row]], 0.0)

@@ -12,7 +12,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from bread.backends.stan import opening
 from bread.backends.stan.language.messages import check_text
-from bread.backends.stan.native.build import build_library
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.toolchain import Toolchain
 from bread.backends.stan.places import in_users_files
@@ -51,13 +50,13 @@ def read_simulator(
     if opening.is_stan_model(wanted):
         source, _ = opening.read_program(wanted, "simulator.stan")
         check_text(source, toolchain.run_stanc, "the program in simulator=")
-        built = build_library(source.text, toolchain, places=in_users_files(source))
+        library = StanLibrary.of(source.text, toolchain, places=in_users_files(source))
         inputs, _ = opening.declared_variables(source, toolchain.run_stanc)
         middle = instance.constrain(np.zeros((1, instance.dim)))
         holds = [name for name in parameters if f"fixed_{name}" in inputs and USE_FIXED in inputs]
         unused = {name: middle[name][0] for name in holds}
         dtypes = {name: values.dtype for name, values in observed.items()}
-        return ProgramSimulator(StanLibrary(built), data, parameters, dtypes, unused)
+        return ProgramSimulator(library, data, parameters, dtypes, unused)
     if not callable(wanted):
         raise InvalidArgumentError(
             "simulator= must be a function (rng, data) -> (parameters, observed), or a Stan program (path or "

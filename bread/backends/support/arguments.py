@@ -19,7 +19,7 @@ def within_limits(values: Any) -> FloatArray:
     return np.asarray(np.clip(np.array(values, dtype=np.float64), SMALLEST_SETTING, LARGEST_SETTING))
 
 
-def check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Sequence[SeedSequence]) -> None:
+def check_run(betas: FloatArray, direction: str, initial: FloatArray, seeds: Sequence[SeedSequence]) -> None:
     """Check what `bread.backends.base.Posterior.anneal` was given.
 
     Raises
@@ -31,9 +31,9 @@ def check_run(betas: FloatArray, direction: str, start: FloatArray, seeds: Seque
         raise InvalidArgumentError(f"betas must increase from 0 to 1, both ends counted; received {betas!r}.")
     if direction not in ("forward", "reverse"):
         raise InvalidArgumentError(f"direction must be 'forward' or 'reverse'; received {direction!r}.")
-    if len(start) != len(seeds):
+    if len(initial) != len(seeds):
         raise InvalidArgumentError(
-            f"start has {len(start)} rows and seeds has {len(seeds)} entries; give one seed per chain."
+            f"initial has {len(initial)} rows and seeds has {len(seeds)} entries; give one seed per chain."
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 
-MINIMUM_DRAWS = 10
+MINIMUM_DRAWS = 10  # fewer are no sample
 SUPPORT_DRAWS = 500  # at which the density of the prior is looked at
 LogDensity = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

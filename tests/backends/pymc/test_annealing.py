@@ -19,6 +19,7 @@ from bread.backends.pymc.posterior import PyMCPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
+from tests.support.marks import slow_but
 from tests.support.pymc_layout import layout_of, mixed
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
@@ -76,16 +77,20 @@ def same(first: AnnealRun, second: AnnealRun) -> bool:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kernel", [None, "hmc", pm.Slice, pm.Metropolis], ids=["nuts", "hmc", "slice", "metropolis"])
+@pytest.mark.parametrize(
+    "kernel",
+    slow_but([None, "hmc"], [None, "hmc", pm.Slice, pm.Metropolis]),
+    ids=["nuts", "hmc", "slice", "metropolis"],
+)
 def test_conjugate_evidence_lies_between_the_directions(kernel):
     posterior = make_posterior(kernel)
     frozen = tuned(posterior)
     betas, n = np.linspace(0, 1, 12) ** 2, 300
     seeds = SeedSequence(1).spawn(2 * n)
-    start = posterior.draw_start(PATH, seeds[:n])
-    forward = posterior.anneal(PATH, betas, frozen, direction="forward", start=start, seeds=seeds[:n])
+    start = posterior.draw_base(PATH, seeds[:n])
+    forward = posterior.anneal(PATH, betas, frozen, direction="forward", initial=start, seeds=seeds[:n])
     exact = exact_posterior(np.random.default_rng(2), n)
-    reverse = posterior.anneal(PATH, betas, frozen, direction="reverse", start=exact, seeds=seeds[n:])
+    reverse = posterior.anneal(PATH, betas, frozen, direction="reverse", initial=exact, seeds=seeds[n:])
     assert not forward.failure.any()
     assert not reverse.failure.any()
     # 4 standard errors, three independent claims. E[w_fwd] = Z, E[1 / w_rev] = 1 / Z.
@@ -109,16 +114,16 @@ def test_weights_are_sums_of_log_ratios():
     frozen = tuned(posterior)
     betas, seeds = np.linspace(0, 1, 7), SeedSequence(3).spawn(3)
     for direction in ("forward", "reverse"):
-        start = posterior.draw_start(PATH, seeds)
-        run = posterior.anneal(PATH, betas, frozen, direction=direction, start=start, seeds=seeds)
+        start = posterior.draw_base(PATH, seeds)
+        run = posterior.anneal(PATH, betas, frozen, direction=direction, initial=start, seeds=seeds)
         assert run.log_ratio.shape == (3, 7)
         np.testing.assert_allclose(run.log_weight, run.log_ratio[:, :-1] @ np.diff(betas), rtol=1e-12)
-        ends = {0: run.state_at_start, -1: run.state_at_end}
+        ends = {0: run.state_at_base, -1: run.state_at_end}
         for knot, states in ends.items():
             np.testing.assert_allclose(run.log_ratio[:, knot], posterior.log_ratio(PATH, states), rtol=1e-12)
-        expected = stats.norm(0, SCALE).logpdf(np.hstack([run.state_at_start, run.state_at_end]))
-        np.testing.assert_allclose(run.log_start_density, expected, rtol=1e-7)  # PyMC's constant has 9 digits
-        np.testing.assert_array_equal(run.state_at_start if direction == "forward" else run.state_at_end, start)
+        expected = stats.norm(0, SCALE).logpdf(np.hstack([run.state_at_base, run.state_at_end]))
+        np.testing.assert_allclose(run.log_base_density, expected, rtol=1e-7)  # PyMC's constant has 9 digits
+        np.testing.assert_array_equal(run.state_at_base if direction == "forward" else run.state_at_end, start)
         assert np.all(run.n_gradients > 2 * 6)
         assert not run.n_evaluations.any()
 
@@ -140,11 +145,11 @@ def test_results_depend_on_the_seeds_alone(name):
     posterior = make_posterior(kernel, build, data)
     frozen = tuned(posterior)
     betas, seeds = np.linspace(0, 1, 6), SeedSequence(8).spawn(4)
-    start = posterior.draw_start(PATH, seeds)
+    start = posterior.draw_base(PATH, seeds)
     start[:, posterior.engine.layout.discrete] = 1
     copy = cloudpickle.loads(cloudpickle.dumps(posterior))  # never used before
     for direction in ("forward", "reverse"):
-        arguments = {"direction": direction, "start": start, "seeds": seeds}
+        arguments = {"direction": direction, "initial": start, "seeds": seeds}
         first = posterior.anneal(PATH, betas, frozen, **arguments)
         assert not first.failure.any()
         assert len(set(first.log_weight)) == 4
@@ -152,7 +157,7 @@ def test_results_depend_on_the_seeds_alone(name):
         assert same(first, copy.anneal(PATH, betas, frozen, **arguments))
         posterior.adapt(PATH, 0.3, start[0], SeedSequence(99), 25, None)
         for index in (2, 0, 3, 1):
-            alone = {"direction": direction, "start": start[index : index + 1], "seeds": [seeds[index]]}
+            alone = {"direction": direction, "initial": start[index : index + 1], "seeds": [seeds[index]]}
             run = posterior.anneal(PATH, betas, frozen, **alone)
             assert run.log_weight[0] == first.log_weight[index]
             np.testing.assert_array_equal(run.state_at_end[0], first.state_at_end[index])
@@ -182,10 +187,10 @@ def test_two_data_sets_do_not_disturb_each_other():
     first = make_posterior()
     second = PyMCPosterior(first.engine, first.simulator, {"y": Y + 3})
     frozen, seeds, betas = tuned(first), SeedSequence(8).spawn(2), np.linspace(0, 1, 5)
-    start = first.draw_start(PATH, seeds)
+    start = first.draw_base(PATH, seeds)
 
     def run(posterior: PyMCPosterior) -> AnnealRun:
-        return posterior.anneal(PATH, betas, frozen, direction="forward", start=start, seeds=seeds)
+        return posterior.anneal(PATH, betas, frozen, direction="forward", initial=start, seeds=seeds)
 
     before, other = run(first), run(second)
     assert same(before, run(first))
@@ -202,8 +207,8 @@ def test_global_random_numbers_and_the_model_are_not_touched():
         posterior = PyMCPosterior(compile_engine(model, layout, kernel), NormalPrior(0, 1, 1), {"y": Y})
         frozen = tuned(posterior, n_steps=20)
         seeds = SeedSequence(1).spawn(2)
-        start = posterior.draw_start(PATH, seeds)
-        posterior.anneal(PATH, np.linspace(0, 1, 4), frozen, direction="reverse", start=start, seeds=seeds)
+        start = posterior.draw_base(PATH, seeds)
+        posterior.anneal(PATH, np.linspace(0, 1, 4), frozen, direction="reverse", initial=start, seeds=seeds)
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
     assert set(model.named_vars) == names
     assert float(model.compile_logp()({"theta": np.array(0.4)})) == pytest.approx(
@@ -225,20 +230,20 @@ def test_failures_are_recorded_by_chain(kernel):
     betas, seeds = np.linspace(0, 1, 5), SeedSequence(1).spawn(3)
     start = np.array([[2.0], [0.0], [3.0]])
     assert posterior.log_ratio(PATH, start)[1] == -np.inf
-    forward = posterior.anneal(PATH, betas, frozen, direction="forward", start=start, seeds=seeds)
+    forward = posterior.anneal(PATH, betas, frozen, direction="forward", initial=start, seeds=seeds)
     np.testing.assert_array_equal(forward.failure, [Failure.NONE, Failure.ZERO_RATIO, Failure.NONE])
     assert forward.log_weight[1] == -np.inf
     assert np.all(np.isfinite(forward.log_weight[[0, 2]]))
     assert forward.log_ratio[1, 0] == -np.inf
     assert np.all(np.isnan(forward.log_ratio[1, 1:]))
     np.testing.assert_array_equal(forward.state_at_end[1], start[1])
-    reverse = posterior.anneal(PATH, betas, frozen, direction="reverse", start=start, seeds=seeds)
-    np.testing.assert_array_equal(reverse.failure, [Failure.NONE, Failure.ZERO_START, Failure.NONE])
+    reverse = posterior.anneal(PATH, betas, frozen, direction="reverse", initial=start, seeds=seeds)
+    np.testing.assert_array_equal(reverse.failure, [Failure.NONE, Failure.ZERO_INITIAL, Failure.NONE])
     assert np.isnan(reverse.log_weight[1])
     broken = posterior.anneal(
-        PATH, betas, frozen, direction="forward", start=np.array([[np.inf], [np.nan]]), seeds=seeds[:2]
+        PATH, betas, frozen, direction="forward", initial=np.array([[np.inf], [np.nan]]), seeds=seeds[:2]
     )
-    np.testing.assert_array_equal(broken.failure, [Failure.ZERO_START, Failure.NAN])
+    np.testing.assert_array_equal(broken.failure, [Failure.ZERO_INITIAL, Failure.NAN])
     with pytest.raises(DensityError, match="cannot start at a state of log prior"):
         posterior.adapt(PATH, 0.5, np.array([0.0]), seeds[0], 10, None)
     with pytest.raises(DensityError, match="cannot start"):
@@ -259,7 +264,7 @@ def test_nan_and_exceptions_outside_a_kernel():
     posterior = make_posterior(pm.Metropolis, build, {"y": np.array(0.0)})
     frozen = Kernel(np.array([0.0, 1.0]), {"scaling": np.full((2, 1), 3.0)})
     betas, seeds = np.linspace(0, 1, 30), SeedSequence(1).spawn(2)
-    run = posterior.anneal(PATH, betas, frozen, direction="forward", start=np.array([[-1.0], [1.0]]), seeds=seeds)
+    run = posterior.anneal(PATH, betas, frozen, direction="forward", initial=np.array([[-1.0], [1.0]]), seeds=seeds)
     # Inside the kernel of the second chain, NaN proposals (half of all) were rejected.
     np.testing.assert_array_equal(run.failure, [Failure.NAN, Failure.NONE])
     assert np.isnan(run.log_weight[0])
@@ -269,7 +274,7 @@ def test_nan_and_exceptions_outside_a_kernel():
         raise ArithmeticError("no convergence")
 
     posterior.engine.compiled_terms = raises
-    run = posterior.anneal(PATH, betas, frozen, direction="reverse", start=np.ones((2, 1)), seeds=seeds)
+    run = posterior.anneal(PATH, betas, frozen, direction="reverse", initial=np.ones((2, 1)), seeds=seeds)
     np.testing.assert_array_equal(run.failure, [Failure.EXCEPTION] * 2)
     assert np.all(np.isnan(run.log_weight))
     assert run.message == "ArithmeticError: no convergence"
@@ -280,10 +285,12 @@ def test_divergences_are_counted():
     posterior = make_posterior("hmc")
     frozen = Kernel(np.array([0.0, 1.0]), {"step_size": np.full(2, 300.0), "inverse_metric": np.ones((2, 1))})
     seeds = SeedSequence(1).spawn(2)
-    run = posterior.anneal(PATH, np.linspace(0, 1, 6), frozen, direction="reverse", start=np.ones((2, 1)), seeds=seeds)
+    run = posterior.anneal(
+        PATH, np.linspace(0, 1, 6), frozen, direction="reverse", initial=np.ones((2, 1)), seeds=seeds
+    )
     np.testing.assert_array_equal(run.n_divergences, [5, 5])
     assert not run.failure.any()
-    np.testing.assert_array_equal(run.state_at_start, run.state_at_end)
+    np.testing.assert_array_equal(run.state_at_base, run.state_at_end)
     assert run.log_ratio == pytest.approx(np.full((2, 6), stats.norm(1, 1).logpdf(Y).sum()))
 
 
@@ -303,15 +310,20 @@ def test_adaptation_finds_the_scale_and_is_warm_started():
 
 def test_wrong_arguments():
     posterior = make_posterior()
-    with pytest.raises(InvalidArgumentError, match=r"one row of 1 coordinates for each of 2 seeds.*\(3, 1\)"):
-        posterior.anneal(
-            PATH,
-            np.linspace(0, 1, 3),
-            tuned(posterior, n_steps=5),
-            direction="forward",
-            start=np.zeros((3, 1)),
-            seeds=SeedSequence(1).spawn(2),
-        )
+    good = {
+        "betas": np.linspace(0, 1, 3), "direction": "forward", "initial": np.zeros((2, 1)),
+        "seeds": SeedSequence(1).spawn(2),
+    }  # fmt: skip
+    kernel = tuned(posterior, n_steps=5)
+    for change, message in (
+        ({"initial": np.zeros((3, 1))}, "3 rows and seeds has 2 entries"),
+        ({"initial": np.zeros((2, 2))}, r"one row of 1 coordinates for each of 2 seeds.*\(2, 2\)"),
+        ({"betas": np.array([0.0, 0.5])}, "betas must increase from 0 to 1"),
+        ({"betas": np.array([0.0, 0.7, 0.7, 1.0])}, "betas must increase from 0 to 1"),
+        ({"direction": "up"}, "direction must be"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            posterior.anneal(path=PATH, kernel=kernel, **(good | change))
     other = Kernel(np.array([0.0, 1.0]), {"scaling": np.ones((2, 1))})
     with pytest.raises(InvalidArgumentError, match=r"settings of NUTS.*'step_size'.*\['scaling'\]"):
         posterior.evolve(PATH, other, 0.5, np.zeros(1), [1], SeedSequence(1))

@@ -26,7 +26,7 @@ def test_inside_the_model_context_with_dims_and_coords() -> None:
     model = eight_schools(is_centred=False)
     with model:
         report = bread.check(
-            **QUIET, simulate_from="prior", n_temperatures=[4, 8], simulations=4, cores=2, draws=8, tune_on="shared"
+            **QUIET, simulate_from="prior", n_temperatures=[4, 8], simulations=4, cores=1, draws=8, tune_on="shared"
         )
     posterior = read_group(report, "posterior")
     assert posterior["theta"].dims == ("chain", "draw", "school")

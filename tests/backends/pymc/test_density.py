@@ -69,7 +69,10 @@ def state_of(model: pm.Model, layout: StateLayout, seed: int = 3) -> np.ndarray:
     return layout.flatten(point) + np.where(layout.discrete, 0.0, 0.3 * rng.normal(size=layout.dim))
 
 
-@pytest.mark.parametrize("build", MODELS)
+SLOW = (with_covariates, simplex_and_counts, symbolic_data)  # compiled in the test below, too
+
+
+@pytest.mark.parametrize("build", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in MODELS])
 def test_prior_and_likelihood_add_up_to_the_model(build):
     model = build()
     layout = layout_of(model)
@@ -86,7 +89,9 @@ def test_prior_and_likelihood_add_up_on_every_model_of_the_table(name):
     test_prior_and_likelihood_add_up_to_the_model(TABLE[name])
 
 
-@pytest.mark.parametrize("build", MODELS)
+@pytest.mark.parametrize(
+    "build", [pytest.param(one, marks=[pytest.mark.slow] * (one is simplex_and_counts)) for one in MODELS]
+)
 def test_tempered_value_and_gradient(build):
     model = build()
     layout = layout_of(model)

@@ -45,6 +45,7 @@ def found_in(model, seed=1, **arguments):
     }
 
 
+@pytest.mark.slow
 def test_a_prior_whose_draws_take_its_variance_for_its_sd_is_a_bug():
     report = bread.check(
         schools(prior=takes_variance), simulate_from="prior", path="prior", n_temperatures=4, simulations=2, chains=1,
@@ -55,16 +56,19 @@ def test_a_prior_whose_draws_take_its_variance_for_its_sd_is_a_bug():
     assert "exact draws fails" in verdict  # of score or kernel: so short a check affords few draws
 
 
+@pytest.mark.slow
 def test_the_score_of_such_a_prior_is_found():
     found = found_in(schools(prior=takes_variance))
     assert found["prior score"] < LEVEL
 
 
+@pytest.mark.slow
 def test_a_likelihood_whose_draws_take_its_variance_for_its_sd_is_found():
     found = found_in(schools(likelihood=takes_variance))
     assert found["outcome score"] < LEVEL and found["prior score"] > LEVEL
 
 
+@pytest.mark.slow
 def test_the_same_model_without_fault_is_not_accused():
     assert min(found_in(schools()).values()) > LEVEL
 

@@ -76,6 +76,7 @@ def test_the_law_takes_the_place_of_prior_and_jacobian(proper: bool, flat: Any) 
         assert likelihood == pytest.approx(stats.norm.logpdf(Y, state[2:], ERROR).sum(), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_mixtures_with_heavy_tails_and_low_rank_are_compiled_as_they_are() -> None:
     heavy = Component(np.array([0.0, 0.2]), np.array([1.0, 0.5]), degrees=np.array([4.0, np.inf]))
     direction = np.array([[0.6], [0.8]])
@@ -103,7 +104,7 @@ def test_simulation_is_exact(flat: Any) -> None:
     for values in z:
         assert abs(values.mean()) < 4 * values.std(ddof=1) / 20
     np.testing.assert_allclose(draws.parameters["tau"], np.exp(eta[:, 1]), rtol=1e-12)
-    np.testing.assert_array_equal(draws.states[:3], flat.condition({"y": Y}).draw_start(
+    np.testing.assert_array_equal(draws.states[:3], flat.condition({"y": Y}).draw_base(
         PriorPath(), SeedSequence(3).spawn(3)))  # fmt: skip
     with pytest.raises(InvalidArgumentError, match="'mu' without 'tau'"):
         flat.simulate(1, fixed={"mu": 0.0}, seed=SeedSequence(1))
@@ -118,10 +119,15 @@ def test_contract(flat: Any) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
-    [PriorPath(), ReferencePath(diagonal(np.array([0.3, 0.6]), np.array([0.6, 0.9])))],
-    ids=["prior", "reference"],
+    [
+        pytest.param(PriorPath(), id="prior"),
+        pytest.param(
+            ReferencePath(diagonal(np.array([0.3, 0.6]), np.array([0.6, 0.9]))), id="reference", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_evidence_of_the_new_law(path: Path) -> None:
     """A flat mean with the law N(0.4, 0.5) is conjugate: E[w_fwd] = Z, E[1 / w_rev] = 1 / Z, 4 standard errors."""
@@ -158,7 +164,7 @@ def test_flat_priors_are_refused_otherwise() -> None:
     expected = np.column_stack([fitted["mu"], fitted["theta"], np.log(fitted["width"])])
     states = both.unconstrain(fitted)  # before the law exists: it is fitted to these
     assert sorted(states[0]) == pytest.approx(sorted(expected[0]), rel=1e-12)
-    np.testing.assert_allclose(states[:, both.info.positions["width"][0]], expected[:, 2], rtol=1e-12)
+    np.testing.assert_allclose(states[:, both.info.layout.positions["width"][0]], expected[:, 2], rtol=1e-12)
     assert both.localise(("mu", "width"), LAW).simulate(2, fixed=None, seed=SeedSequence(1)).states.shape == (2, 3)
 
 
@@ -183,6 +189,7 @@ def test_what_cannot_be_localised() -> None:
         open_model(groups(), OpenOptions(simulate_from="localised", simulator=lambda rng, data: ({}, {})))
 
 
+@pytest.mark.slow
 def test_other_kernels_and_restricting_transforms() -> None:
     """Slice sampling sees the law; a rejected draw takes its hyperparameters with it, as the joint density says."""
     with pm.Model() as model:
@@ -194,4 +201,4 @@ def test_other_kernels_and_restricting_transforms() -> None:
     # Given cut[0] < cut[1]: mu + N(0, 2) > 0, so that E[mu] = phi(0) * 2 / sqrt(3) = 0.4607. 4 standard errors.
     assert abs(draws["mu"].mean() - 2 * stats.norm.pdf(0) / np.sqrt(3)) < 4 * draws["mu"].std() / 20
     check_contract_shapes(opened, tuned_kernel(opened, n_steps=30))
-    assert any("acceptance" in note for note in opened.info.notes)
+    assert any("acceptance" in note for note in opened.info.identity.notes)

@@ -76,7 +76,7 @@ def test_later_changes_of_the_data_do_not_reach_an_opened_model() -> None:
     after = opened.simulate(2, fixed=None, seed=SeedSequence(2))
     np.testing.assert_array_equal(after.data["y"], before.data["y"])
     np.testing.assert_array_equal(opened.condition(before.data_of(0)).log_ratio(PriorPath(), before.states), ratio)
-    np.testing.assert_array_equal(opened.info.constant_data["x"][1], data(6))
+    np.testing.assert_array_equal(opened.info.data.constants["x"][1], data(6))
     with pytest.raises(InvalidArgumentError, match="data 'x' of the model were changed"):
         opened.fit(seed=1, cores=1, progressbar=False)
 
@@ -84,29 +84,29 @@ def test_later_changes_of_the_data_do_not_reach_an_opened_model() -> None:
 def test_info() -> None:
     info = schools().info
     assert isinstance(schools(), Model)
-    assert (info.backend, info.engine, info.kernel) == ("pymc", "pymc", "NUTS")
-    assert info.versions["pymc"] == pm.__version__
-    assert info.coordinates == ("mu", "tau_log__", *(f"theta[{i}]" for i in range(8)))
-    assert not info.discrete.any()
-    assert info.hyperparameters == ("mu", "tau")
-    assert info.parameters == {"mu": (), "tau": (), "theta": ("school",)}
-    assert info.observed == {"y": ("school",)}
-    assert list(info.coords) == ["school"]
-    assert info.coords["school"].tolist() == SCHOOLS
-    np.testing.assert_array_equal(info.observed_data["y"], SCHOOLS_EFFECT)
-    assert info.constant_data == {}
-    assert info.notes == ()
+    assert (info.identity.backend, info.identity.engine, info.identity.kernel) == ("pymc", "pymc", "NUTS")
+    assert info.identity.versions["pymc"] == pm.__version__
+    assert info.layout.coordinates == ("mu", "tau_log__", *(f"theta[{i}]" for i in range(8)))
+    assert not info.layout.discrete.any()
+    assert info.layout.hyperparameters == ("mu", "tau")
+    assert info.layout.parameters == {"mu": (), "tau": (), "theta": ("school",)}
+    assert info.data.observed_dims == {"y": ("school",)}
+    assert list(info.data.coords) == ["school"]
+    assert info.data.coords["school"].tolist() == SCHOOLS
+    np.testing.assert_array_equal(info.data.observed["y"], SCHOOLS_EFFECT)
+    assert info.data.constants == {}
+    assert info.identity.notes == ()
 
 
 def test_info_of_covariates_and_unnamed_dimensions() -> None:
     info = open_model(MODELS["logistic_regression"](), OpenOptions()).info
-    dims, values = info.constant_data["x"]
+    dims, values = info.data.constants["x"]
     assert dims == ("row", "predictor")
     np.testing.assert_array_equal(values, data(40, 3))
-    np.testing.assert_array_equal(info.coords["row"], np.arange(40))
-    assert info.coords["predictor"].tolist() == ["a", "b", "c"]
-    assert info.hyperparameters == ("intercept", "slope")
-    assert info.observed_data["y"].dtype == np.int64
+    np.testing.assert_array_equal(info.data.coords["row"], np.arange(40))
+    assert info.data.coords["predictor"].tolist() == ["a", "b", "c"]
+    assert info.layout.hyperparameters == ("intercept", "slope")
+    assert info.data.observed["y"].dtype == np.int64
 
 
 def test_notes_and_deterministics_that_are_left_out() -> None:
@@ -117,16 +117,16 @@ def test_notes_and_deterministics_that_are_left_out() -> None:
         pm.Deterministic("twice", 2 * mu)
         pm.Deterministic("replicate", pm.Normal.dist(mu))
     opened = open_model(model, OpenOptions(kernel="hmc"))
-    assert list(opened.info.parameters) == ["mu", "twice"]
-    assert "'residual' is left out" in opened.info.notes[0]
-    assert "'replicate' is left out" in opened.info.notes[1]
+    assert list(opened.info.layout.parameters) == ["mu", "twice"]
+    assert "'residual' is left out" in opened.info.identity.notes[0]
+    assert "'replicate' is left out" in opened.info.identity.notes[1]
     draws = opened.simulate(3, fixed=None, seed=SeedSequence(3))
     np.testing.assert_allclose(draws.parameters["twice"], 2 * draws.parameters["mu"])
 
 
 def test_a_discrete_model() -> None:
     opened = open_model(MODELS["mixture_with_label"](), OpenOptions())
-    assert opened.info.discrete.tolist() == [True, False]
+    assert opened.info.layout.discrete.tolist() == [True, False]
     draws = opened.simulate(30, fixed=None, seed=SeedSequence(4))
     assert set(draws.states[:, 0]) == {0.0, 1.0}
     assert draws.parameters["label"].dtype.kind in "iu"
@@ -135,7 +135,7 @@ def test_a_discrete_model() -> None:
 def test_a_pickled_copy_computes_the_same() -> None:
     copy = cloudpickle.loads(cloudpickle.dumps(schools()))
     assert copy.user_model is None
-    assert copy.info.coordinates == schools().info.coordinates
+    assert copy.info.layout.coordinates == schools().info.layout.coordinates
     fixed = {"mu": 1.0, "tau": 2.0}
     for held in (None, fixed):
         mine = schools().simulate(3, fixed=held, seed=SeedSequence(5))
@@ -149,10 +149,10 @@ def test_a_pickled_copy_computes_the_same() -> None:
 
 
 def test_start_of_the_path_is_the_prior() -> None:
-    posterior = schools().condition(schools().info.observed_data)
+    posterior = schools().condition(schools().info.data.observed)
     seeds = SeedSequence(6).spawn(4)
     np.testing.assert_array_equal(
-        posterior.draw_start(PriorPath(), seeds), schools().simulate(4, fixed=None, seed=SeedSequence(6)).states
+        posterior.draw_base(PriorPath(), seeds), schools().simulate(4, fixed=None, seed=SeedSequence(6)).states
     )
 
 
@@ -259,9 +259,9 @@ def test_angles_are_wrapped() -> None:
     start[0, 0] += 4 * np.pi
     kernel = Kernel(np.array([0.0]), {"step_size": np.array([0.3]), "inverse_metric": np.ones((1, 3))})
     seeds = SeedSequence(9).spawn(1)
-    run = posterior.anneal(PriorPath(), np.linspace(0, 1, 4), kernel, direction="reverse", start=start, seeds=seeds)
+    run = posterior.anneal(PriorPath(), np.linspace(0, 1, 4), kernel, direction="reverse", initial=start, seeds=seeds)
     same = posterior.anneal(
-        PriorPath(), np.linspace(0, 1, 4), kernel, direction="reverse", start=draws.states, seeds=seeds
+        PriorPath(), np.linspace(0, 1, 4), kernel, direction="reverse", initial=draws.states, seeds=seeds
     )
     assert np.all(np.abs(run.state_at_end[:, 0]) <= np.pi)
     np.testing.assert_allclose(run.state_at_end, draws.states, rtol=1e-9, atol=1e-9)
@@ -298,5 +298,5 @@ def test_every_model_opens_and_has_finite_log_ratios(name: str) -> None:
     for index in range(5):
         ratio = opened.condition(draws.data_of(index)).log_ratio(PriorPath(), draws.states[index : index + 1])
         assert np.all(np.isfinite(ratio))
-    assert set(opened.constrain(draws.states)) == set(opened.info.parameters)
-    assert opened.info.dim == draws.states.shape[1]
+    assert set(opened.constrain(draws.states)) == set(opened.info.layout.parameters)
+    assert opened.info.layout.dim == draws.states.shape[1]

@@ -74,7 +74,7 @@ def log_likelihood(states: np.ndarray) -> np.ndarray:
     return stats.norm.logpdf(Y, states[..., :1], np.exp(states[..., 1:2])).sum(axis=-1)
 
 
-def log_start(path: Path, states: np.ndarray) -> np.ndarray:
+def log_base(path: Path, states: np.ndarray) -> np.ndarray:
     return log_prior(states) if path.reference is None else path.reference.log_density(states)
 
 
@@ -110,7 +110,7 @@ def test_density_and_gradient_are_those_of_the_formulae(path: Path, opened: Any)
         engine.set_beta(beta)
 
         def expected(x: np.ndarray, beta: float = beta) -> Any:
-            return log_start(path, x) + beta * log_ratio(path, x)
+            return log_base(path, x) + beta * log_ratio(path, x)
 
         for state in STATES:
             value, gradient = engine.gradient(state)
@@ -137,9 +137,9 @@ def test_ratio_and_start(path: Path, opened: Any) -> None:
     posterior = opened.condition({"y": Y})
     np.testing.assert_allclose(posterior.log_ratio(path, STATES), log_ratio(path, STATES), rtol=1e-8)
     seeds = SeedSequence(1).spawn(3)
-    start = posterior.draw_start(path, seeds)
+    start = posterior.draw_base(path, seeds)
     if path.reference is None:
-        assert np.array_equal(start, posterior.draw_start(PriorPath(), seeds))
+        assert np.array_equal(start, posterior.draw_base(PriorPath(), seeds))
     else:
         assert np.array_equal(start[1], path.reference.sample(1, np.random.default_rng(seeds[1]))[0])
 
@@ -170,8 +170,8 @@ def test_results_do_not_depend_on_the_paths_before(opened: Any) -> None:
     frozen = tuned_kernel(opened, n_steps=30)
 
     def run(path: Path) -> AnnealRun:
-        start = posterior.draw_start(path, seeds)
-        return posterior.anneal(path, betas, frozen, direction="forward", start=start, seeds=seeds)
+        start = posterior.draw_base(path, seeds)
+        return posterior.anneal(path, betas, frozen, direction="forward", initial=start, seeds=seeds)
 
     first = {name: run(path) for name, path in PATHS.items()}
     assert not same(first["prior"], first["reference"]) and not same(first["reference"], first["nested"])
@@ -191,7 +191,11 @@ UNBIASED = {
 }
 
 
-@pytest.mark.parametrize(("name", "path"), UNBIASED.values(), ids=UNBIASED)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [pytest.param(*case, id=key, marks=[pytest.mark.slow] * (key == "nested")) for key, case in UNBIASED.items()],
+)
 @pytest.mark.statistical
 def test_unbiased_in_both_directions(name: str, path: Path) -> None:
     """T = 8, 200 simulations: E[w_fwd] = Z, E[1 / w_rev] = 1 / Z, Crooks' relation; 4 standard errors.
@@ -225,7 +229,7 @@ def test_evidence_and_ranks(name: str) -> None:
     dimensions."""
     build, exact = CONJUGATE[name]
     model = open_model(build(), OpenOptions())
-    dim = model.info.dim
+    dim = model.info.layout.dim
     path = ReferencePath(diagonal(np.full(dim, 0.2), np.full(dim, 1.1)))
     kernel = tuned_kernel(model, path=path)
     check_evidence(
@@ -251,13 +255,14 @@ def test_a_reference_of_the_users_and_another_order_of_the_coordinates() -> None
     kernel, runs = tuned_kernel(model, n_steps=30), []
     for reference in (REFERENCE, as_reference(Law())):
         path = ReferencePath(reference)
-        start = posterior.draw_start(path, seeds)
-        runs.append(posterior.anneal(path, betas, kernel, direction="forward", start=start, seeds=seeds))
+        start = posterior.draw_base(path, seeds)
+        runs.append(posterior.anneal(path, betas, kernel, direction="forward", initial=start, seeds=seeds))
         np.testing.assert_allclose(runs[-1].log_ratio[:, 0], log_ratio(path, start), rtol=1e-8)
         check_end_gradient(posterior, path, start[0])
     np.testing.assert_allclose(runs[0].state_at_end, runs[1].state_at_end, rtol=1e-4)  # finite differences
 
 
+@pytest.mark.slow
 def test_a_reference_fitted_to_what_pm_fit_returns() -> None:
     """A mean field misses the slope's spread: the path repairs it, and the bound falls as T grows."""
     with skewed() as model:
@@ -279,10 +284,10 @@ def test_paths_are_refused_with_the_reason(sliced: Any) -> None:
     for model in (sliced, open_model(label_mixture(), OpenOptions())):
         assert model.info.paths == ("prior",)
         reason = model.info.path_refusals["reference"]
-        posterior = model.condition(model.info.observed_data)
+        posterior = model.condition(model.info.data.observed)
         path = ReferencePath(diagonal(np.zeros(2), np.ones(2)))
         with pytest.raises(InvalidArgumentError, match=reason[:40].replace("[", r"\[")):
-            posterior.draw_start(path, [SeedSequence(1)])
+            posterior.draw_base(path, [SeedSequence(1)])
         with pytest.raises(InvalidArgumentError, match="needs"):
             posterior.log_ratio(path, np.zeros((1, 2)))
     assert "kernel='nuts'" in sliced.info.path_refusals["reference"]
@@ -299,6 +304,6 @@ def test_angles_have_no_reference_path() -> None:
 
 
 def test_transforms_and_positions(opened: Any) -> None:
-    assert opened.info.transformed.tolist() == [False, True]
-    assert {name: value.tolist() for name, value in opened.info.positions.items()} == {"mu": [0], "sigma": [1]}
+    assert opened.info.layout.transformed.tolist() == [False, True]
+    assert {name: value.tolist() for name, value in opened.info.layout.positions.items()} == {"mu": [0], "sigma": [1]}
     np.testing.assert_allclose(opened.unconstrain(opened.constrain(STATES)), STATES, rtol=1e-12)

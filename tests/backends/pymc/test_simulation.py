@@ -152,6 +152,7 @@ def test_sorted_draws_are_order_statistics() -> None:
     assert f"{log(factorial(3)):.3f} nats" in note
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_rejection_keeps_whole_joint_draws() -> None:
     """Density phi(mu) phi(x - mu) on 0 < x < 1: mu has no longer mean 0, as it would if x alone were redrawn."""

@@ -21,7 +21,6 @@ from bread.backends.reference import (
     LabelMixture,
     NormalMean,
     UniformLocation,
-    expected_work,
 )
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import ReferencePath
@@ -105,13 +104,13 @@ def test_rows_are_bit_equal_to_single_data_sets(name, kernels):
     simulations = model.simulate(3, fixed=None, seed=SeedSequence(1))
     seeds, betas = SeedSequence(2).spawn(3), np.linspace(0.0, 1.0, 5)
     rows = model.condition_rows(simulations.data)
-    together = rows.anneal(PATH, betas, kernel, direction="reverse", start=simulations.states, seeds=seeds)
+    together = rows.anneal(PATH, betas, kernel, direction="reverse", initial=simulations.states, seeds=seeds)
     evolved = rows.evolve_rows(PATH, kernel, 1.0, simulations.states, (0, 3), seeds)
     for row in range(3):
         posterior, own = model.condition(simulations.data_of(row)), simulations.states[[row]]
-        alone = posterior.anneal(PATH, betas, kernel, direction="reverse", start=own, seeds=[seeds[row]])
+        alone = posterior.anneal(PATH, betas, kernel, direction="reverse", initial=own, seeds=[seeds[row]])
         assert np.array_equal(alone.log_weight, together.log_weight[[row]])
-        assert np.array_equal(alone.state_at_start, together.state_at_start[[row]])
+        assert np.array_equal(alone.state_at_base, together.state_at_base[[row]])
         evolution = posterior.evolve(PATH, kernel, 1.0, own[0], (0, 3), seeds[row])
         assert np.array_equal(evolution.states, evolved[row])
         assert model.log_evidence(simulations.data_of(row)) == model.log_evidence_rows(simulations.data)[row]
@@ -181,57 +180,6 @@ def test_linear_gaussian_evidence_is_the_multivariate_normal():
 # ---- closed form ---------------------------------------------------------------------------------------------
 
 
-def test_closed_form_of_independent_draws_by_hand():
-    """rho = 0, T = 2: forward E_prior[log L], reverse E_posterior[log L]."""
-    model = NormalMean(np.array([1.3]), prior_sd=2.0, noise_sd=0.7, kernel=AutoregressiveKernel(rho=0.0))
-    data, betas = {"y": np.array([1.3])}, np.array([0.0, 1.0])
-    precision = 1 / 4 + 1 / 0.49
-    mean = 1.3 / 0.49 / precision
-    constant = -0.5 * np.log(2 * np.pi * 0.49)
-    work = expected_work(model, betas, data)
-    assert work.forward == pytest.approx(constant - (1.3**2 + 4.0) / 0.98, abs=1e-12)
-    assert work.reverse == pytest.approx(constant - ((1.3 - mean) ** 2 + 1 / precision) / 0.98, abs=1e-12)
-    assert work.forward < model.log_evidence(data) < work.reverse
-    assert work.jeffreys == pytest.approx(0.0, abs=1e-12)
-
-
-def test_closed_form_averages_over_data():
-    """The average over data sets equals the mean of single data sets, within 4 standard errors (2000 data sets)."""
-    model = ALL_MODELS["hierarchical"]
-    betas = np.linspace(0.0, 1.0, 6)
-    simulations = model.simulate(2000, fixed=None, seed=SeedSequence(8))
-    bounds = np.array([expected_work(model, betas, simulations.data_of(row)).bound for row in range(2000)])
-    error = bounds.std(ddof=1) / np.sqrt(2000)
-    assert abs(bounds.mean() - expected_work(model, betas).bound) < 4 * error
-    assert error < 0.1 * bounds.mean()
-
-
-def test_closed_form_on_the_gaussian_path_of_habeck():
-    """N(20, 10^2) -> N(0, 1) as a normal mean (prior precision 0.01, likelihood precision 0.99).
-
-    The sandwich holds around log Z_1 / Z_0 = -log 10 after the constants of the likelihood are taken off, the bound is
-    above the Jeffreys divergence of the last state, and both fall with T.
-    """
-    y = np.array([-0.2 / 0.99])
-    bounds = []
-    for count in (10, 100, 1000):
-        model = NormalMean(y, prior_mean=20.0, prior_sd=10.0, noise_sd=0.99**-0.5, kernel=AutoregressiveKernel(0.8))
-        work = expected_work(model, np.linspace(0.0, 1.0, count), {"y": y})
-        # log L = log N(theta; 0, 1) / N(theta; 20, 100) up to this constant
-        log_ratio_at_zero = -0.5 * (0.0 - 4.0)
-        constant = model.log_likelihood(np.zeros((1, 1)), model.summarise({"y": y[None]}))[0] - log_ratio_at_zero
-        assert model.log_evidence({"y": y}) - constant == pytest.approx(-np.log(10.0), abs=1e-10)
-        assert work.forward - constant < -np.log(10.0) < work.reverse - constant
-        assert 0 < work.jeffreys < work.bound
-        bounds.append(work.bound)
-    assert bounds[0] > bounds[1] > bounds[2]
-
-
-def test_closed_form_needs_the_gaussian_kernel():
-    with pytest.raises(UnsupportedKernelError, match="AutoregressiveKernel"):
-        expected_work(NormalMean(np.zeros(2), kernel=HMCKernel()), np.array([0.0, 1.0]))
-
-
 # ---- failures ------------------------------------------------------------------------------------------------
 
 
@@ -239,7 +187,7 @@ def _anneal(model, direction, start, kernel=NO_SETTINGS):
     posterior = model.condition(model.observed_data)
     seeds = SeedSequence(9).spawn(len(start))
     return posterior.anneal(
-        PATH, np.linspace(0.0, 1.0, 5), kernel, direction=direction, start=np.array(start)[:, None], seeds=seeds
+        PATH, np.linspace(0.0, 1.0, 5), kernel, direction=direction, initial=np.array(start)[:, None], seeds=seeds
     )
 
 
@@ -252,7 +200,7 @@ def test_zero_likelihood_is_recorded():
     assert list(run.failure) == [Failure.NONE, Failure.ZERO_RATIO, Failure.NONE]
     assert list(np.isneginf(run.log_weight)) == [False, True, False]
     run = _anneal(model, "reverse", [0.3, 5.0], HMC_SETTINGS)
-    assert list(run.failure) == [Failure.NONE, Failure.ZERO_START]
+    assert list(run.failure) == [Failure.NONE, Failure.ZERO_INITIAL]
     assert list(np.isnan(run.log_weight)) == [False, True]
 
 
@@ -303,7 +251,7 @@ def test_kernel_arguments(build):
 def test_run_arguments():
     model = NormalMean(np.zeros(2))
     posterior, seeds = model.condition(model.observed_data), SeedSequence(1).spawn(2)
-    good = {"direction": "forward", "start": np.zeros((2, 1)), "seeds": seeds}
+    good = {"direction": "forward", "initial": np.zeros((2, 1)), "seeds": seeds}
     for betas in ([0.0, 0.5], [0.1, 1.0], [0.0, 0.7, 0.6, 1.0], [1.0]):
         with pytest.raises(InvalidArgumentError, match="betas"):
             posterior.anneal(PATH, np.array(betas), NO_SETTINGS, **good)
@@ -332,7 +280,7 @@ def test_fit(name):
     """Mean of 2000 exact draws within 5 standard errors of what other exact draws say."""
     model = ALL_MODELS[name]
     fit = model.fit(seed=1, cores=1, progressbar=False)
-    for key, dims in model.info.parameters.items():
+    for key, dims in model.info.layout.parameters.items():
         assert fit.draws[key].shape[:2] == (4, 500) and fit.draws[key].ndim == 2 + len(dims)
     again = model.read_posterior(fit.draws)
     assert again.source == "posterior="

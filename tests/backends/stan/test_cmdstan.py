@@ -42,12 +42,12 @@ def test_an_uncompiled_model_needs_no_cmdstan(program: Path) -> None:
     pytest.importorskip("httpstan")
 
     model = SimpleNamespace(stan_file=str(program), exe_file=None, stanc_options={})  # made with compile=False
-    assert opened(model, DATA).info.name == "hierarchical"
+    assert opened(model, DATA).info.identity.name == "hierarchical"
 
 
 def test_its_sampler_fits(cmdstan_model: Any) -> None:
     model = opened(cmdstan_model, DATA)
-    assert "cmdstanpy" in model.info.versions
+    assert "cmdstanpy" in model.info.identity.versions
     fit = model.fit(seed=1, cores=1, progressbar=False)
     assert fit.source == "CmdStanModel.sample" and fit.draws["theta"].shape == (4, 1000, 3)
     # The embedded engine runs the same sampler: means agree within 5 standard errors of 400 effective draws.
@@ -98,7 +98,7 @@ def test_its_include_paths_count(cmdstan_model: Any, tmp_path: Path) -> None:
     program = tmp_path / "parted.stan"
     program.write_text(HIERARCHICAL.replace("mu ~ normal(0.3, 1);", "#include prior.stan"))
     model = cmdstanpy.CmdStanModel(stan_file=program, stanc_options={"include-paths": [str(parts)]})
-    notes = opened(model, DATA).info.notes
+    notes = opened(model, DATA).info.identity.notes
     assert any("prior: 1, 11; likelihood: 10" in note for note in notes), notes  # line 1 is that of prior.stan
 
 

@@ -62,7 +62,7 @@ def log_jacobian(instance: StanInstance, program: Program, state: np.ndarray, st
 
 def excess(model: StanModel) -> np.ndarray:
     """Return log density of the program minus that of the simulator, prior and likelihood, shape (draw, 2)."""
-    program, observed = model.program, model.info.observed_data
+    program, observed = model.program, model.info.data.observed
     states = model.draws.draw_states(SeedSequence(7).spawn(1))
     rows: list[tuple[float, float]] = []
     for seed in SeedSequence(8).spawn(20 * N_DRAWS):
@@ -90,8 +90,8 @@ def excess(model: StanModel) -> np.ndarray:
 @pytest.mark.parametrize("case", SUPPORTED, ids=lambda case: case.name)
 def test_program_is_opened_and_simulated_by_its_law(case: Case) -> None:
     model = opened(case.name)
-    assert model.program.is_automatic and model.info.observed_data.keys() == set(case.observed)
-    notes = "\n".join(model.info.notes)
+    assert model.program.is_automatic and model.info.data.observed.keys() == set(case.observed)
+    notes = "\n".join(model.info.identity.notes)
     assert "The tempered program has the density of the original one" in notes
     assert "mean gradients of log prior and log likelihood are zero" in notes
     spread = np.std(excess(model), axis=0)

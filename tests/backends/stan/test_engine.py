@@ -260,13 +260,13 @@ def test_weights_are_unbiased_and_enclose_the_log_evidence(kernel: StanKernel) -
 def test_a_run_records_what_the_contract_says(kernel: StanKernel, direction: str) -> None:
     start = EXAMPLE.draw(0.5, 3, default_rng(15))
     run = anneal(EXAMPLE.posterior(kernel), direction, start, 16)
-    kept, moved = (run.state_at_start, run.state_at_end)[:: 1 if direction == "forward" else -1]
+    kept, moved = (run.state_at_base, run.state_at_end)[:: 1 if direction == "forward" else -1]
     np.testing.assert_array_equal(kept, start)
     assert np.all(moved != start)
-    ends = np.stack([run.state_at_start, run.state_at_end], axis=1)
+    ends = np.stack([run.state_at_base, run.state_at_end], axis=1)
     for chain, pair in enumerate(ends):
         np.testing.assert_allclose(run.log_ratio[chain, [0, -1]], EXAMPLE.log_likelihood(pair), rtol=1e-10)
-        np.testing.assert_allclose(run.log_start_density[chain], EXAMPLE.log_prior(pair), rtol=1e-10)
+        np.testing.assert_allclose(run.log_base_density[chain], EXAMPLE.log_prior(pair), rtol=1e-10)
     np.testing.assert_allclose(run.log_weight, run.log_ratio[:, :-1] @ np.diff(BETAS), rtol=1e-12)
     assert np.all(run.failure == Failure.NONE)
     # The log likelihood falls out of the gradients that Stan takes anyway: one evaluation more, at the end.
@@ -274,7 +274,7 @@ def test_a_run_records_what_the_contract_says(kernel: StanKernel, direction: str
     assert np.all(run.n_gradients >= 2 * (len(BETAS) - 1))
 
 
-RUN_FIELDS = ("log_weight", "log_ratio", "state_at_start", "state_at_end", "log_start_density", "n_gradients")
+RUN_FIELDS = ("log_weight", "log_ratio", "state_at_base", "state_at_end", "log_base_density", "n_gradients")
 
 
 def assert_equal_runs(run: AnnealRun, other: AnnealRun, rows: slice = slice(None)) -> None:
@@ -288,7 +288,7 @@ def test_runs_are_bit_equal_for_any_batching_and_after_reuse(kernel: StanKernel)
     start, seeds = EXAMPLE.draw(0.0, 6, default_rng(17)), SeedSequence(18).spawn(6)
 
     def run(rows: slice) -> AnnealRun:
-        return posterior.anneal(PATH, BETAS, frozen, direction="forward", start=start[rows], seeds=seeds[rows])
+        return posterior.anneal(PATH, BETAS, frozen, direction="forward", initial=start[rows], seeds=seeds[rows])
 
     whole = run(slice(None))
     for rows in (slice(0, 1), slice(1, 4), slice(4, 6)):
@@ -301,7 +301,7 @@ def test_runs_are_bit_equal_for_any_batching_and_after_reuse(kernel: StanKernel)
     assert_equal_runs(run(slice(2, 5)), whole, slice(2, 5))
     copy = pickle.loads(pickle.dumps(posterior.instance))
     again = StanPosterior(copy, EXAMPLE, kernel)
-    assert_equal_runs(again.anneal(PATH, BETAS, frozen, direction="forward", start=start, seeds=seeds), whole)
+    assert_equal_runs(again.anneal(PATH, BETAS, frozen, direction="forward", initial=start, seeds=seeds), whole)
 
 
 def test_runs_are_bit_equal_in_another_process_and_in_threads(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_runs_are_bit_equal_in_another_process_and_in_threads(tmp_path: Path) ->
     start, seeds = EXAMPLE.draw(0.0, 4, default_rng(20)), SeedSequence(21).spawn(4)
 
     def run() -> AnnealRun:
-        return posterior.anneal(PATH, BETAS, frozen, direction="reverse", start=start, seeds=seeds)
+        return posterior.anneal(PATH, BETAS, frozen, direction="reverse", initial=start, seeds=seeds)
 
     here, found = run(), []
     threads = [threading.Thread(target=lambda: found.append([run() for _ in range(20)])) for _ in range(2)]
@@ -326,7 +326,7 @@ def test_runs_are_bit_equal_in_another_process_and_in_threads(tmp_path: Path) ->
         "from bread.backends.stan.posterior import StanPosterior\nfrom bread.paths.kinds import PriorPath\n"
         "instance, frozen, start, seeds, betas, kernel = pickle.load(open(sys.argv[1] + '/task', 'rb'))\n"
         "run = StanPosterior(instance, None, kernel).anneal(\n"
-        "    PriorPath(), betas, frozen, direction='reverse', start=start, seeds=seeds)\n"
+        "    PriorPath(), betas, frozen, direction='reverse', initial=start, seeds=seeds)\n"
         "pickle.dump(run, open(sys.argv[1] + '/run', 'wb'))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -339,8 +339,8 @@ def test_bad_runs_are_refused() -> None:
     for change, message in (
         ({"betas": np.array([0.0, 0.5])}, "from 0 to 1"),
         ({"direction": "sideways"}, "'sideways'"),
-        ({"start": start[:, :1]}, r"shape \(n, 2\)"),
+        ({"initial": start[:, :1]}, r"shape \(n, 2\)"),
     ):
-        options = {"direction": "forward", "start": start} | change
+        options = {"direction": "forward", "initial": start} | change
         with pytest.raises(InvalidArgumentError, match=message):
             anneal(EXAMPLE.posterior(NUTS), seed=1, **options)

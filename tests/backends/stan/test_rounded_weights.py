@@ -45,6 +45,7 @@ def mixtures(centre: float) -> StanModel:
     return opened(PROGRAM, data, observed=["x", "y", "k"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centre", [800.0, -800.0])
 def test_the_component_that_is_left_is_drawn(centre: float) -> None:
     drawn = mixtures(centre).simulate(20, fixed=None, seed=SeedSequence(1))
@@ -54,6 +55,7 @@ def test_the_component_that_is_left_is_drawn(centre: float) -> None:
     assert (drawn.data["k"] == 0).all() == (centre > 0)
 
 
+@pytest.mark.slow
 def test_weights_inside_the_unit_interval_draw_both() -> None:
     drawn = mixtures(0.0).simulate(20, fixed=None, seed=SeedSequence(1))
     for name in ("x", "y"):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from bread.backends.stan import proof
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.rounding import derivatives_note, rounding_noise
+from bread.backends.stan.scores import SOLVER_TOLERANCE, Scores, check_excess, draw_scores
 from bread.errors import UnsupportedModelError
 from tests.support.stan_conjugate import opened
 
@@ -67,10 +67,11 @@ def chaotic() -> StanModel:
     return opened(CHAOTIC, {"N": 3, "y": [0.2, 0.21, 0.2]})
 
 
-def scores(model: StanModel) -> proof.Scores:
-    return proof.draw_scores(model.draws, model.condition_instance, None, SeedSequence(3), 100, True)
+def scores(model: StanModel) -> Scores:
+    return draw_scores(model.draws, model.condition_instance, None, SeedSequence(3), 100, True)
 
 
+@pytest.mark.slow
 def test_noise_is_what_rounding_of_a_state_makes() -> None:
     model, found = chaotic(), scores(chaotic())
     noise = [rounding_noise(model.condition_instance(found.data[row]), found.states[row]) for row in range(10)]
@@ -79,26 +80,29 @@ def test_noise_is_what_rounding_of_a_state_makes() -> None:
     assert max(rounding_noise(calm.instance, state) for state in scores(calm).states[:10]) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_log_likelihood_that_rounding_changes_is_no_other_law() -> None:
     found = scores(chaotic())
-    assert np.ptp(found.excess) > 10 * proof.LIKELIHOOD_TOLERANCE  # so that it is rounding that explains it
-    assert any("Simulator and density agree" in note for note in chaotic().info.notes)
+    assert np.ptp(found.excess) > 10 * SOLVER_TOLERANCE  # so that it is rounding that explains it
+    assert any("Simulator and density agree" in note for note in chaotic().info.identity.notes)
 
 
-@pytest.mark.parametrize("nats", [300.0, -300.0])
+@pytest.mark.parametrize("nats", [pytest.param(300.0, marks=pytest.mark.slow), -300.0])
 def test_rounding_does_not_explain_another_law(nats: float) -> None:
     found = scores(chaotic())
     wrong = found.excess + nats * (np.arange(len(found.excess)) % 2)
     with pytest.raises(UnsupportedModelError, match="another law"):
-        proof.check_excess(replace(found, excess=wrong), chaotic().condition_instance)
+        check_excess(replace(found, excess=wrong), chaotic().condition_instance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "is_told"), [([0.01, 0.02], False), ([0.1, 2.0], True)])
 def test_solvers_that_are_not_exact_are_told_of(times: list[float], is_told: bool) -> None:
     model = opened(SOLVED, {"N": 2, "t": times, "y": [0.0, -0.1]})
-    assert sum("when derivatives are computed" in note for note in model.info.notes) == is_told
+    assert sum("when derivatives are computed" in note for note in model.info.identity.notes) == is_told
 
 
+@pytest.mark.slow
 def test_a_solver_is_named_where_it_makes_gradients_wrong() -> None:
     with pytest.raises(UnsupportedModelError, match="disagree.*'rate'.*when derivatives are computed"):
         opened(SOLVED, {"N": 2, "t": [0.1, 5.0], "y": [0.0, -0.1]})

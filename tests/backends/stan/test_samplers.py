@@ -22,7 +22,7 @@ from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from tests.support.stan_engine_programs import BETAS, HMC, NUTS, compiled, toolchain
 
-pytestmark = pytest.mark.stan
+pytestmark = [pytest.mark.stan, pytest.mark.slow]
 
 # More coordinates than a register holds; and a region that the program rejects, of half-width `gap`.
 DIM = 38
@@ -76,11 +76,11 @@ def run(library: StanLibrary, kernel: StanKernel, path: Path, direction: str, se
     start = default_rng(4).normal(0.0, 0.6, (20, DIM))
     start[np.abs(start[:, 0] - 0.7) < 0.15, 0] = 0.0
     seeds = SeedSequence(seed).spawn(len(start))
-    return posterior.anneal(path, BETAS, frozen, direction=direction, start=start, seeds=seeds)
+    return posterior.anneal(path, BETAS, frozen, direction=direction, initial=start, seeds=seeds)
 
 
 def differs(run: AnnealRun, other: AnnealRun) -> list[str]:
-    names = ("log_ratio", "state_at_start", "state_at_end", "log_start_density", "n_gradients", "n_divergences")
+    names = ("log_ratio", "state_at_base", "state_at_end", "log_base_density", "n_gradients", "n_divergences")
     return [name for name in names if not np.array_equal(getattr(run, name), getattr(other, name))]
 
 

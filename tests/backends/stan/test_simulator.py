@@ -67,7 +67,7 @@ def test_line_that_mends_a_flat_prior_mends_it(case):
     program = analysed(case.name)
     assert program.simulator_refusal is not None
     remedy = re.search(r"`([^`]+;)`", program.simulator_refusal.remedy)
-    assert remedy is not None and "set_prior" in program.simulator_refusal.remedy
+    assert remedy is not None
     mended = case.source.text.replace("model {", "model { " + remedy.group(1))
     assert analyse_text(mended).is_automatic
 
@@ -339,7 +339,9 @@ def test_the_functions_of_derived_simulators_are_a_stan_program() -> None:
     text = (files("bread.backends.stan.simulator") / "helpers.stan").read_text(encoding="utf-8")
     assert stanc(text).returncode == 0
     found = helpers()
-    assert set(found) == {"bread_at", "bread_vector_at", "bread_reals", "bread_integers"}
+    assert set(found) == {
+        "bread_at", "bread_vector_at", "bread_reals", "bread_integers", "bread_limit", "bread_recorded",
+    }  # fmt: skip
     for name, functions in found.items():
         assert "\n" not in functions
         assert set(re.findall(r"\b(bread_\w+)\(", functions)) == {name}

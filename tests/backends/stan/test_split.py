@@ -8,10 +8,13 @@ import pytest
 from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.language.source import Source
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+from tests.support.marks import slow_but
 from tests.support.stan_corpus_table import CORPUS, analyse_text, analysed, stanc
 
 DATA = "data { int<lower=0> N; vector[N] y; vector[N] x; int<lower=0> k; }\n"
 PARAMETERS = "parameters { real mu; real<lower=0> sigma; }\n"
+REWRITTEN = [case for case in CORPUS if case.outcome != "observed refused"]
+COMPILED = slow_but([case.name for case in REWRITTEN[::4]], REWRITTEN, key=lambda case: case.name)
 
 
 def model(body, declarations=""):
@@ -50,7 +53,7 @@ def test_corpus_is_split_as_the_table_says(case):
     assert [c.line for c in program.contributions if c.part == "both"] == case.both_lines
 
 
-@pytest.mark.parametrize("case", [c for c in CORPUS if c.outcome != "observed refused"], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", COMPILED, ids=lambda case: case.name)
 def test_rewritten_program_keeps_its_lines_and_compiles(case):
     program = analysed(case.name)
     assert program.tempered.count("\n") == program.source.text.count("\n")

@@ -67,8 +67,10 @@ def test_without_a_simulator_the_refusal_names_the_way_out() -> None:
 
 @pytest.mark.parametrize(
     ("text", "options", "construct"),
-    [(HARD, {"simulator": simulator}, "square"), (READS_TARGET, {}, "target()")],
-    ids=["user's", "derived"],
+    [
+        pytest.param(HARD, {"simulator": simulator}, "square", id="user's", marks=pytest.mark.slow),
+        pytest.param(READS_TARGET, {}, "target()", id="derived", marks=pytest.mark.slow),
+    ],
 )
 def test_a_program_that_cannot_be_split_opens_on_the_reference_path(text: str, options: Any, construct: str) -> None:
     model = opened(text, DATA, observed="y", **options)
@@ -76,15 +78,16 @@ def test_a_program_that_cannot_be_split_opens_on_the_reference_path(text: str, o
     assert set(model.info.path_refusals) == {"prior"}
     reason = model.info.path_refusals["prior"]
     assert construct in reason and "line 11" in reason and "path='reference'" in reason
-    notes = "\n".join(model.info.notes)
+    notes = "\n".join(model.info.identity.notes)
     assert "mean gradient of the log joint density is zero" in notes
     assert "density of the original one at 20 random points" in notes
     posterior = model.condition({"y": np.array(DATA["y"])})
-    assert posterior.draw_start(PriorPath(), SeedSequence(1).spawn(3)).shape == (3, 2)
+    assert posterior.draw_base(PriorPath(), SeedSequence(1).spawn(3)).shape == (3, 2)
     with pytest.raises(InvalidArgumentError, match="cannot be told from the prior"):
         posterior.log_ratio(PriorPath(), np.zeros((1, 2)))
 
 
+@pytest.mark.slow
 def test_a_program_that_can_be_split_allows_every_path() -> None:
     info = conjugate("normal mean").info
     assert info.paths == ("prior", "reference") and not info.path_refusals
@@ -100,8 +103,8 @@ def test_a_simulator_that_disagrees_is_caught(wrong: Any) -> None:
 def test_end_to_end_with_exact_evidence() -> None:
     """Pilot, fit, frozen kernel, chains: E[w_fwd] is the integral of the density, within 4 standard errors."""
     model = cloudpickle.loads(cloudpickle.dumps(opened(HARD, DATA, observed="y", simulator=simulator)))
-    posterior = model.condition(model.info.observed_data)
-    (start,) = posterior.draw_start(PriorPath(), SeedSequence(2).spawn(1))
+    posterior = model.condition(model.info.data.observed)
+    (start,) = posterior.draw_base(PriorPath(), SeedSequence(2).spawn(1))
     anywhere = ReferencePath(gaussian(np.zeros(2), np.eye(2)))
     adapted = posterior.adapt(anywhere, 1.0, start, SeedSequence(3), 300, None)
     pilot = Kernel(np.array([0.0]), {name: value[None] for name, value in adapted.settings.items()})
@@ -111,9 +114,9 @@ def test_end_to_end_with_exact_evidence() -> None:
     kernel = Kernel(
         np.array([0.0, 1.0]), {name: np.stack([one.settings[name] for one in ends]) for name in adapted.settings}
     )
-    starts = posterior.draw_start(path, SeedSequence(6).spawn(2000))
+    starts = posterior.draw_base(path, SeedSequence(6).spawn(2000))
     run = posterior.anneal(
-        path, np.linspace(0, 1, 4), kernel, direction="forward", start=starts, seeds=SeedSequence(7).spawn(2000)
+        path, np.linspace(0, 1, 4), kernel, direction="forward", initial=starts, seeds=SeedSequence(7).spawn(2000)
     )
     assert (run.failure == Failure.NONE).all()
     weights = np.exp(run.log_weight - LOG_EVIDENCE)
@@ -125,8 +128,8 @@ def test_end_to_end_with_exact_evidence() -> None:
 
 def test_coordinates_and_positions() -> None:
     model = opened(HARD, DATA, observed="y", simulator=simulator)
-    assert model.info.transformed is not None and model.info.transformed.tolist() == [False, True]
-    assert {name: where.tolist() for name, where in model.info.positions.items()} == {"mu": [0], "tau": [1]}
+    assert model.info.layout.transformed is not None and model.info.layout.transformed.tolist() == [False, True]
+    assert {name: where.tolist() for name, where in model.info.layout.positions.items()} == {"mu": [0], "tau": [1]}
     states = np.array([[0.3, -1.0], [2.0, 0.5]])
     np.testing.assert_allclose(model.unconstrain(model.constrain(states)), states, rtol=1e-12)
     with pytest.raises(InvalidArgumentError, match="outside the support"):

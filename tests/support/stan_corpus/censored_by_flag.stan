@@ -12,7 +12,7 @@ model {
   sigma ~ exponential(1);
   for (n in 1 : N) {
     if (censored[n] == 1) {
-      target += normal_lccdf(y[n] | mu, sigma); // [likelihood] [refused]
+      target += normal_lccdf(y[n] | mu, sigma); // [likelihood]
     } else {
       y[n] ~ normal(mu, sigma); // [likelihood]
     }

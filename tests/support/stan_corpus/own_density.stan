@@ -11,6 +11,6 @@ parameters {
   real<lower=0> s;
 }
 model {
-  s ~ halves(2); // [refused]
+  s ~ halves(2); //
   y ~ normal(0, s); // [likelihood]
 }

@@ -15,5 +15,5 @@ parameters {
 }
 model {
   lambda ~ gamma(2, 1);
-  target += reduce_sum(part, index, 1, y, lambda); // [likelihood] [refused]
+  target += reduce_sum(part, index, 1, y, lambda); // [likelihood]
 }

@@ -15,5 +15,5 @@ parameters {
 model {
   a ~ normal(0, 1);
   b ~ normal(0, 1);
-  target += reduce_sum(partial_sum_lupmf, y, 1, x, a, b); // [likelihood] [refused]
+  target += reduce_sum(partial_sum_lupmf, y, 1, x, a, b); // [likelihood]
 }

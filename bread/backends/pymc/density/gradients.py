@@ -13,7 +13,7 @@ from bread.backends.base import FloatArray
 from bread.backends.pymc.internals import CallableGradient
 
 CompiledFunction = Callable[..., Any]
-StartFunction = Callable[[FloatArray], tuple[float, FloatArray]]
+BaseFunction = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 class TemperedGradient(CallableGradient):
@@ -44,12 +44,12 @@ class TemperedGradient(CallableGradient):
         self.n_gradients = 0
         self.n_evaluations = 0
         self._zeros = np.zeros(size, dtype=self.dtype)
-        self._start: StartFunction | None = None
+        self._base: BaseFunction | None = None
         self._beta = 1.0
 
-    def follow_reference(self, start: StartFunction | None) -> None:
-        """Follow a reference path from the log density and gradient ``start(position)``, or no such path (None)."""
-        self._start = start
+    def follow_reference(self, base: BaseFunction | None) -> None:
+        """Follow a reference path from the log density and gradient ``base(position)``, or no such path (None)."""
+        self._base = base
         self._beta = 1.0
 
     def set_beta(self, beta: float) -> None:
@@ -58,8 +58,8 @@ class TemperedGradient(CallableGradient):
 
     def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
         """Return the tempered log density (nats) and its gradient, shape (n,)."""
-        if self._start is not None:
-            return self._combine(position, self._start)
+        if self._base is not None:
+            return self._combine(position, self._base)
         try:
             value, gradient, log_ratio = self.function(position)
         except Exception:
@@ -68,17 +68,17 @@ class TemperedGradient(CallableGradient):
         self.trail[id(position)] = (position, log_ratio)
         return value.item(), gradient
 
-    def _combine(self, position: FloatArray, start: StartFunction) -> tuple[float, FloatArray]:
+    def _combine(self, position: FloatArray, base: BaseFunction) -> tuple[float, FloatArray]:
         beta, log_ratio = self._beta, None
         try:
             if beta == 0.0:
-                value, gradient = start(position)
+                value, gradient = base(position)
             elif beta == 1.0:
                 value, gradient, _ = self.function(position)
                 log_ratio = value = value.item()  # the reference is subtracted where the trajectory ends
             else:
                 joint, slope, _ = self.function(position)
-                value, gradient = start(position)
+                value, gradient = base(position)
                 joint = joint.item()
                 log_ratio = joint - value
                 value = (1.0 - beta) * value + beta * joint
@@ -92,18 +92,18 @@ class TemperedGradient(CallableGradient):
         """Return the log ratio at ``position``, a point of the last trajectory, and forget the trajectory."""
         kept = self.trail[id(position)][1]
         self.forget()
-        if self._start is None or 0.0 < self._beta < 1.0:
+        if self._base is None or 0.0 < self._beta < 1.0:
             return float(kept)
         try:
             if kept is None:
                 kept = self.function(position)[0]
                 self.n_evaluations += 1
-            return float(kept - self._start(position)[0])
+            return float(kept - self._base(position)[0])
         except Exception:
             return np.nan
 
     def forget(self) -> None:
         """Count the evaluations of the last trajectory and drop them."""
-        if self._start is None or self._beta != 0.0:
+        if self._base is None or self._beta != 0.0:
             self.n_gradients += len(self.trail)
         self.trail.clear()

@@ -1,4 +1,4 @@
-"""One annealed chain: forward from the start of the path, or in reverse from a draw at its end."""
+"""One annealed chain: forward from the base of the path, or in reverse from a draw at its end."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Chain:
         betas: FloatArray,
         prepared: list[list[Any]],
         direction: Direction,
-        start: FloatArray,
+        initial: FloatArray,
     ) -> None:
         self.engine = engine
         self.path = path
         self.betas = betas
         self.prepared = prepared  # kernel settings at each of betas
         self.direction = direction
-        self.state_at_start = self.state_at_end = start
+        self.state_at_base = self.state_at_end = initial
         self.log_ratio = np.full(len(betas), np.nan)
-        self.log_start_density = np.full(2, np.nan)
+        self.log_base_density = np.full(2, np.nan)
         self.log_weight = np.nan
         self.n_divergences = 0
         self.failure = Failure.NONE
@@ -50,7 +50,7 @@ class Chain:
         gradients, evaluations = self.engine.counts
         try:
             if self.direction == "forward":
-                self._run_forward(self.state_at_start)
+                self._run_forward(self.state_at_base)
             else:
                 self._run_reverse(self.state_at_end)
             self.log_weight = float(self.path.log_weight(self.betas, self.log_ratio))
@@ -64,10 +64,10 @@ class Chain:
         self.n_evaluations = self.engine.counts[1] - evaluations
 
     def _run_forward(self, state: FloatArray) -> None:
-        log_start, log_ratio = self.engine.terms(state)
-        self.log_start_density[0] = log_start
-        self._require_support(log_start)
-        position = self.engine.start(state)
+        log_base, log_ratio = self.engine.terms(state)
+        self.log_base_density[0] = log_base
+        self._require_support(log_base)
+        position = self.engine.position_of(state)
         self.log_ratio[0] = log_ratio
         try:
             for index in range(1, len(self.betas)):
@@ -76,14 +76,14 @@ class Chain:
                 self.log_ratio[index] = log_ratio
         finally:
             self.state_at_end = self.engine.state_of(position)
-            self.log_start_density[1] = self.engine.terms(self.state_at_end)[0]
+            self.log_base_density[1] = self.engine.terms(self.state_at_end)[0]
 
     def _run_reverse(self, state: FloatArray) -> None:
-        log_start, log_ratio = self.engine.terms(state)
-        self.log_start_density[1] = log_start
-        self._require_support(log_start)
-        self._require_ratio(log_ratio, Failure.ZERO_START)
-        position = self.engine.start(state)
+        log_base, log_ratio = self.engine.terms(state)
+        self.log_base_density[1] = log_base
+        self._require_support(log_base)
+        self._require_ratio(log_ratio, Failure.ZERO_INITIAL)
+        position = self.engine.position_of(state)
         self.log_ratio[-1] = log_ratio
         try:
             for index in range(len(self.betas) - 1, 0, -1):
@@ -91,8 +91,8 @@ class Chain:
                 self.log_ratio[index - 1] = log_ratio
                 self._require_ratio(log_ratio, Failure.NAN)  # a kernel above beta = 0 never ends at zero
         finally:
-            self.state_at_start = self.engine.state_of(position)
-            self.log_start_density[0] = self.engine.terms(self.state_at_start)[0]
+            self.state_at_base = self.engine.state_of(position)
+            self.log_base_density[0] = self.engine.terms(self.state_at_base)[0]
 
     def _move(self, index: int, position: Any) -> tuple[Any, float]:
         self.engine.set_kernel(self.betas[index], self.prepared[index], reverse=self.direction == "reverse")
@@ -101,10 +101,10 @@ class Chain:
         return position, log_ratio
 
     @staticmethod
-    def _require_support(log_start: float) -> None:
-        if log_start == -np.inf:
-            raise _ChainFailure(Failure.ZERO_START)
-        if not np.isfinite(log_start):
+    def _require_support(log_base: float) -> None:
+        if log_base == -np.inf:
+            raise _ChainFailure(Failure.ZERO_INITIAL)
+        if not np.isfinite(log_base):
             raise _ChainFailure(Failure.NAN)
 
     @staticmethod

@@ -22,7 +22,7 @@ from bread.errors import UnsupportedKernelError
 class CompoundEngine(Engine):
     """Any sequence of step methods: a position is a point, the log likelihood one more evaluation a transition.
 
-    Its densities are compiled functions of some variables each: it follows paths that start at the prior.
+    Its densities are compiled functions of some variables each: it follows paths whose base is the prior.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class CompoundEngine(Engine):
             f"needs. {way_out}"
         )
 
-    def start(self, state: FloatArray) -> dict[str, NDArray[Any]]:
+    def position_of(self, state: FloatArray) -> dict[str, NDArray[Any]]:
         """Return the point of a state."""
         return self.layout.unflatten(state)
 

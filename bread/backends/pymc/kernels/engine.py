@@ -15,7 +15,7 @@ from pymc.blocking import RaveledVars
 
 from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc.density.density import DensityControls
-from bread.backends.pymc.density.gradients import StartFunction
+from bread.backends.pymc.density.gradients import BaseFunction
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
@@ -27,7 +27,7 @@ from bread.paths.mixture import Reference
 class Engine(ABC):
     """Compiled functions and step methods of one model; mutable, shared by all data sets, one chain at a time.
 
-    A position is the state of a chain as the step methods want it; `start` and `state_of` convert.
+    A position is the state of a chain as the step methods want it; `position_of` and `state_of` convert.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Engine(ABC):
             raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
 
     @abstractmethod
-    def start(self, state: FloatArray) -> Any:
+    def position_of(self, state: FloatArray) -> Any:
         """Return the position of a state of shape (dim,)."""
 
     @abstractmethod
@@ -190,10 +190,10 @@ class GradientEngine(Engine):
         chosen = [index[name] for name in step.gradient.names]
         self._order = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
         self._inverse_order = np.argsort(self._order)
-        self._start: StartFunction | None = None
+        self._base: BaseFunction | None = None
         self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
 
-    def start(self, state: FloatArray) -> FloatArray:
+    def position_of(self, state: FloatArray) -> FloatArray:
         """Return the position of a state."""
         position: FloatArray = state[self._order].astype(self.gradient.dtype)
         return position
@@ -206,13 +206,13 @@ class GradientEngine(Engine):
     def set_path(self, path: Path) -> None:
         """Set the path; see `Engine.set_path`."""
         super().set_path(path)
-        self._start = None
+        self._base = None
         if isinstance(path, ReferencePath):
             self.controls.set_beta(1.0)  # the compiled density stays there: the reference is combined with it
-            self._start = self._start_function(path.reference)
-        self.gradient.follow_reference(self._start)
+            self._base = self._base_function(path.reference)
+        self.gradient.follow_reference(self._base)
 
-    def _start_function(self, reference: Reference) -> StartFunction:
+    def _base_function(self, reference: Reference) -> BaseFunction:
         """Return log density and gradient of the reference as a function of a position."""
         evaluate = getattr(reference, "value_and_gradient", None) or (
             lambda state: (float(reference.log_density(state)), reference.gradient(state))
@@ -230,7 +230,7 @@ class GradientEngine(Engine):
 
     def set_beta(self, beta: float) -> None:
         """Set the inverse temperature; on a reference path that of the combination, not of the compiled density."""
-        if self._start is None:
+        if self._base is None:
             self.controls.set_beta(beta)
         else:
             self.gradient.set_beta(beta)
@@ -238,10 +238,10 @@ class GradientEngine(Engine):
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log f_0 and log ratio, from the compiled gradient."""
         self._extra_gradients += 1
-        position = self.start(state)
-        if self._start is not None:
-            joint, log_start = self.gradient.function(position)[0], self._start(position)[0]
-            return float(log_start), float(joint - log_start)
+        position = self.position_of(state)
+        if self._base is not None:
+            joint, log_base = self.gradient.function(position)[0], self._base(position)[0]
+            return float(log_base), float(joint - log_base)
         self.controls.set_beta(0.0)
         log_prior, _, log_ratio = self.gradient.function(position)
         return float(log_prior), float(log_ratio)
@@ -249,7 +249,7 @@ class GradientEngine(Engine):
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 and its gradient from the compiled function, which stays at beta = 1 on a reference path."""
         self._extra_gradients += 1
-        value, gradient, _ = self.gradient.function(self.start(state))
+        value, gradient, _ = self.gradient.function(self.position_of(state))
         return float(value), gradient[self._inverse_order].astype(np.float64)
 
     def density_gradient(self, beta: float, state: FloatArray) -> tuple[float, FloatArray]:

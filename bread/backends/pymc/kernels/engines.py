@@ -23,6 +23,7 @@ def compile_engine(
     *,
     law: LocalLaw | None = None,
     refusals: Mapping[str, str] | None = None,
+    as_it_is: bool = False,
 ) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
 
@@ -38,6 +39,8 @@ def compile_engine(
         Law of some variables in place of their priors.
     refusals : dict of str to str, optional
         Kinds of path that the model cannot be annealed along, and why.
+    as_it_is : bool, default False
+        Take any step method; see `build_steps`.
 
     Returns
     -------
@@ -50,7 +53,7 @@ def compile_engine(
         If the kernel cannot be frozen or reversed, or does not fit the model.
     """
     density = TemperedDensity(model, layout, law)
-    steps = build_steps(model, layout, density, kernel)
+    steps = build_steps(model, layout, density, kernel, as_it_is=as_it_is)
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
     if len(steps) == 1 and len(names) == len(layout.names):
         return GradientEngine(layout, density.controls, steps, refusals)

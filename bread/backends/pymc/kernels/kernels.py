@@ -19,14 +19,16 @@ from bread.backends.pymc.density.density import TemperedDensity
 from bread.backends.pymc.density.gradients import TemperedGradient
 from bread.backends.pymc.density.tempered_model import TemperedModel
 from bread.backends.pymc.kernels.kernel_refusals import ALLOWED, WRAPPERS, refuse_class, refuse_unsuitable
-from bread.backends.pymc.kernels.stepping import FrozenStep
+from bread.backends.pymc.kernels.stepping import AsItIsStep, FrozenStep
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import UnsupportedKernelError
 
 GRADIENT_KERNELS: dict[str, type] = {"nuts": pm.NUTS, "hmc": pm.HamiltonianMC}
 
 
-def build_steps(model: pm.Model, layout: StateLayout, density: TemperedDensity, kernel: Any) -> list[FrozenStep]:
+def build_steps(
+    model: pm.Model, layout: StateLayout, density: TemperedDensity, kernel: Any, *, as_it_is: bool = False
+) -> list[FrozenStep]:
     """Build the step methods of a kernel on the tempered density, or refuse the kernel.
 
     Parameters
@@ -44,6 +46,8 @@ def build_steps(model: pm.Model, layout: StateLayout, density: TemperedDensity, 
           must pass ``model=model`` to the step methods (or build them inside ``with model``), and may name the
           user's own variables. Variables that it leaves out get PyMC's default assignment.
         - a sequence of classes and callables, run one after another.
+    as_it_is : bool, default False
+        Take any step method: what is not known to be reversible with frozen settings runs as it is (`AsItIsStep`).
 
     Returns
     -------
@@ -63,23 +67,23 @@ def build_steps(model: pm.Model, layout: StateLayout, density: TemperedDensity, 
     mode = compile_mode()
     flags = {} if mode is None else {"mode": mode}
     with pytensor.config.change_flags(**flags), tempered:
-        steps = _flatten(_build(kernel, tempered))
-        for step in steps:
+        steps = _flatten(_build(kernel, tempered, as_it_is))
+        for step in steps if not as_it_is else ():
             refuse_unsuitable(step)
         free = [value for value in tempered.value_vars if not any(value in step.vars for step in steps)]
         if free:
-            steps += _assign_default(tempered, free)
-        return [_wrap(step, density) for step in steps]
+            steps += _assign_default(tempered, free, as_it_is)
+        return [_wrap(step, density, as_it_is) for step in steps]
 
 
-def _build(kernel: Any, tempered: TemperedModel) -> list[Any]:
+def _build(kernel: Any, tempered: TemperedModel, as_it_is: bool) -> list[Any]:
     """Return step objects for a kernel as the user gave it; variables may be left over."""
     if kernel is None:
         return []
     if isinstance(kernel, str):
         return _build_named(kernel, tempered)
     if isinstance(kernel, type) and issubclass(kernel, BlockedStep):
-        return [_build_class(kernel, tempered, taken=[])]
+        return [_build_class(kernel, tempered, [], as_it_is)]
     if isinstance(kernel, BlockedStep | CompoundStep):
         raise UnsupportedKernelError(
             f"kernel is a {type(kernel).__name__} object, bound to the density of your model, which cannot be "
@@ -91,9 +95,9 @@ def _build(kernel: Any, tempered: TemperedModel) -> list[Any]:
         for part in kernel:
             if isinstance(part, type) and issubclass(part, BlockedStep):
                 taken = [value for step in _flatten(steps) for value in step.vars]
-                steps.append(_build_class(part, tempered, taken))
+                steps.append(_build_class(part, tempered, taken, as_it_is))
             else:
-                steps += _build(part, tempered)
+                steps += _build(part, tempered, as_it_is)
         return steps
     if callable(kernel):
         built = kernel(tempered)
@@ -119,8 +123,9 @@ def _build_named(kernel: str, tempered: TemperedModel) -> list[Any]:
     return [GRADIENT_KERNELS[kernel](vars=tempered.value_vars, model=tempered, **options)]
 
 
-def _build_class(kind: type, tempered: TemperedModel, taken: Sequence[Variable]) -> Any:
-    refuse_class(kind)
+def _build_class(kind: type, tempered: TemperedModel, taken: Sequence[Variable], as_it_is: bool) -> Any:
+    if not as_it_is:
+        refuse_class(kind)
     variables = [value for value in tempered.value_vars if value not in taken and _can_move(kind, value, tempered)]
     if not variables:
         raise UnsupportedKernelError(
@@ -144,14 +149,15 @@ def _has_gradient(tempered: TemperedModel, value: Variable) -> bool:
     return True
 
 
-def _assign_default(tempered: TemperedModel, free: Sequence[Variable]) -> list[Any]:
+def _assign_default(tempered: TemperedModel, free: Sequence[Variable], as_it_is: bool) -> list[Any]:
     """Assign step methods as ``pm.sample`` does, to the variables ``free``."""
     _, assigned = assign_step_methods(tempered)
     steps = []
     for kind, variables in assigned.items():
         chosen = [value for value in variables if value in free]
         if chosen:
-            refuse_class(kind)
+            if not as_it_is:
+                refuse_class(kind)
             steps.append(kind(vars=chosen, model=tempered))
     return _flatten(steps)
 
@@ -160,20 +166,38 @@ def _flatten(steps: Sequence[Any]) -> list[Any]:
     return [leaf for step in steps for leaf in (_flatten(step.methods) if isinstance(step, CompoundStep) else [step])]
 
 
-def _wrap(step: Any, density: TemperedDensity) -> FrozenStep:
+def _wrap(step: Any, density: TemperedDensity, as_it_is: bool) -> FrozenStep:
     """Wrap a step, or refuse it if it was not built on the tempered density."""
+    is_known = not as_it_is or _is_suitable(step)
     if isinstance(step, pm.NUTS | pm.HamiltonianMC):
         belongs = isinstance(internals.gradient_of(step), TemperedGradient)
-    else:
+    elif is_known:
         function = step.fs[0].f if hasattr(step, "fs") else _compiled_density(step)
         belongs = density.controls.beta_variable in function.get_shared()
+    else:
+        belongs = _may_use(step, density.controls.beta_variable)
     if not belongs:
         raise UnsupportedKernelError(
             f"The {type(step).__name__} that the kernel callable returned was not built on the model it was called "
             "with, so its density cannot be tempered. Pass that model on: kernel=lambda model: "
             f"pm.{type(step).__name__}(..., model=model)."
         )
-    return WRAPPERS[type(step)](step)
+    return WRAPPERS[type(step)](step) if is_known else AsItIsStep(step)
+
+
+def _is_suitable(step: Any) -> bool:
+    try:
+        refuse_unsuitable(step)
+    except UnsupportedKernelError:
+        return False
+    return True
+
+
+def _may_use(step: Any, shared: Any) -> bool:
+    """Return whether a compiled function among the attributes of a step has the shared variable, or there is none."""
+    functions = [getattr(value, "f", value) for value in vars(step).values()]
+    found = [function.get_shared() for function in functions if hasattr(function, "get_shared")]
+    return not found or any(shared in one for one in found)
 
 
 def _compiled_density(step: Any) -> Any:

@@ -23,6 +23,7 @@ from bread.backends.pymc import internals
 from bread.backends.pymc.density.gradients import TemperedGradient
 from bread.backends.pymc.versions import seed_step
 from bread.backends.support.arguments import within_limits
+from bread.errors import UnsupportedKernelError
 
 Point = dict[str, Any]
 
@@ -91,6 +92,43 @@ class FrozenStep:
         """Run the kernel once; return the new point and whether the transition diverged."""
         point, _ = self.step.step(point)
         return point, False
+
+
+class AsItIsStep(FrozenStep):
+    """Any step method, run as ``pm.sample`` runs it after tuning: to find out whether it is right.
+
+    It keeps its settings itself. Every chain begins, as those of ``pm.sample`` do, from the sampling state that PyMC
+    knows of the step method after tuning. What else the object keeps may act on later chains: that is tested. Nothing
+    is known of its reversal.
+    """
+
+    def __init__(self, step: Any) -> None:
+        super().__init__(step)
+        self._state: Any = None
+
+    def freeze(self) -> None:
+        """End tuning, as ``pm.sample`` does, or return to the state in which it was ended."""
+        self.step.stop_tuning()
+        if self._state is None:
+            self._state = internals.sampling_state(self.step)
+        else:
+            self.step.sampling_state = self._state
+
+    def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
+        """Begin PyMC's own adaptation; chains then begin from the state in which it ends."""
+        self._state = None
+        super().start_adapting(point, n_steps, previous)
+
+    def apply(self, prepared: Any, *, reverse: bool) -> None:
+        """Leave everything as it is.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            The reversal is asked for.
+        """
+        if reverse:
+            raise UnsupportedKernelError(f"{self.name} runs as it is: its reversal is not known.")
 
 
 class GradientStep(FrozenStep):

@@ -64,7 +64,7 @@ class PeriodicPosterior(PyMCPosterior):
     def anneal(self, *args: Any, **kwargs: Any) -> AnnealRun:
         """Run annealed chains; see `PyMCPosterior.anneal`."""
         run = super().anneal(*args, **kwargs)
-        return replace(run, state_at_start=self._wrap(run.state_at_start), state_at_end=self._wrap(run.state_at_end))
+        return replace(run, state_at_base=self._wrap(run.state_at_base), state_at_end=self._wrap(run.state_at_end))
 
     def evolve(self, *args: Any, **kwargs: Any) -> Evolution:
         """Run one chain at one inverse temperature; see `PyMCPosterior.evolve`."""

@@ -12,7 +12,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 
-from bread.backends.base import IntArray, ModelInfo
+from bread.backends.base import Identity, IntArray, Layout, ModelInfo, RealData
 from bread.backends.pymc.density.compiling import interpret_function, interpreted, is_generator
 from bread.backends.pymc.model.latents import latents
 from bread.backends.pymc.model.layout import StateLayout
@@ -177,22 +177,16 @@ def read_info(
     constant_data = read_constant_data(model)
     all_dims = [*parameters.values(), *observed.values(), *(dims for dims, _ in constant_data.values())]
     return ModelInfo(
-        name=model.name or "model",
-        backend="pymc",
-        engine="pymc",
-        kernel=kernel,
-        versions=versions,
-        coordinates=layout.coordinates,
-        discrete=layout.discrete,
-        hyperparameters=hyperparameters,
-        parameters=parameters,
-        observed=observed,
-        coords=_read_coords(model, all_dims),
-        observed_data=read_observed(model),
-        constant_data=constant_data,
-        notes=notes,
-        transformed=np.repeat([model.rvs_to_transforms[v] is not None for v in model.free_RVs], layout.sizes),
-        positions=read_positions(model, layout),
+        Identity(model.name or "model", "pymc", "pymc", kernel, versions, notes),
+        Layout(
+            coordinates=layout.coordinates,
+            discrete=layout.discrete,
+            hyperparameters=hyperparameters,
+            parameters=parameters,
+            positions=read_positions(model, layout),
+            transformed=np.repeat([model.rvs_to_transforms[v] is not None for v in model.free_RVs], layout.sizes),
+        ),
+        RealData(read_observed(model), observed, constant_data, _read_coords(model, all_dims)),
     )
 
 

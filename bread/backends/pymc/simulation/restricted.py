@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from bread.backends.pymc.model.reading import parents
 
-MINIMUM_ACCEPTANCE = 1e-3
-PILOT_ATTEMPTS = 4000
-PILOT_DRAWS = 100
+MINIMUM_ACCEPTANCE = 1e-3  # of joint draws: below it rejection takes too long
+PILOT_ATTEMPTS = 4000  # to estimate it,
+PILOT_DRAWS = 100  # or fewer, once so many were accepted
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def sorting_note(name: str, shape: tuple[int, ...]) -> str:
     return (
         f"The transform of {name!r} restricts it to ordered vectors; its components are identically distributed, so "
         f"sorted draws are exact. The log evidence refers to the normalised prior; PyMC's own density leaves out "
-        f"log({length}!){f' * {rows}' if rows > 1 else ''} = {constant:.3f} nats (add it to a log evidence computed "
-        "from that density, and to one along a reference path)."
+        f"log({length}!){f' * {rows}' if rows > 1 else ''} = {constant:.3f} nats (added along every path; a log "
+        "evidence that is computed from that density elsewhere lacks it)."
     )
 
 

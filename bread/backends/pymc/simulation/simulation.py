@@ -30,7 +30,7 @@ from bread.backends.pymc.simulation.restricted import (
 from bread.backends.pymc.simulation.streams import Part, child_seeds, generators
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
-MAXIMUM_ATTEMPTS = 100_000
+MAXIMUM_ATTEMPTS = 100_000  # for one joint draw: a hundred times what the smallest acceptance allowed needs
 Values = dict[str, NDArray[Any]]
 
 
@@ -129,7 +129,7 @@ class Simulator:
         Returns
         -------
         tuple of str
-            Notes for `ModelInfo.notes`.
+            Notes for `Identity.notes`.
 
         Raises
         ------

@@ -135,11 +135,13 @@ class LabelMixture(TwoComponentModel):
         return {"label": (), "location": ()}
 
     def log_prior(self, states: FloatArray) -> FloatArray:
-        """Return log prior of the label + log prior of the location."""
-        is_one = states[..., 0] == 1.0
+        """Return log prior of the label + log prior of the location; -inf where the label is neither 0 nor 1."""
+        is_zero, is_one = states[..., 0] == 0.0, states[..., 0] == 1.0
         centre = self.prior_mean + np.where(is_one, self.shifts[1], self.shifts[0])
         zero, one = self.log_weights
-        return np.where(is_one, one, zero) + normal_log_density(states[..., 1], centre, self.prior_sd)
+        return np.where(is_one, one, np.where(is_zero, zero, -np.inf)) + normal_log_density(
+            states[..., 1], centre, self.prior_sd
+        )
 
     def log_likelihood(self, states: FloatArray, statistics: Statistics) -> FloatArray:
         """Return the log likelihood of the component that the label names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from bread.backends.stan.analysis.latents import latents
 from bread.backends.stan.analysis.observed import check_observed, infer_observed
 from bread.backends.stan.analysis.program import Contribution, Parameter, Program
+from bread.backends.stan.analysis.spelling import spelled_out
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.messages import check_text, stanc_reason
 from bread.backends.stan.language.refusals import Refusal, RefusedError, quote
@@ -74,10 +76,32 @@ def analyse(
     _check_program(source, scopes)
     _check_data(source, scopes, data_names)
     names = (observed,) if isinstance(observed, str) else observed
-    outcomes = infer_observed(flow, source) if names is None else check_observed(names, flow, source)
-    flow.integers = _integers(scopes, outcomes, data or {})
-    analysis = _Analysis(source, blocks, scopes, flow, outcomes, likelihood_lines, held, stanc)
-    return analysis.program(names is None)
+
+    def analysed(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
+        flow.values = data or {}
+        outcomes = infer_observed(flow, text) if names is None else check_observed(names, flow, text)
+        flow.integers = _integers(flow.scopes, outcomes, data or {})
+        analysis = _Analysis(text, blocks, flow.scopes, flow, outcomes, likelihood_lines, held, stanc)
+        return replace(analysis.program(names is None), written=source)
+
+    spelled, program = spelled_out(source, flow, stanc), None
+    if spelled is not None:
+        inner = parse(spelled)
+        with suppress(UnsupportedModelError, InvalidArgumentError):
+            program = analysed(spelled, analyse_dataflow(inner, resolve(inner)), inner)
+    if program is not None and program.is_automatic:
+        return program
+    return _in_own_words(analysed(source, flow, blocks), program)
+
+
+def _in_own_words(program: Program, spelled: Program | None) -> Program:
+    """Return a program as it stands, refused for what is left when it is spelled out, if that is the user's text."""
+    left = None if spelled is None or spelled.split_refusal is not None else spelled.simulator_refusal
+    if left is None or program.split_refusal is not None:
+        return program
+    if left.construct.removesuffix("...") not in " ".join(program.source.code.split()):
+        return program
+    return replace(program, simulator_refusal=left)
 
 
 class _Analysis:
@@ -124,6 +148,7 @@ class _Analysis:
         source = self._source
         return Program(
             source=source,
+            written=source,
             observed=tuple(v.name for v in self._outcomes),
             observed_inferred=inferred,
             parameters=tuple(self._parameter(v) for v in self._scopes.of_kind("parameter")),
@@ -140,6 +165,7 @@ class _Analysis:
             notes=self._notes(simulator),
             held=simulator.held if simulator is not None else (),
             latents=simulator.latents if simulator is not None else (),
+            drawn=simulator.drawn if simulator is not None else (),
             edits=tuple(edits),
         )
 

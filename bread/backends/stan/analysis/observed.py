@@ -12,6 +12,7 @@ from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import DENSITY_SUFFIXES, Node, is_density, line, name_of, nodes, terms, walk
 from bread.backends.stan.language.variates import looked_up
+from bread.backends.stan.simulator.forms.flags import flagged
 from bread.backends.stan.simulator.forms.residuals import read_residuals
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
@@ -61,6 +62,8 @@ def infer_observed(flow: Dataflow, source: Source) -> tuple[Variable, ...]:
                 found[variable] = None
     if not found:
         found = dict.fromkeys(_behind_errors(flow, source))
+    if found:
+        found |= dict.fromkeys(flagged(flow))  # which outcomes are censored is an outcome, too
     if not found:
         data = ", ".join(repr(variable.name) for variable in flow.scopes.of_kind("data")) or "none"
         raise UnsupportedModelError(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from bread.backends.stan.language.refusals import Refusal
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.split.rewriting import Edit
 
+_SOLVER = re.compile(r"\b(ode_\w+|integrate_\w+|dae\w*|algebra_solver\w*|solve_(newton|powell)\w*)\s*\(")
 UNCONSTRAINED = ("real", "vector", "row_vector", "matrix", "complex", "complex_vector", "complex_matrix")
 
 
@@ -43,6 +45,9 @@ class Program:
     Attributes
     ----------
     source : Source
+        What was analysed and rewritten: the program, spelled out where that makes it automatic.
+    written : Source
+        The program as the user wrote it; line numbers are the same.
     observed : tuple of str
         Data variables that are outcomes.
     observed_inferred : bool
@@ -80,11 +85,15 @@ class Program:
         Parameters that the simulator must be given, because their prior cannot be drawn from.
     latents : tuple of str
         Parameters whose law depends on other parameters, by the simulator.
+    drawn : tuple of str
+        What the simulator draws as parameters, in the order of the generated ``bread_cut``: the log of what the
+        density of each, as the program states it, integrates to.
     edits : tuple of Edit
         Edits that make ``tempered`` from ``source.text``.
     """
 
     source: Source
+    written: Source
     observed: tuple[str, ...]
     observed_inferred: bool
     parameters: tuple[Parameter, ...]
@@ -101,7 +110,13 @@ class Program:
     notes: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     latents: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = field(default=(), repr=False)
+
+    @property
+    def solves(self) -> bool:
+        """Return whether the program calls a solver (of differential equations, integrals, roots)."""
+        return _SOLVER.search(self.source.code) is not None
 
     @property
     def is_automatic(self) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bread.backends.stan.language.scopes import Scopes, Variable
 from bread.backends.stan.language.syntax import Node, line, name_of, nodes, strip, token, walk, walk_values
@@ -65,7 +65,8 @@ class Contribution:
 class Dataflow:
     """Definitions and contributions of a program, with the transitive closure of dependence.
 
-    ``integers`` holds the values of scalar integers of the data block, by name, where they are known and no outcomes.
+    ``integers`` holds the values of scalar integers of the data block, by name, where they are known and no outcomes;
+    ``values`` those of all data, as the user gave them.
     """
 
     scopes: Scopes
@@ -74,6 +75,7 @@ class Dataflow:
     target_reads: list[Node] = field(default_factory=list)
     rejects: list[Node] = field(default_factory=list)
     integers: dict[str, int] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     _closures: dict[Variable, frozenset[Variable]] = field(default_factory=dict)
 
     def reads(self, *expressions: Node) -> frozenset[Variable]:

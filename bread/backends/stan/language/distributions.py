@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Shape = Literal["scalar", "vector", "matrix"]
-Support = Literal["real", "positive", "unit", "counts", "categories", "interval", "other"]
+Support = Literal["real", "positive", "unit", "counts", "categories", "interval", "inside", "other"]
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,19 @@ def build_library(
     BreadError
         The cache cannot be written, and the program is not in it.
     """
-    cache = cache or default_cache()
+    code = translate(program, toolchain, original=original, filename=filename, places=places)
+    return build_code(code, toolchain, cache)
+
+
+def translate(
+    program: str,
+    toolchain: Toolchain,
+    *,
+    original: str | None = None,
+    filename: str = "model.stan",
+    places: Callable[[str], str] | None = None,
+) -> str:
+    """Return the C++ of a program, or of two; arguments and errors of stanc are those of `build_library`."""
     # The C++ stands for the program in the key: it names the version and the options of stanc.
     tempered_name, original_name = filename, filename
     if places is not None:
@@ -108,8 +120,12 @@ def build_library(
     if original is not None:
         other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
         code = _two_programs(code, other)
-    if places is not None:
-        code = places(code)
+    return code if places is None else places(code)
+
+
+def build_code(code: str, toolchain: Toolchain, cache: BuildCache | None = None) -> Path:
+    """Compile what `translate` returned; cache and errors are those of `build_library`."""
+    cache = cache or default_cache()
     content = _content(toolchain, code)
     if toolchain.compiler is None:
         compiled = cache.find(content, "model.so")

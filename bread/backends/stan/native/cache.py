@@ -31,7 +31,7 @@ PRECOMPILE = "BREAD_PRECOMPILE"
 SIZE, LARGER_SIZE = 500_000_000, 2_000_000_000  # bytes; the larger one holds headers too
 MARK = "complete.json"
 CONTENT = "content"  # in the mark, beside the checksum of the file
-WAIT_SECONDS = 0.2
+WAIT_SECONDS = 0.2  # for a lock, before looking whether the check was stopped meanwhile
 IN_USE_SECONDS = 3600.0  # an entry used this recently is not removed
 
 

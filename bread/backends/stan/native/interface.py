@@ -19,8 +19,8 @@ from bread.backends.stan.language.messages import StanDataError, run_time_reason
 from bread.backends.stan.native.structures import ControlStruct, require_layout
 from bread.errors import BreadError, DensityError
 
-MESSAGE_BYTES = 8192
-PROGRESS_SECONDS = 0.1
+MESSAGE_BYTES = 8192  # most of an error message of the driver
+PROGRESS_SECONDS = 0.1  # between looks at how far a call is
 Progress = Callable[[float], None]
 
 _POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
@@ -41,6 +41,7 @@ class Status(IntEnum):
 # Arguments between the instance and the message of each function that returns a status.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "bread_evaluate": (_POINTER, _INT64, _POINTER, _POINTER),
+    "bread_constrained_prior": (_INT64, _POINTER, _POINTER),
     "bread_gradient": (_POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER),
     "bread_time_gradient": (_POINTER, _DOUBLE, _INT64, _POINTER, _INT64, _POINTER),
     "bread_constrain": (_INT64, _POINTER, _POINTER, _INT32, _INT32, _INT64, _POINTER),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,13 +13,16 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from bread.backends.base import Direction, FloatArray, IntArray
+from bread.backends.stan.native.build import build_code, translate
 from bread.backends.stan.native.interface import (
     Progress,
     doubles,
     pointer,
 )
 from bread.backends.stan.native.path_arguments import Law, PathArguments
+from bread.backends.stan.native.recipe import Recipe
 from bread.backends.stan.native.structures import ChainsStruct, KernelStruct, ScheduleStruct
+from bread.backends.stan.native.toolchain import Toolchain
 from bread.backends.stan.native.values import data_json
 from bread.backends.stan.native.variables import StanVariables, seed_words
 from bread.errors import DensityError
@@ -40,9 +43,9 @@ class Chains(NamedTuple):
     """Annealed chains as the driver returns them: see `bread.backends.base.AnnealRun`."""
 
     log_ratio: FloatArray  # (chain, T)
-    state_at_start: FloatArray  # (chain, dim)
+    state_at_base: FloatArray  # (chain, dim)
     state_at_end: FloatArray
-    log_start: FloatArray  # (chain, 2)
+    log_base: FloatArray  # (chain, 2)
     counts: IntArray  # (chain, 4): gradients, evaluations, divergences, failure
     message: str
 
@@ -66,9 +69,38 @@ class StanLibrary:
     ----------
     path : pathlib.Path
         From `bread.backends.stan.native.build.build_library`.
+    recipe : Recipe, optional
+        What it is compiled from where it is not: on another machine.
     """
 
     path: pathlib.Path
+    recipe: Recipe | None = None
+
+    @classmethod
+    def of(
+        cls,
+        program: str,
+        toolchain: Toolchain,
+        *,
+        original: str | None = None,
+        places: Callable[[str], str] | None = None,
+    ) -> StanLibrary:
+        """Compile a program, or take it from the cache.
+
+        Arguments and errors are those of `bread.backends.stan.native.build.build_library`.
+        """
+        code = translate(program, toolchain, original=original, places=places)
+        return cls(build_code(code, toolchain), Recipe(code, toolchain.version))
+
+    def local_path(self) -> pathlib.Path:
+        """Return the path of the library on this machine; compile it, where it is not there and a recipe is.
+
+        Raises
+        ------
+        BreadError
+            See `Recipe.build`.
+        """
+        return self.path if self.recipe is None or self.path.exists() else self.recipe.build()
 
     def instance(self, data: Mapping[str, Any] | str, seed: int = 0, law: Law | None = None) -> StanInstance:
         """Return the program with data.
@@ -99,7 +131,12 @@ class StanInstance(StanVariables):
 
     def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
         self._library, self._data, self._seed, self._law = library, data, seed, law
-        super().__init__(library.path, data, seed)
+        super().__init__(library.local_path(), data, seed)
+
+    @property
+    def law(self) -> Law | None:
+        """What takes the place of a part of the prior."""
+        return self._law
 
     @property
     def data_size(self) -> int:
@@ -112,11 +149,11 @@ class StanInstance(StanVariables):
     # -- densities --------------------------------------------------------------------------------------------
 
     def terms(self, states: FloatArray, path: Path = _PRIOR) -> tuple[FloatArray, FloatArray, str]:
-        """Return log density at the path's start and log ratio of its ends (nats) at each state.
+        """Return log density at the path's base and log ratio of its ends (nats) at each state.
 
         Returns
         -------
-        log_start, log_ratio : ndarray, shape (n,)
+        log_base, log_ratio : ndarray, shape (n,)
             Log prior and log likelihood, or log density of the reference and log joint density over it. Where the
             program rejects the state, log prior and log ratio are -inf; NaN after any other exception.
         message : str
@@ -126,6 +163,18 @@ class StanInstance(StanVariables):
         terms = np.empty((len(states), 2))
         message = self._call("bread_evaluate", arguments.address, len(states), pointer(states), pointer(terms))
         return terms[:, 0].copy(), terms[:, 1].copy(), arguments.error or message
+
+    def constrained_prior(self, states: FloatArray) -> FloatArray:
+        """Return the log prior (nats) as a density of the parameters themselves, shape (n,).
+
+        The Jacobian of the map from states is left out, and so is a law that takes the place of a part of the prior.
+        Of a program that is not tempered: its whole log density. -inf where the program rejects the state, NaN where
+        it raises.
+        """
+        states = self._rows(states)
+        densities = np.empty(len(states))
+        self._call("bread_constrained_prior", len(states), pointer(states), pointer(densities))
+        return densities
 
     def gradient(self, state: FloatArray, beta: float, path: Path = _PRIOR) -> tuple[float, float, FloatArray]:
         """Return the log density at ``beta``, the log ratio, and the gradient (dim,) of the former.
@@ -165,17 +214,17 @@ class StanInstance(StanVariables):
         kernel: KernelStruct,
         schedule: Schedule,
         direction: Direction,
-        start: FloatArray,
+        initial: FloatArray,
         seeds: Sequence[SeedSequence],
         progress: Progress | None = None,
         path: Path = _PRIOR,
     ) -> Chains:
-        """Run one annealed chain per row of ``start``; ``progress`` is told now and then the share that is done."""
-        start, words, n_temperatures = self._rows(start), seed_words(seeds), len(schedule.betas)
+        """Run one annealed chain per row of ``initial``; ``progress`` is told now and then the share that is done."""
+        initial, words, n_temperatures = self._rows(initial), seed_words(seeds), len(schedule.betas)
         betas = doubles(schedule.betas, (n_temperatures,))
         steps = doubles(schedule.step_sizes, (n_temperatures,))
         metrics = doubles(schedule.inverse_metrics, (n_temperatures, self.dim))
-        n = len(start)
+        n = len(initial)
         result = Chains(
             np.empty((n, n_temperatures)), np.empty((n, self.dim)), np.empty((n, self.dim)), np.empty((n, 2)),
             np.zeros((n, 4), dtype=np.int64), "",
@@ -183,7 +232,7 @@ class StanInstance(StanVariables):
         ladder = ScheduleStruct(
             n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), 0
         )
-        arrays = [pointer(array) for array in (start, words, *result[:5])]
+        arrays = [pointer(array) for array in (initial, words, *result[:5])]
         chains = ChainsStruct(n, *arrays)
         arguments = self._arguments(path)
         message = self._watched(

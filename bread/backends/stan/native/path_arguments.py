@@ -15,6 +15,8 @@ from bread.paths.kinds import Path
 from bread.paths.mixture import Component, MixtureReference, Reference
 from bread.paths.nested import NestedReference
 
+UNBOUNDED, ONE_BOUND, TWO_BOUNDS = 0, 1, 2  # kinds of transform
+
 
 class Law(NamedTuple):
     """A normalised density of some coordinates, which multiplies that of the program.

@@ -18,6 +18,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, is_density, name_of, nodes, strip, terms, token, walk
 from bread.backends.stan.language.variates import rank, read_variate
 from bread.backends.stan.simulator.coverage import Coverage, Region
+from bread.backends.stan.simulator.cuts import Cuts
 from bread.backends.stan.simulator.draw import Draw
 
 
@@ -54,7 +55,9 @@ class Assembly:
             code.append(statement)
         return " ".join(code)
 
-    def centred_code(self, code: str, draws: list[Draw], flow: Dataflow, source: Source, render: Renderer) -> str:
+    def centred_code(
+        self, code: str, draws: list[Draw], flow: Dataflow, source: Source, render: Renderer, cuts: Cuts
+    ) -> str:
         """Return the code of independent draws, made to sum to zero if they must.
 
         Raises
@@ -76,11 +79,15 @@ class Assembly:
                 f"{self.variable.name!r} sums to zero; bread draws this for one normal law without parameters alone.",
                 "Pass simulator=: a Stan program or a Python function that draws parameters and data.",
             )
+        # the product of n densities, over n - 1 free elements, integrates to the density of a sum of zero
+        location, scale = (argument.text(render) for argument in draw.arguments) if draw.arguments else ("0", "1")
+        mean, sd = f"size({name}) * ({location})", f"sqrt(size({name})) * ({scale})"
         listed = ", ".join(argument.text(render) for argument in draw.arguments)
         density = f"{draw.distribution}_lpdf({name}{' | ' + listed if listed else ''})"
         return (
             f"real bread_before = bread_sim_log_prior; {code} {name} = {name} - mean({name}); "
             f"bread_sim_log_prior = bread_before + {density};"
+            + cuts.add(self.variable, f"normal_lpdf(0 | {mean}, {sd})")
         )
 
 
@@ -111,7 +118,7 @@ def simulation_view(blocks: dict[str, Node], flow: Dataflow) -> View:
     scopes.uses = {at: changed.get(v, v) for at, v in scopes.uses.items()}
     scopes.declared = {at: changed.get(v, v) for at, v in scopes.declared.items()}
     view = analyse_dataflow(blocks, scopes)
-    view.integers = flow.integers
+    view.integers, view.values = flow.integers, flow.values
     assemblies = []
     for one in found:
         variable = changed[_twin_of(changed, one.variable)]

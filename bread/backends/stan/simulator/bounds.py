@@ -11,6 +11,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, is_number, number, strip
 from bread.backends.stan.language.variates import rank
 from bread.backends.stan.simulator.draw import Draw
+from bread.backends.stan.simulator.dropped import headers
 
 
 class Bounds:
@@ -54,10 +55,22 @@ class DeclaredBounds:
                 conditions.append(f"{value} {sign} {self.bound(node, draw, counter, render)}")
         if bounds.positive:
             conditions.append(f"{value} <= 0")
-        constant = not any(v.kind == "parameter" for v in self._flow.depends(*draw.expressions(), *bounds.nodes()))
-        if constant or self._is_half(draw, distribution, bounds):
+        if self._may_differ(*headers(draw.controls)):  # another branch may cut off another share
+            return [], conditions
+        if not self._may_differ(*draw.expressions(), *bounds.nodes()) or self._is_half(draw, distribution, bounds):
             return conditions, []
         return [], conditions
+
+    def _may_differ(self, *expressions: Node) -> bool:
+        return any(variable.kind == "parameter" for variable in self._flow.depends(*expressions))
+
+    def ends(self, draw: Draw, counter: str | None, render: Renderer) -> list[str | None]:
+        """Return the declared lower and upper bound of one element; None where there is none."""
+        bounds = Bounds(draw.variable)
+        low, high = (
+            None if node is None else self.bound(node, draw, counter, render) for node in (bounds.lower, bounds.upper)
+        )
+        return ["0" if bounds.positive else low, high]
 
     def bound(self, node: Node, draw: Draw, counter: str | None, render: Renderer) -> str:
         """Return the bound of the element number ``counter``, or of all; refuse bounds that may differ."""

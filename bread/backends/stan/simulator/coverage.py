@@ -6,6 +6,7 @@ cover a vector of size ``N``. Integers of the data count with their values, wher
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bread.backends.stan.language.dataflow import Dataflow, loop_variable
@@ -222,3 +223,9 @@ def branch(control: Node, statement: Node) -> int:
     bodies = nodes(control)[1:]
     position = statement.meta.start_pos
     return next(i for i, body in enumerate(bodies, 1) if body.meta.start_pos <= position < body.meta.end_pos)
+
+
+def exclusive(controls: Sequence[Node], statement: Node, other_controls: Sequence[Node], other: Node) -> bool:
+    """Return whether two statements stand in different branches of one ``if``."""
+    shared = [control for control in controls if control.data == "if_" and control in other_controls]
+    return any(branch(control, statement) != branch(control, other) for control in shared)

@@ -14,6 +14,7 @@ from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.language.variates import rank
 from bread.backends.stan.simulator.assembly import Assembly
 from bread.backends.stan.simulator.bounds import Bounds
+from bread.backends.stan.simulator.cuts import Cuts
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.drawer import Drawer
 from bread.backends.stan.simulator.edges import Edges
@@ -54,6 +55,8 @@ class Simulator:
         Parameters that must be given.
     latents : tuple of str
         Parameters whose law depends on other parameters.
+    drawn : tuple of str
+        What is drawn as parameters, in the order of the totals of `bread.backends.stan.simulator.cuts`.
     """
 
     functions: str
@@ -67,6 +70,7 @@ class Simulator:
     notes: tuple[str, ...]
     held: tuple[str, ...] = ()
     latents: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
 
 
 class Derivation:
@@ -97,9 +101,10 @@ class Derivation:
         self._random = frozenset((*self._parameters, *self._parts, *self._observed))
         self._render = Renderer(source, flow.scopes, self._random, recomputed)
         self._recomputed = recomputed
-        self._drawer = Drawer(flow, source)
+        self._cuts = Cuts(self._parameters)
+        self._drawer = Drawer(flow, source, self._cuts)
         self._requirements = Requirements(flow, source, splitter, observed)
-        self._implicit = Implicit(flow, source, self._render)
+        self._implicit = Implicit(flow, source, self._render, self._cuts)
         self._notes = self._requirements.notes
         self._fixable: frozenset[str] = frozenset()
         self._held: frozenset[str] = frozenset()
@@ -148,7 +153,10 @@ class Derivation:
         held = tuple(parameter.name for parameter in self._parameters if parameter.name in self._held)
         notes = tuple(self._notes)
         latents = self._names({v for v in self._parameters if needs[v] - {v}})
-        return Simulator(functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held, latents)
+        drawn = tuple(v.name for v in self._parameters)
+        return Simulator(
+            functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held, latents, drawn
+        )
 
     def _hyperparameters(self, needs: dict[Variable, frozenset[Variable]]) -> tuple[str, ...]:
         return self._names({p for v in self._parameters for p in needs[v] if p is not v})
@@ -200,9 +208,9 @@ class Derivation:
         outcomes = " ".join(self._outcome(v, needs[v], by_variable[v], slicer) for v in order if v.kind == "data")
         return (
             f"{' '.join(declarations)} int bread_sim_attempts = 0; "
-            "real bread_sim_log_prior = 0; real bread_sim_log_likelihood = 0; "
+            f"real bread_sim_log_prior = 0; real bread_sim_log_likelihood = 0; {self._cuts.declaration()} "
             "{ int bread_accept = 0; while (bread_accept == 0) { "
-            "bread_accept = 1; bread_sim_attempts += 1; bread_sim_log_prior = 0; "
+            f"bread_accept = 1; bread_sim_attempts += 1; bread_sim_log_prior = 0; {self._cuts.reset()} "
             f'if (bread_sim_attempts > {MOST_ATTEMPTS}) reject("bread: no draw of the parameters within bounds"); '
             f"{parameters} }} }} if ({ONLY_PARAMETERS} == 0) {{ {outcomes} }}"
         )
@@ -215,7 +223,7 @@ class Derivation:
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
             if variable in self._assembled:
                 one = self._assembled[variable]
-                code = one.centred_code(code, draws, self._flow, self._source, self._render)
+                code = one.centred_code(code, draws, self._flow, self._source, self._render, self._cuts)
                 code += f" {one.parts_code(self._render)}"
         elif variable.name in self._held:
             code = f'reject("bread: the value of {variable.name} must be given");'
@@ -239,7 +247,7 @@ class Derivation:
             alike = not draws[0].components and not loop_reads and all(rank(a, self._flow.scopes) == 0 for a in own)
             alike = alike and not draws[0].variate.wrappers and draws[0].distribution != "multi_normal"
         if alike:
-            code = f"{row} = sort_asc({row});"
+            code = f"{row} = sort_asc({row});" + self._cuts.add(variable, f"-lgamma(size({row}) + 1.0)")
         else:
             code = f"for (bread_i in 2:size({row})) {{ if ({row}[bread_i] <= {row}[bread_i - 1]) bread_accept = 0; }}"
         for counter, size in reversed(loops):

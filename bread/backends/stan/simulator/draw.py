@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from bread.backends.stan.language.dataflow import Dataflow
+from bread.backends.stan.language.distributions import DISTRIBUTIONS, Distribution
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
@@ -41,7 +42,7 @@ class Draw:
         ``if``, ``for`` around it.
     variate : Variate
     distribution : str
-        Name in `DISTRIBUTIONS`; "mixture" for one of several components.
+        Name in `DISTRIBUTIONS`, or of the program's own mass function; "mixture" for one of several components.
     arguments : tuple of Argument
     low, high : Node or None
         Truncation ``T[low, high]``.
@@ -49,6 +50,8 @@ class Draw:
         The draws of which a mixture makes one.
     form : Form or None
         How it is made, where one generator is not enough: every mixture has one.
+    own : Distribution or None
+        The mass function, where it is the program's own.
     """
 
     statement: Node
@@ -60,6 +63,12 @@ class Draw:
     high: Node | None = None
     components: tuple[Draw, ...] = ()
     form: Form | None = None
+    own: Distribution | None = None
+
+    @property
+    def law(self) -> Distribution:
+        """How the distribution is drawn."""
+        return DISTRIBUTIONS[self.distribution] if self.own is None else self.own
 
     @property
     def variable(self) -> Variable:
@@ -140,6 +149,10 @@ class Writer(Protocol):
 
     def code(self, draw: Draw, render: Renderer, mode: Mode) -> str:
         """Return the statements that make a draw without a form."""
+        ...
+
+    def element(self, draw: Draw, render: Renderer) -> str:
+        """Return the one element that is drawn, as an expression."""
         ...
 
     def assign(self, draw: Draw, render: Renderer) -> str:

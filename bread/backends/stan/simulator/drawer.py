@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bread.backends.stan.language.dataflow import Dataflow
-from bread.backends.stan.language.distributions import DISTRIBUTIONS, Distribution
+from bread.backends.stan.language.distributions import Distribution
 from bread.backends.stan.language.refusals import quote, refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.variates import Index, rank
 from bread.backends.stan.simulator.bounds import Bounds, DeclaredBounds
+from bread.backends.stan.simulator.cuts import Cuts
 from bread.backends.stan.simulator.draw import Argument, Draw, Mode
 from bread.backends.stan.simulator.truncated import TRIES, inverse_code
 from bread.backends.stan.split.rewriting import truncated_probability
@@ -28,10 +29,11 @@ _NO_ROOM = "Pass simulator=: a Stan program or a Python function that draws para
 class Drawer:
     """Writes the code of draws for one program."""
 
-    def __init__(self, flow: Dataflow, source: Source) -> None:
+    def __init__(self, flow: Dataflow, source: Source, cuts: Cuts) -> None:
         self.flow = flow
         self.source = source
         self._bounds = DeclaredBounds(flow, source)
+        self._cuts = cuts
 
     def code(self, draw: Draw, render: Renderer, mode: Mode) -> str:
         """Return the statements that make ``draw``, its log density added up.
@@ -39,7 +41,7 @@ class Drawer:
         In mode "step" only the element number ``bread_step`` is drawn; in mode "check" nothing is drawn, and the log
         density of the values held is added to ``bread_again``.
         """
-        distribution = DISTRIBUTIONS[draw.distribution]
+        distribution = draw.law
         self._check_type(draw)
         if distribution.shape == "scalar":
             return self._scalars(draw, distribution, render, mode)
@@ -77,7 +79,7 @@ class Drawer:
 
     def _check_single(self, draw: Draw) -> None:
         """Refuse one value whose argument is a container: it has the product of several densities."""
-        distribution = DISTRIBUTIONS[draw.distribution]
+        distribution = draw.law
         if distribution.shape != "scalar" or draw.variate.open:
             return
         for i, argument in enumerate(draw.arguments):
@@ -93,7 +95,7 @@ class Drawer:
         variate = draw.variate
         dimensions = variate.open
         if not dimensions:
-            element = self._element(draw, [index.at("", render) for index in variate.indices], render)
+            element = self.element(draw, render)
             return self._one(draw, distribution, element, [a.text(render) for a in draw.arguments], None, render, mode)
         counts = [variate.indices[d].count(render) for d in dimensions]
         if len(dimensions) == 1:
@@ -126,6 +128,10 @@ class Drawer:
 
     def _is_scalar(self, argument: Argument) -> bool:
         return argument.template == "{0}" and rank(argument.parts[0], self.flow.scopes) == 0
+
+    def element(self, draw: Draw, render: Renderer) -> str:
+        """Return the one element that is drawn, or the whole row, as an expression."""
+        return self._element(draw, [i.at("", render) for i in draw.variate.indices if i.kind != "all"], render)
 
     def _element(self, draw: Draw, positions: list[str], render: Renderer) -> str:
         name = render.name(draw.variable)
@@ -167,6 +173,8 @@ class Drawer:
                 f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; {tries} }} }}"
             )
         code += f" {element} = {value}; {draw.total} += {density};"
+        low, high = self._bounds.ends(draw, counter, render) if outside else (None, None)
+        code += self._cuts.element(draw, distribution, low, high, arguments, render)
         if whole:
             code += f" if ({' || '.join(whole)}) bread_accept = 0;"
         if mode == "step":
@@ -174,18 +182,22 @@ class Drawer:
         return f"{{ {code} }}"
 
     def assign(self, draw: Draw, render: Renderer) -> str:
-        """Return the code that draws one unbounded element, without its density: for the component of a mixture."""
-        distribution = DISTRIBUTIONS[draw.distribution]
+        """Return the code that draws an unbounded element or row, without its density: for a mixture's component."""
+        distribution = draw.law
         self._check_type(draw)
         arguments = [a.text(render) for a in draw.arguments]
-        element = self._element(draw, [index.at("", render) for index in draw.variate.indices], render)
+        element = self.element(draw, render)
+        if draw.variate.open and distribution.shape == "scalar":
+            given = [f"bread_at({text}, bread_i)" for text in arguments]
+            one = self._element(draw, [index.at("bread_i", render) for index in draw.variate.indices], render)
+            drawn = distribution.generator.format(*given, variate=one)
+            return f"for (bread_i in 1:{draw.variate.indices[-1].count(render)}) {{ {one} = {drawn}; }}"
         return f"{element} = {distribution.generator.format(*arguments, variate=element)};"
 
     def held_density(self, draw: Draw, render: Renderer) -> str:
         """Return the log density of the element held now, as an expression."""
-        element = self._element(draw, [index.at("", render) for index in draw.variate.indices], render)
         return self._density(
-            draw, DISTRIBUTIONS[draw.distribution], element, [a.text(render) for a in draw.arguments], render
+            draw, draw.law, self.element(draw, render), [a.text(render) for a in draw.arguments], render
         )
 
     def _density(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bread.backends.stan.language.dataflow import Dataflow
-from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.scopes import Kind, Variable
 from bread.backends.stan.language.syntax import is_number
 from bread.backends.stan.simulator.draw import Draw
@@ -44,7 +43,7 @@ class Edges:
 
     def _is_cut(self, draw: Draw) -> bool:
         """Return whether the law ends inside the declared bounds of its parameter; in doubt, yes."""
-        bounds, support = draw.variable.bounds, DISTRIBUTIONS[draw.distribution].support
+        bounds, support = draw.variable.bounds, draw.law.support
         if draw.low is not None or draw.high is not None or draw.distribution in _BOUNDED:
             return True
         if draw.variable.type in ("simplex", "positive_ordered"):

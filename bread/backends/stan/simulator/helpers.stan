@@ -40,4 +40,32 @@ functions {
     if (size(x) != n) reject("bread: an argument has ", size(x), " elements where the outcome has ", n);
     return x;
   }
+
+  // The limit that censored observations (those with this code) share; infinite, on their side, where there are none.
+  real bread_limit(vector y, array[] int flag, int code, int side) {
+    for (n in 1:size(y)) if (flag[n] == code) return y[n];
+    return side > 0 ? positive_infinity() : negative_infinity();
+  }
+  real bread_limit(array[] real y, array[] int flag, int code, int side) {
+    for (n in 1:size(y)) if (flag[n] == code) return y[n];
+    return side > 0 ? positive_infinity() : negative_infinity();
+  }
+  real bread_limit(array[] int y, array[] int flag, int code, int side) {
+    for (n in 1:size(y)) if (flag[n] == code) return y[n];
+    return side > 0 ? positive_infinity() : negative_infinity();
+  }
+
+  // The same, as it is recorded.
+  real bread_recorded(vector y, array[] int flag, int code) {
+    for (n in 1:size(y)) if (flag[n] == code) return y[n];
+    return y[1];
+  }
+  real bread_recorded(array[] real y, array[] int flag, int code) {
+    for (n in 1:size(y)) if (flag[n] == code) return y[n];
+    return y[1];
+  }
+  int bread_recorded(array[] int y, array[] int flag, int code) {
+    for (n in 1:size(y)) if (flag[n] == code) return y[n];
+    return y[1];
+  }
 }

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, is_number, nodes, strip, token
+from bread.backends.stan.language.syntax import Node, nodes, strip, token
 from bread.backends.stan.language.variates import rank
+from bread.backends.stan.simulator.cuts import Cuts
+from bread.backends.stan.simulator.suggestions import mending
 
 
 class Implicit:
     """Draws parameters from the law that their declaration alone states."""
 
-    def __init__(self, flow: Dataflow, source: Source, render: Renderer) -> None:
+    def __init__(self, flow: Dataflow, source: Source, render: Renderer, cuts: Cuts) -> None:
         self._flow = flow
         self._source = source
         self._render = render
+        self._cuts = cuts
 
     def check(self, variables: list[Variable]) -> None:
         """Refuse parameters without a statement whose law is improper: all of them, with a line that mends each."""
@@ -45,36 +50,44 @@ class Implicit:
             Its bounds are not ones that bread can draw within.
         """
         if variable.type in ("simplex", "corr_matrix"):
-            return self._elements(variable, self._typed(variable), len(variable.array_sizes))
+            value, density = self._typed(variable)
+            return self._elements(
+                variable, value, len(variable.array_sizes), lambda e: self._whole(variable, e, density)
+            )
         lower, upper = variable.bounds["lower"], variable.bounds["upper"]
         parametric = any(v.kind == "parameter" for v in self._flow.depends(lower, upper))
         counter = "bread_i0" if variable.rank == 1 else None
         low, high = (self._bound(node, variable, counter) for node in (lower, upper))
         if not parametric:
-            return self._elements(variable, f"uniform_rng({low}, {high})", variable.rank)
+            width = self._cuts.add(variable, f"log({high} - ({low}))")
+            return self._elements(variable, f"uniform_rng({low}, {high})", variable.rank, lambda _: width)
         ends = self._envelope(variable, lower, -1), self._envelope(variable, upper, 1)
         code = f"uniform_rng({ends[0]}, {ends[1]})"
+        width = self._cuts.add(variable, f"log({ends[1]} - {ends[0]})")
         return self._elements(
-            variable, code, variable.rank, lambda e: f" if ({e} <= {low} || {e} >= {high}) bread_accept = 0;"
+            variable, code, variable.rank, lambda e: f"{width} if ({e} <= {low} || {e} >= {high}) bread_accept = 0;"
         )
 
     def _refuse_improper(self, variables: list[Variable]) -> None:
         names = ", ".join(repr(variable.name) for variable in variables)
         what = f"the parameter {names} has" if len(variables) == 1 else f"the parameters {names} have"
-        lines = " ".join(mending_line(variable) for variable in variables)
         raise refuse(
             self._source,
             variables[0].node,
             f"{what} no prior (a flat, improper one), which cannot be drawn from.",
-            f'Add to the model block, for example, `{lines}` (brms: set_prior("normal(0, 2.5)", class = "b")).',
+            mending(variables, self._source),
             tuple(variable.name for variable in variables),
         )
 
-    def _typed(self, variable: Variable) -> str:
+    def _typed(self, variable: Variable) -> tuple[str, str]:
+        """Return the generator of the uniform law of a type, and its log density at ``{0}``."""
         size = self._render(variable.sizes[0])
         if variable.type == "simplex":
-            return f"dirichlet_rng(rep_vector(1, {size}))"
-        return f"lkj_corr_rng({size}, 1)"
+            return f"dirichlet_rng(rep_vector(1, {size}))", f"dirichlet_lpdf({{0}} | rep_vector(1, {size}))"
+        return f"lkj_corr_rng({size}, 1)", "lkj_corr_lpdf({0} | 1)"
+
+    def _whole(self, variable: Variable, element: str, density: str) -> str:
+        return self._cuts.add(variable, f"-({density.format(element)})")
 
     def _bound(self, node: Node, variable: Variable, counter: str | None) -> str:
         if rank(node, self._flow.scopes) == 0:
@@ -88,11 +101,11 @@ class Implicit:
             )
         return f"bread_at({self._render(node)}, {counter})"
 
-    def _elements(self, variable: Variable, value: str, n_loops: int, after: object = None) -> str:
+    def _elements(self, variable: Variable, value: str, n_loops: int, after: Callable[[str], str]) -> str:
         counters = [f"bread_i{d}" for d in range(n_loops)]
         name = self._render.name(variable)
         element = f"{name}[{', '.join(counters)}]" if counters else name
-        code = f"{element} = {value};" + (after(element) if callable(after) else "")
+        code = f"{element} = {value};{after(element)}"
         for d in reversed(range(n_loops)):
             code = f"for ({counters[d]} in 1:({self._render(variable.dimensions[d])})) {{ {code} }}"
         return code
@@ -121,21 +134,3 @@ class Implicit:
             f"the bounds of {variable.name!r} depend on parameters in a form that bread does not know.",
             f"Give {variable.name!r} a prior: `{variable.name} ~ ...;`.",
         )
-
-
-def mending_line(variable: Variable) -> str:
-    """Return a line that gives a parameter a weakly informative proper prior."""
-    name = variable.name
-    if variable.type == "cov_matrix":
-        return f"{name} ~ inv_wishart(rows({name}) + 2, identity_matrix(rows({name})));"
-    if variable.type == "cholesky_factor_corr":
-        return f"{name} ~ lkj_corr_cholesky(2);"
-    if variable.type == "cholesky_factor_cov":
-        return f"{name} ~ wishart_cholesky(rows({name}) + 2, identity_matrix(rows({name})));"
-    target = f"to_vector({name})" if variable.plain == "matrix" and not variable.array_sizes else name
-    if variable.array_sizes and variable.rank > 1:
-        size = "size(" + name + ")"
-        return f"for (i in 1:{size}) {name}[i] ~ normal(0, 2.5);"
-    if is_number(variable.bounds.get("lower"), 0) and "upper" not in variable.bounds:
-        return f"{target} ~ exponential(1);"
-    return f"{target} ~ normal(0, 2.5);"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bread.backends.stan.language.dataflow import Dataflow, Definition, base_variable
+from bread.backends.stan.language.dataflow import Dataflow, Definition
 from bread.backends.stan.language.distributions import DISTRIBUTIONS, GENERALISED_LINEAR
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.scopes import Variable
@@ -19,17 +19,21 @@ from bread.backends.stan.language.syntax import (
     start,
     strip,
     terms,
-    walk,
 )
 from bread.backends.stan.language.variates import Variate, looked_up, read_variate
-from bread.backends.stan.simulator.copies import read_elementwise
+from bread.backends.stan.simulator.copies import filled_container, read_elementwise
 from bread.backends.stan.simulator.coverage import Coverage
 from bread.backends.stan.simulator.draw import Argument, Draw, Reading
+from bread.backends.stan.simulator.dropped import headers, refuse_dropped
+from bread.backends.stan.simulator.forms.censored import CensoredReader
 from bread.backends.stan.simulator.forms.gathered import read_gathered
 from bread.backends.stan.simulator.forms.hidden import read_hidden
 from bread.backends.stan.simulator.forms.inflated import InflatedReader
 from bread.backends.stan.simulator.forms.mixtures import read_mixture
+from bread.backends.stan.simulator.forms.own import own_mass, summed_mass
+from bread.backends.stan.simulator.forms.points import PointsReader
 from bread.backends.stan.simulator.forms.residuals import read_residuals
+from bread.backends.stan.simulator.unread import no_density
 from bread.backends.stan.split.split import Classified, Splitter
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
@@ -56,7 +60,9 @@ class Reader:
         self.outcomes = observed
         self._splitter = splitter
         self._inflated = InflatedReader(self)
+        self._cases = (CensoredReader(self), PointsReader(self))
         self._coverage = Coverage(flow)
+        self._is_named_likelihood = False
 
     def read(self, classified: Classified) -> list[Draw]:
         """Read one contribution.
@@ -67,6 +73,7 @@ class Reader:
             It is no draw that bread can make.
         """
         contribution, node = classified.contribution, classified.node
+        self._is_named_likelihood = classified.part == "likelihood"
         if contribution.kind == "function":
             raise refuse(
                 self.source,
@@ -81,6 +88,10 @@ class Reader:
                 "a change of variables has no simulator.",
                 "Declare the variable that has the prior as a parameter. " + _OWN,
             )
+        for cases in self._cases:
+            found = cases.read(node, contribution.controls)
+            if found is not None:
+                return found
         if contribution.kind == "tilde":
             variate, *arguments = nodes(node)
             truncation = next((child for child in arguments if child.data == "truncation"), None)
@@ -110,6 +121,7 @@ class Reader:
         high: Node | None = None,
     ) -> Draw | None:
         if not self._is_random(variate_node, *arguments):
+            self._leave_out(node, controls, node)
             return None
         variate = read_variate(variate_node, self.flow.scopes, self._is_drawn, self._alias)
         if variate is None:
@@ -135,15 +147,18 @@ class Reader:
                     "the left side is scaled by a parameter, which changes the density.",
                     "Write the density of the variable itself. " + _OWN,
                 )
-        if name + "_lpdf" in self.flow.scopes.functions or name + "_lpmf" in self.flow.scopes.functions:
-            raise refuse(self.source, node, f"the density {name!r} is the program's own and has no generator.", _OWN)
-        read = [Argument((argument,)) for argument in arguments]
+        read = tuple(Argument((argument,)) for argument in arguments)
+        is_truncated = low is not None or high is not None
+        own_law = own_mass(self.flow, self.source, node, name, arguments, is_truncated)
+        if own_law is not None:
+            form = summed_mass(self.source, node, name, variate)
+            return Draw(node, controls, variate, name, read, form=form, own=own_law)
         if name in GENERALISED_LINEAR:
             name, templates = GENERALISED_LINEAR[name]
-            read = [Argument(tuple(arguments), template) for template in templates]
+            read = tuple(Argument(tuple(arguments), template) for template in templates)
         if name not in DISTRIBUTIONS:
             raise refuse(self.source, node, f"Stan has no random number generator for {name!r}.", _OWN)
-        return Draw(node, controls, variate, name, tuple(read), low, high)
+        return Draw(node, controls, variate, name, read, low, high)
 
     def _alias(self, variable: Variable) -> Node | Variate | None:
         """Return what a variable is another name for, if it is defined once, in one piece or element by element.
@@ -161,6 +176,9 @@ class Reader:
     def _is_random(self, *expressions: Node) -> bool:
         variables = self.flow.depends(*expressions)
         return any(v.kind == "parameter" for v in variables) or not self.outcomes.isdisjoint(variables)
+
+    def _leave_out(self, node: Node, controls: tuple[Node, ...], term: Node) -> None:
+        refuse_dropped(self.flow, self.source, self._is_drawn, node, controls, term)
 
     def _is_drawn(self, variable: Variable) -> bool:
         return variable.kind == "parameter" or variable in self.outcomes
@@ -193,16 +211,19 @@ class Reader:
         # what cannot be drawn is best shown by a term with an outcome
         for factor, term in sorted(summed, key=lambda one: not self._splitter.is_observed(self.flow.reads(one[1]))):
             if not self._is_random(term):
+                self._leave_out(node, controls, term)
                 continue
             variable = self.flow.scopes.variable(term) if term.data == "variable" else None
-            if variable is not None and self._splitter.is_accumulator(variable):
-                self._check_added_once(node, controls, variable)
-                for definition in self.flow.definitions[variable]:
-                    draws += self._read_definition(definition, variable, factor)
+            is_sum = variable is not None and self._splitter.is_accumulator(variable)
+            collected = variable if is_sum else filled_container(self.flow, term)
+            if collected is not None:
+                self._check_added_once(node, controls, collected)
+                for definition in self.flow.definitions[collected]:
+                    draws += self._read_definition(definition, collected, factor)
             elif self._splitter.is_normaliser(term):
                 normalisers.append((factor, term))
             elif factor < 0:
-                raise self._no_density(node, term)
+                raise self._no_density(node, controls, term)
             else:
                 draws += self._read_densities(node, controls, term)
         return [self._truncate(node, draws, normalisers)] if normalisers else draws
@@ -238,7 +259,7 @@ class Reader:
             found = read(self, node, controls, term)
             if found is not None:
                 return found
-        raise self._no_density(node, term)
+        raise self._no_density(node, controls, term)
 
     def is_density(self, term: Node) -> bool:
         """Return whether a term is a density, or looks up the log probability of an outcome in a simplex."""
@@ -270,41 +291,31 @@ class Reader:
         variate, *arguments = nodes(term)
         return self._draw(node, controls, distribution_of(term), variate, arguments)
 
-    def _no_density(self, node: Node, term: Node) -> Exception:
-        for inner in walk(term):
-            if inner.data == "call" and name_of(inner).startswith(("reduce_sum", "map_rect", "hmm_")):
-                return refuse(self.source, node, f"{name_of(inner)} has no simulator.", _OWN)
-        if self._is_recursion(term):
-            return refuse(
-                self.source,
-                node,
-                "sums over the states of a hidden chain in a form that bread cannot draw from.",
-                "Write the forward algorithm as Stan's user's guide does, one element at a time. " + _OWN,
-            )
-        kind = (
-            "a term of the likelihood" if self._splitter.is_observed(self.flow.reads(term)) else "a term of the prior"
-        )
-        return refuse(self.source, node, f"{kind} that is no density which bread can draw from.", _OWN)
+    def _no_density(self, node: Node, controls: tuple[Node, ...], term: Node) -> Exception:
+        part = "likelihood" if self._is_likelihood(controls, term) else "prior"
+        return no_density(self.flow, self.source, node, term, part)
 
-    def _is_recursion(self, term: Node) -> bool:
-        """Return whether a term is ``log_sum_exp(g[N])`` of a variable that is computed from its own elements."""
-        arguments = nodes(term) if term.data == "call" and name_of(term) == "log_sum_exp" else []
-        base = base_variable(arguments[0]) if len(arguments) == 1 else term
-        variable = self.flow.scopes.variable(base) if base.data == "variable" else None
-        if variable is None:
-            return False
-        others = {v for one in self.flow.definitions.get(variable, ()) for v in one.reads if v is not variable}
-        return variable in self.flow.closure(others)
+    def _is_likelihood(self, controls: tuple[Node, ...], term: Node) -> bool:
+        """Return whether a term belongs to the likelihood: by its value, by the conditions that it stands under."""
+        return self._is_named_likelihood or self._splitter.is_observed(self.flow.reads(term, *headers(controls)))
 
     def _truncate(self, node: Node, draws: list[Draw], normalisers: list[tuple[int, Node]]) -> Draw:
         """Read ``d_lpdf(x | a) - d_lccdf(0 | a)``: the distribution truncated below at 0."""
+        if any(sign > 0 for sign, _ in normalisers):  # what normalises a truncation is taken off, never added
+            raise refuse(
+                self.source,
+                node,
+                "adds the probability of a range, as of a censored observation, which bread does not simulate.",
+                "Pass simulator=: a Stan program or a Python function that draws parameters and data, and censors as "
+                "yours were; name what says which are censored as observed, too.",
+            )
         reason = "normalises a truncation in a way that bread does not know."
         if len(draws) != 1 or len(normalisers) != 1:
             raise refuse(self.source, node, reason, "Write x ~ d(...) T[low, high].")
         (draw,), ((sign, term),) = draws, normalisers
         term = strip(term)
-        constant = not any(v.kind == "parameter" for v in self.flow.depends(term))
-        if constant:
+        if not any(v.kind == "parameter" for v in self.flow.depends(term)):
+            self._leave_out(node, draw.controls, term)
             return draw
         name = name_of(term) if term.data in ("density", "call") else ""
         limit, *arguments = nodes(term) if name else (term,)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bread.backends.stan.language.dataflow import Dataflow
-from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, walk
-from bread.backends.stan.simulator.coverage import Coverage, Region, branch
+from bread.backends.stan.simulator.coverage import Coverage, Region, branch, exclusive
 from bread.backends.stan.simulator.draw import Draw
-from bread.backends.stan.simulator.implicit import mending_line
+from bread.backends.stan.simulator.dropped import headers
+from bread.backends.stan.simulator.suggestions import mending_line
 from bread.backends.stan.split.split import Splitter
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
@@ -125,7 +125,8 @@ class Requirements:
                     self._source,
                     where,
                     f"not every element of {variable.name!r} is sure to have a prior.",
-                    f"Give a proper prior to every element, such as `{mending_line(variable)}`.",
+                    f"Give a proper prior to every element, such as `{mending_line(variable, self._source)}`; the "
+                    "scale is yours to choose.",
                 )
 
     def _headers(self, control: Node) -> list[Node]:
@@ -155,13 +156,10 @@ class Requirements:
             )
         found: list[tuple[Draw, Region]] = []
         for draw in draws:
-            headers = [
-                n for control in draw.controls for n in nodes(control)[: 1 if control.data in ("if_", "while_") else -1]
-            ]
             positions = [n for i in draw.variate.indices for n in (i.low, i.high) if n is not None]
-            if self._splitter.is_observed(self._flow.reads(*headers, *positions)):
+            if self._splitter.is_observed(self._flow.reads(*headers(draw.controls), *positions)):
                 raise refuse(self._source, draw.statement, "which outcomes are drawn depends on observed data.", _OWN)
-            if any(v.kind == "parameter" for v in self._flow.depends(*headers, *positions)):
+            if any(v.kind == "parameter" for v in self._flow.depends(*headers(draw.controls), *positions)):
                 raise refuse(self._source, draw.statement, "which outcomes are drawn depends on parameters.", _OWN)
             if variable.plain == "int" and not self._is_discrete(draw):
                 raise refuse(
@@ -180,7 +178,8 @@ class Requirements:
                 )
             for region in regions:
                 for other, covered in found:
-                    if not self._exclusive(draw, other) and not self._coverage.disjoint(region, covered):
+                    is_exclusive = exclusive(draw.controls, draw.statement, other.controls, other.statement)
+                    if not is_exclusive and not self._coverage.disjoint(region, covered):
                         raise refuse(
                             self._source, draw.statement, f"elements of {variable.name!r} may have two densities.", _OWN
                         )
@@ -195,11 +194,7 @@ class Requirements:
 
     def _is_discrete(self, draw: Draw) -> bool:
         first = draw.components[0] if draw.components else draw
-        return DISTRIBUTIONS[first.distribution].discrete
-
-    def _exclusive(self, a: Draw, b: Draw) -> bool:
-        shared = [c for c in a.controls if c.data == "if_" and c in b.controls]
-        return any(branch(c, a.statement) != branch(c, b.statement) for c in shared)
+        return first.law.discrete
 
 
 def first_jump(block: Node) -> Node | None:
@@ -212,10 +207,12 @@ def stays_inside(variable: Variable, draw: Draw) -> bool:
     if draw.components:
         return all(stays_inside(variable, component) for component in draw.components)
     lower, upper = variable.bounds.get("lower"), variable.bounds.get("upper")
-    support = DISTRIBUTIONS[draw.distribution].support
+    support = draw.law.support
     lower_zero = lower is None or is_number(lower, 0)
     if draw.variate.wrappers:
         return False
+    if support == "inside":
+        return True
     if support in ("positive", "counts"):
         if draw.distribution in ("bernoulli", "bernoulli_logit"):
             return lower_zero and (upper is None or is_number(upper, 1))

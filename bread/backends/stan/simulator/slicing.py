@@ -12,6 +12,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, name_of, nodes
 from bread.backends.stan.simulator.draw import Draw, Mode
 from bread.backends.stan.simulator.drawer import Drawer
+from bread.backends.stan.simulator.dropped import headers
 
 _BLOCKS = ("transformed_data_block", "transformed_parameters_block", "model_block")
 
@@ -73,10 +74,7 @@ class Slicer:
 
     def reads(self, draw: Draw) -> frozenset[Variable]:
         """Return what the law of a draw, and the conditions and loops around it, read directly."""
-        headers = []
-        for control in draw.controls:
-            headers += nodes(control)[:1] if control.data in ("if_", "while_") else nodes(control)[:-1]
-        return self._flow.reads(*draw.expressions(), *headers)
+        return self._flow.reads(*draw.expressions(), *headers(draw.controls))
 
     def code(self, draws: Collection[Draw], mode: Mode) -> str:
         """Return the code that makes ``draws``, in the order of the program."""

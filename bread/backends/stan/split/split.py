@@ -282,6 +282,14 @@ class Splitter:
             return
         if is_density(piece) and nodes(piece):
             self._refuse_disguised(piece, nodes(piece)[0])
+        if self.is_normaliser(piece):
+            raise refuse(
+                self._source,
+                statement,
+                f"adds or takes off a probability that depends on parameters alone (`{quote(self._source, piece)}`): "
+                "of censored observations, whose limit is not observed data, or does it normalise a prior?",
+                _NAME_LINES,
+            )
         raise refuse(
             self._source,
             statement,

@@ -181,6 +181,26 @@ BREAD_API std::int32_t bread_evaluate(const Instance* instance, const bread::bre
   });
 }
 
+// Log prior at n states as a density of the parameters themselves: without the Jacobian of the map from states, and
+// without a law that takes the place of a part of it. -inf at a rejected state, NaN after another exception.
+BREAD_API std::int32_t bread_constrained_prior(const Instance* instance, std::int64_t n, const double* states,
+                                               double* densities, char* message, std::int64_t size) {
+  return bread::guarded(message, size, [&] {
+    bread::forget_history();
+    bread::tempering.beta = 0.0;
+    for (std::int64_t row = 0; row < n; ++row) {
+      Eigen::VectorXd q = bread::row_of(states, row, instance->dim());
+      try {
+        densities[row] = instance->model->template log_prob<false, false>(q, nullptr);
+      } catch (const std::domain_error&) {
+        densities[row] = -std::numeric_limits<double>::infinity();
+      } catch (const std::exception&) {
+        densities[row] = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+  });
+}
+
 // The log density at beta, the log ratio (NaN where the program is not evaluated), and the gradient (dim) of the
 // former.
 BREAD_API std::int32_t bread_gradient(const Instance* instance, const bread::bread_path* path, double beta,

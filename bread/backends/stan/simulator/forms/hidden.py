@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bread.backends.stan.language.dataflow import Definition, loop_variable
-from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.rendering import Renderer, plain_type
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.syntax import Node, name_of, nodes, start, strip, terms, walk
@@ -252,7 +251,7 @@ class _HiddenReader:
     def _is_outcome(self, draw: Draw) -> bool:
         variate = draw.variate
         plain = not variate.wrappers and not variate.open and len(variate.indices) == 1
-        return plain and draw.variable in self._outcomes and DISTRIBUTIONS[draw.distribution].shape == "scalar"
+        return plain and draw.variable in self._outcomes and draw.law.shape == "scalar" and draw.form is None
 
     def _is_known(self, reads: frozenset[Variable], one: Definition) -> bool:
         """Return whether values are free of outcomes, and can be computed before the chain is drawn."""

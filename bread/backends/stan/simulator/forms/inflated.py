@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bread.backends.stan.language.dataflow import base_variable
-from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.syntax import (
     Node,
@@ -26,35 +25,31 @@ from bread.backends.stan.language.syntax import (
 from bread.backends.stan.language.variates import Variate, rank
 from bread.backends.stan.simulator.coverage import Coverage
 from bread.backends.stan.simulator.draw import Argument, Draw, Mode, Reading, Writer
+from bread.backends.stan.simulator.forms.flags import ReadOnce
 from bread.backends.stan.simulator.forms.weights import CHOOSE, check_sum, refuse_bounded
 
 _IS_ZERO = {">0": False, "!=0": False, ">=1": False, "==0": True, "<1": True}
+# of the trials that succeed, given how many do
+_CHOICES = "lgamma(size({0}) + 1.0) - lgamma(sum({0}) + 1.0) - lgamma(size({0}) - sum({0}) + 1.0)"
 _SINGLE = {"binomial": "bernoulli", "binomial_logit": "bernoulli_logit"}
 
 
 @dataclass(frozen=True, eq=False)
 class Inflated:
-    """What the two branches add to the log density, and the elements that the condition looks at.
+    """The parts of a zero-inflated law, and the elements that the condition looks at.
 
     Attributes
     ----------
     weights : tuple of Argument
         Log weights of the counting distribution, and of zero.
     elements : Node
-    positive, zero : Node
-        What is added where they are not all zero, and where they are.
-    density : Node
-        Of the counting distribution alone.
-    total : Node or None
-        The sum of the elements, as computed from real data, where it has the density in their place.
+    is_total : bool
+        Whether the sum of the elements has the density in their place.
     """
 
     weights: tuple[Argument, ...]
     elements: Node
-    positive: Node
-    zero: Node
-    density: Node
-    total: Node | None = None
+    is_total: bool = False
 
     def expressions(self, draw: Draw) -> list[Node]:
         """Return the weights."""
@@ -78,13 +73,16 @@ class Inflated:
             nothing = f"for (bread_i in 1:({variate.indices[dimension].count(render)})) {{ {nothing} }}"
         positive = f"sum({held}) > 0" if variate.open else f"{held} > 0"
         choose = f"vector[2] bread_w = [{weights}]'; {check_sum('the weights of a zero-inflated outcome')} "
-        law = f"{positive} ? {render(self.positive)} : {render(self.zero)}"
-        if self.total is not None:
-            law = law.replace(render(self.total), f"sum({held})")
+        # The law of what was drawn, from its parts: the program's branches are what it is compared with.
+        counting = f"bread_again = 0; {writer.code(component, render, 'check')} bread_again += bread_w[1];"
+        if self.is_total:  # trials are drawn one by one; the program has the density of their sum
+            counting += f" bread_again += {_CHOICES.format(held)};"
+        law = f"{positive} ? bread_again : log_sum_exp(bread_again, bread_w[2])"
         if mode == "check":
-            return f"bread_visit += 1; if (bread_from[bread_visit] == 1) bread_again += {render(self.density)};"
+            density = writer.code(component, render, "check")
+            return f"bread_visit += 1; if (bread_from[bread_visit] == 1) {{ {density} }}"
         if mode == "total":
-            return f"{total} += {law};"
+            return f"{{ {choose} {counting} {total} += {law}; }}"
         if mode == "step":
             return (
                 f"bread_visit += 1; if (bread_from[bread_visit] == 0) {{ {choose} bread_from[bread_visit] = "
@@ -92,9 +90,9 @@ class Inflated:
                 f"if (bread_from[bread_visit] == 1) {{ {writer.code(component, render, 'step')} }}"
             )
         return (
-            f"{{ {choose} real bread_so_far = {total}; "
+            f"{{ {choose} real bread_so_far = {total}; real bread_again; "
             f"if ({CHOOSE} == 1) {{ {writer.code(component, render, 'draw')} }} else {{ {nothing} }} "
-            f"{total} = bread_so_far + ({law}); }}"
+            f"{counting} {total} = bread_so_far + ({law}); }}"
         )
 
 
@@ -105,7 +103,7 @@ class InflatedReader:
         self._reading = reading
         self._flow = reading.flow
         self._source = reading.source
-        self._found: dict[int, Draw | None] = {}
+        self._found = ReadOnce()
 
     def read(self, statement: Node, controls: tuple[Node, ...]) -> list[Draw] | None:
         """Return the draw of a statement in one branch: for the first branch, and nothing for the second.
@@ -115,15 +113,9 @@ class InflatedReader:
         if not controls or controls[-1].data != "if_":
             return None
         condition = controls[-1]
-        is_first = id(condition) not in self._found
-        if is_first:
-            self._found[id(condition)] = self._read(condition, controls[:-1])
-        draw = self._found[id(condition)]
-        if draw is None:
-            return None
-        return [draw] if is_first else []
+        return self._found.draws(condition, lambda: self._read(condition, controls[:-1]))
 
-    def _read(self, node: Node, controls: tuple[Node, ...]) -> Draw | None:
+    def _read(self, node: Node, controls: tuple[Node, ...]) -> list[Draw] | None:
         condition, *bodies = nodes(node)
         added = [_added(body) for body in bodies]
         looked = self._looked_at(strip(condition))
@@ -149,7 +141,7 @@ class InflatedReader:
         component = trials or self._reading.component(node, controls, own[0])
         if component is None or component.variate.wrappers or len(component.variate.open) > 1:
             return None
-        distribution = DISTRIBUTIONS[component.distribution]
+        distribution = component.law
         if not distribution.discrete or distribution.support != "counts" or distribution.shape != "scalar":
             return None
         if component.variable in self._flow.depends(*weight, other):
@@ -158,8 +150,8 @@ class InflatedReader:
             Argument(tuple(weight), " + ".join(f"({{{i}}})" for i in range(len(weight)))),
             Argument((other,), "({0})"),
         )
-        form = Inflated(weights, elements, positive, zero, own[0], total if trials is not None else None)
-        return Draw(node, controls, component.variate, "mixture", (), components=(component,), form=form)
+        form = Inflated(weights, elements, trials is not None)
+        return [Draw(node, controls, component.variate, "mixture", (), components=(component,), form=form)]
 
     def _trials(
         self, node: Node, controls: tuple[Node, ...], elements: Node, total: Node, density: Node

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.syntax import Node, is_density, name_of, nodes, strip, terms
 from bread.backends.stan.language.variates import Variate
@@ -90,19 +89,29 @@ def _weighted(argument: Node) -> tuple[tuple[Node, ...], str, Node] | None:
 
 
 def alike(components: list[Draw]) -> bool:
-    """Return whether components are scalar densities of the same single element."""
+    """Return whether components are densities of the same element, or of the same whole row of outcomes."""
     if not components:
         return False
     first = components[0].variate
     return all(
         c.variate.variable is first.variable
-        and not c.variate.open
         and not c.variate.wrappers
+        and c.form is None
         and _texts(c.variate) == _texts(first)
-        and DISTRIBUTIONS[c.distribution].shape == "scalar"
-        and DISTRIBUTIONS[c.distribution].discrete == DISTRIBUTIONS[components[0].distribution].discrete
+        and (_is_row(c) if c.variate.open else c.law.shape == "scalar")
+        and c.law.discrete == components[0].law.discrete
         for c in components
     )
+
+
+def _is_row(draw: Draw) -> bool:
+    """Return whether a density is of a row ``y[n]`` of an array of vectors, or of numbers."""
+    variable, indices = draw.variable, draw.variate.indices
+    is_whole = draw.variate.open == (len(indices) - 1,) and indices[-1].kind == "all" and variable.kind == "data"
+    if draw.law.shape == "vector":
+        return is_whole and variable.plain == "vector"
+    is_alone = draw.law.shape == "scalar" and not draw.law.vector_arguments
+    return is_whole and is_alone and variable.plain in ("vector", "real", "int")
 
 
 def _texts(variate: Variate) -> list[str]:

@@ -1,0 +1,35 @@
+"""Programs spelled out: calls of the program's own functions and lists of indices replaced by what they stand for.
+
+What is spelled out is another text of the same density, for all data: `reduce_sum` and densities of the program's own
+are replaced by the statements of their functions, and vectorised sums over lists of indices by loops. Lines stay where
+they are. The program that is compiled is made of the new text, and proven at every start to have the density of the
+user's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bread.backends.stan.analysis.index_lists import list_edits
+from bread.backends.stan.analysis.inlining import inline_edits
+from bread.backends.stan.language.dataflow import Dataflow
+from bread.backends.stan.language.source import Source, Stanc
+from bread.backends.stan.split.rewriting import apply_edits
+
+
+def spelled_out(source: Source, flow: Dataflow, stanc: Stanc) -> Source | None:
+    """Return the program spelled out; None where there is nothing to spell out, or Stan does not take it.
+
+    Parameters
+    ----------
+    source : Source
+        A program that stanc accepts.
+    flow : Dataflow
+        Of that program.
+    stanc : Stanc
+    """
+    edits = [*list_edits(flow, source), *inline_edits(flow, source)]
+    if not edits:
+        return None
+    text = apply_edits(source.text, edits)
+    return replace(source, text=text) if stanc(text, "--allow-undefined").returncode == 0 else None

@@ -1,0 +1,1 @@
+"""Tests of samplers, simulators and densities: what `bread.debug` runs."""

@@ -1,0 +1,82 @@
+"""Where pilot chains begin, and which of them got lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bread.backends.base import FloatArray
+from bread.errors import DensityError
+from bread.fitting.families import SMALLEST_SCALE
+from bread.fitting.work import FitWork, Part
+from bread.paths.kinds import PriorPath
+from bread.paths.mixture import Reference
+
+INITIAL_CANDIDATES = 20  # prior draws, of which the chains of a fit begin at the best
+PRIOR_DRAWS = 400  # to see which coordinates drive the widths of others
+MOST_BATCHES = 20  # of so many prior draws, where the density is zero at nearly all of them
+
+
+def initial_states(work: FitWork, plain: Reference, n_chains: int) -> FloatArray:
+    """Return prior draws of high posterior density that are far from each other: the chains should see every mode.
+
+    Raises
+    ------
+    DensityError
+        No prior draw has a finite density.
+    """
+    candidates, joint = _candidates(work, plain, n_chains)
+    good = candidates[np.argsort(-joint)[: max(n_chains, len(joint) // 2)]]
+    scale = np.maximum(candidates.std(axis=0), SMALLEST_SCALE)
+    chosen = [0]
+    distance = np.full(len(good), np.inf)
+    while len(chosen) < min(n_chains, len(good)):
+        distance = np.minimum(distance, (((good - good[chosen[-1]]) / scale) ** 2).sum(axis=1))
+        chosen.append(int(np.argmax(distance)))
+    return np.asarray(good[np.resize(chosen, n_chains)])
+
+
+def _candidates(work: FitWork, plain: Reference, n_chains: int) -> tuple[FloatArray, FloatArray]:
+    """Return states of finite posterior density, and its log: prior draws; where these are rare, draws near 0 too."""
+    found: list[tuple[FloatArray, FloatArray]] = []
+    n_tried = 0
+    for batch in range(MOST_BATCHES + 1):
+        if batch < MOST_BATCHES:
+            numbers = range(batch * INITIAL_CANDIDATES, (batch + 1) * INITIAL_CANDIDATES)
+            seeds = work.seeds(Part.INITIAL, numbers)
+            drawn = work.posterior.draw_base(PriorPath(), seeds)
+        else:
+            drawn = plain.sample(MOST_BATCHES * INITIAL_CANDIDATES, work.rng(Part.NEAR_ZERO))
+        with np.errstate(invalid="ignore"):  # where both are infinite, which is left out
+            joint = work.log_ratio(plain, drawn) + plain.log_density(drawn)
+        n_tried += len(drawn)
+        finite = np.isfinite(joint)
+        found.append((drawn[finite], joint[finite]))
+        if sum(len(one) for _, one in found) >= n_chains:
+            break
+    candidates, log_density = (np.concatenate(part) for part in zip(*found, strict=True))
+    if not len(candidates):
+        raise DensityError(
+            f"None of {n_tried} states, drawn from the prior and near 0 in unconstrained coordinates, has a finite "
+            "posterior density, so that no pilot chain can start. Widen the prior, or give the likelihood a tail."
+        )
+    return candidates, log_density
+
+
+def prior_draws(work: FitWork) -> FloatArray:
+    """Return up to `PRIOR_DRAWS` draws from the prior, those that are finite, shape (n, dim)."""
+    seeds = work.seeds(Part.PRIOR, range(PRIOR_DRAWS))
+    draws = work.posterior.draw_base(PriorPath(), seeds)
+    return np.asarray(draws[np.isfinite(draws).all(axis=1)])
+
+
+def without_lost_chains(work: FitWork, plain: Reference, chains: list[FloatArray]) -> list[FloatArray]:
+    """Leave out chains that got stuck far below the others: their typical density is lower by more than any mode's."""
+    if len(chains) < 2:
+        return chains
+    levels = []
+    for states in chains:
+        last = states[len(states) // 2 :]
+        levels.append(np.median(work.log_ratio(plain, last) + plain.log_density(last)))
+    allowed = 10.0 + 3.0 * np.sqrt(work.dim)
+    kept = [states for states, level in zip(chains, levels, strict=True) if level > max(levels) - allowed]
+    return kept if kept else chains

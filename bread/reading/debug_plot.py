@@ -1,0 +1,84 @@
+"""`bread.plot_debug`: the comparisons of each test, against what they would be where nothing is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bread.errors import InvalidArgumentError
+from bread.report.compat import read_group
+from bread.report.debug import GROUP
+from bread.report.opening import takes_report
+
+_COLUMNS = 3
+_SMALLEST = 1e-16
+
+
+@takes_report
+def plot_debug(report: Any, *, figure: Any = None) -> Any:
+    """Draw the p-values of each test's comparisons against uniform ones, worst tests first.
+
+    Where nothing is wrong the points lie near the line or above it. Far below it on the left are comparisons that no
+    chance explains; the red line is where one alone fails the test. Tests without chance are not drawn.
+
+    Parameters
+    ----------
+    report : InferenceData, DataTree or path
+        From `bread.debug`.
+    figure : matplotlib.figure.Figure, optional
+        To draw in; a new one by default.
+
+    Returns
+    -------
+    list of Axes
+        One for each test.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no report of `bread.debug`.
+    """
+    from matplotlib import pyplot
+
+    found = read_group(report, GROUP)
+    if found is None:
+        raise InvalidArgumentError("plot_debug draws reports of bread.debug, and this one is of bread.check.")
+    level = float(found.attrs["level"])
+    shown = []
+    for i in np.argsort(np.nan_to_num(found["test_p_value"].values, nan=2.0), kind="stable"):
+        p_values = found["comparison_p_value"].values[found["of_test"].values == i]
+        p_values = np.sort(np.maximum(p_values[np.isfinite(p_values)], _SMALLEST))
+        if len(p_values) and len(np.unique(p_values)) > 1:
+            shown.append((int(i), p_values))
+    if figure is None:
+        n_rows = max(1, -(-len(shown) // _COLUMNS))
+        figure = pyplot.figure(figsize=(9.0, 2.6 * n_rows), layout="constrained")
+    axes = []
+    n_rows = max(1, -(-len(shown) // _COLUMNS))
+    for place, (i, p_values) in enumerate(shown):
+        ax = figure.add_subplot(n_rows, _COLUMNS, place + 1)
+        n = len(p_values)
+        expected = (np.arange(n) + 0.5) / n
+        fails = bool(found["fails"].values[i])
+        ax.loglog(expected, p_values, ".", color="C1" if fails else "C0", markersize=4)
+        ax.loglog([0.3 / n, 1.0], [0.3 / n, 1.0], color="0.6", linewidth=0.8)
+        scale = _threshold(found, i, level, n)
+        if scale is not None:
+            ax.axhline(scale, color="C3", linewidth=0.8)
+        verdict = "fails" if fails else "passes"
+        ax.set_title(f"{found['name'].values[i]!s}\n{found['subject'].values[i]!s}: {verdict}", fontsize=8)
+        ax.tick_params(labelsize=7)
+        ax.set_xlabel("uniform", fontsize=7)
+        ax.set_ylabel("p-value", fontsize=7)
+        axes.append(ax)
+    return axes
+
+
+def _threshold(found: Any, index: int, level: float, n: int) -> float | None:
+    """Return the p-value of one comparison at which a test fails, from how its smallest was adjusted."""
+    adjusted = float(found["test_p_value"].values[index])
+    smallest = np.nanmin(found["comparison_p_value"].values[found["of_test"].values == index])
+    if not 0.0 < adjusted < 1.0 or smallest <= 0.0:
+        return None
+    return float(max(level * smallest / adjusted, _SMALLEST))

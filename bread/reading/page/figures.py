@@ -1,0 +1,124 @@
+"""The plots of a page, and why those that are missing are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bread.errors import InvalidArgumentError, MissingDependencyError
+from bread.reading.agreement_plot import MOST_ROWS, plot_agreement
+from bread.reading.debug_plot import plot_debug
+from bread.reading.page import alternatives
+from bread.reading.page.parts import Figure
+from bread.reading.page.svg import drawn
+from bread.reading.plot_axes import import_pyplot
+from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
+from bread.reading.plots_fit import plot_fit
+from bread.report.compat import read_group, require_group
+from bread.report.debug import GROUP
+
+WIDTH = 4.9  # inches: legible on a phone, where a plot is some 9 cm wide
+_ROW = 0.3
+
+
+class _Plot(NamedTuple):
+    name: str
+    title: str
+    draw: Callable[[Any, Any], Any]  # report, figure
+    alt: Callable[[Any], str]
+    caption: str
+    height: Callable[[Any], float]
+
+
+def _one(plot: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    return lambda report, figure: plot(report, ax=figure.subplots())
+
+
+def _bounds(report: Any, figure: Any) -> None:
+    plot_bounds(report, ax=list(figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))))
+
+
+def _agreement(report: Any, figure: Any) -> None:
+    plot_agreement(report, ax=[*figure.subplots(2, 1, height_ratios=(_agreement_rows(report) + 2, 8))])
+
+
+def _agreement_rows(report: Any) -> int:
+    group = read_group(report, "agreement")
+    return 1 if group is None else min(MOST_ROWS, int(group.sizes["parameter"]))
+
+
+def _fit_rows(report: Any) -> int:
+    group = read_group(report, "fit")
+    return 1 if group is None else int(group.sizes["node"])
+
+
+def _debug_rows(report: Any) -> int:
+    return -(-alternatives.n_drawn_tests(require_group(report, GROUP)) // 3)
+
+
+_CHECK = (
+    _Plot(
+        "bounds", "Bounds", _bounds, alternatives.bounds,
+        "Above: log weights of forward and reverse chains close in on the log evidence, 0; their distance is the gap "
+        "that B bounds. Below: V with its limits, which is to fall below the dashed line.",
+        lambda report: 5.0,
+    ),
+    _Plot(
+        "consistency", "Consistency", _one(plot_consistency),
+        alternatives.consistency, "A line outside the band: the bounds say little about the real data.",
+        lambda report: 3.5,
+    ),
+    _Plot(
+        "work", "Log weights", _one(plot_work), alternatives.work,
+        "Densities of forward and reverse log weights cross at the log evidence; little overlap: a loose bound.",
+        lambda report: 3.5,
+    ),
+    _Plot(
+        "path", "Path", _one(plot_path), alternatives.path,
+        "Where chains up and down the path differ, the shaded area, the gap arises.",
+        lambda report: 3.5,
+    ),
+    _Plot(
+        "agreement", "Draws", _agreement, alternatives.agreement,
+        "Above: share of annealed draws below the quantiles of the draws compared, and where it should be (dotted). "
+        "Below: both distribution functions of the worst parameter, their difference.",
+        lambda report: 3.4 + _ROW * (_agreement_rows(report) + 2),
+    ),
+    _Plot(
+        "fit", "Fit", _one(plot_fit), alternatives.fit,
+        "Points on the left are misfits of the model.",
+        lambda report: 2.0 + 1.7 * _ROW * min(_fit_rows(report), 40),
+    ),
+)  # fmt: skip
+_DEBUG = (
+    _Plot(
+        "debug", "Comparisons", lambda report, figure: plot_debug(report, figure=figure),
+        alternatives.debug,
+        "p-values against uniform ones, worst tests first: far below the line on the left no chance explains them.",
+        lambda report: 2.4 * max(1, _debug_rows(report)),
+    ),
+)  # fmt: skip
+_WIDE = {"debug": 9.0}
+
+
+def figures_of(report: Any, kind: str) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+    """Return the plots that can be drawn, and a line on each that cannot: nothing that a plot lacks breaks a page."""
+    figures, missing = [], []
+    for plot in _DEBUG if kind == "debug" else _CHECK:
+        try:
+            figures.append(_figure(plot, report))
+        except MissingDependencyError as error:
+            return (), (str(error),)
+        except InvalidArgumentError as error:
+            missing.append(f"{plot.title}: {str(error).split(' lacks: ')[-1]}")
+        except Exception as error:  # a page without a plot is better than no page
+            missing.append(f"{plot.title}: it could not be drawn ({type(error).__name__}: {error}).")
+    return tuple(figures), tuple(missing)
+
+
+def _figure(plot: _Plot, report: Any) -> Figure:
+    import_pyplot()  # says what to install
+    alt = plot.alt(report)
+    width = _WIDE.get(plot.name, WIDTH)
+    svg = drawn(lambda figure: plot.draw(report, figure), width, plot.height(report), f"fig-{plot.name}")
+    return Figure(plot.name, plot.title, svg, alt, plot.caption)

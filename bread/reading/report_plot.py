@@ -1,0 +1,63 @@
+"""`bread.plot_report`: the four main plots of a check in one figure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bread.errors import InvalidArgumentError
+from bread.reading.debug import is_debug
+from bread.reading.plot_axes import import_pyplot
+from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
+from bread.report.opening import takes_report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SIZE = (12.0, 9.0)
+_PLOTS: tuple[Callable[..., Any], ...] = (plot_bounds, plot_consistency, plot_work, plot_path)
+_LINE = 44
+
+
+@takes_report
+def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
+    """Draw `plot_bounds`, `plot_consistency`, `plot_work` and `plot_path` in one figure.
+
+    Parameters
+    ----------
+    report : InferenceData, DataTree or path
+        From `bread.check`, whole or interrupted.
+    figure : matplotlib.figure.Figure, optional
+        Where to draw; a new one of 12 by 9 inches by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Four panels, in this order by rows: log weights against the number of temperatures; real against simulated data;
+        densities of log weights; where the gap arises. A plot that this report cannot have is replaced by the reason.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no report of `bread.check`.
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    if is_debug(report):
+        raise InvalidArgumentError("plot_report draws reports of bread.check; plot_debug draws those of bread.debug.")
+    if figure is None:
+        figure = import_pyplot().figure(figsize=_SIZE, layout="constrained")
+    for plot, ax in zip(_PLOTS, figure.subplots(2, 2).flat, strict=True):
+        try:
+            plot(report, ax=ax)
+        except InvalidArgumentError as error:
+            _say_why(ax, str(error))
+    return figure
+
+
+def _say_why(ax: Any, reason: str) -> None:
+    ax.clear()
+    ax.set_axis_off()
+    words = "\n".join(textwrap.wrap(reason, _LINE))
+    ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, parse_math=False)

@@ -1,0 +1,29 @@
+"""The command line, run in this process, with checks that return at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import bread
+from bread.cli import app
+from bread.report import container as report
+from tests.support.fake_results import constrain
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
+    """Let `bread.check` return the report of a result at once; return the arguments that it gets."""
+    received: dict[str, Any] = {}
+
+    def check(model: Any, **options: Any) -> Any:
+        received.update(options, model=model)
+        return report.to_container(result, constrain)
+
+    monkeypatch.setattr(bread, "check", check)
+    return received

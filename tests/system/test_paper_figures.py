@@ -1,0 +1,42 @@
+"""The scripts of the papers' figures: they run, and their tables say what `bread.exact` computes."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bread import exact
+
+SCRIPTS = Path(__file__).parents[2] / "examples" / "papers"
+
+
+def run(name: str, output: Path) -> list[dict[str, str]]:
+    """Run a script quickly and return its table."""
+    command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick", "--output", str(output)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert (output / f"{name}.png").stat().st_size > 10_000
+    with (output / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_figure_4(tmp_path: Path) -> None:
+    rows = run("bread_figure_4", tmp_path)
+    assert len(rows) == 3 * 5 * 49
+    annealed = [row for row in rows if row["toy"] == "BARRIER" and row["law"].startswith("AIS")]
+    final = exact.anneal(exact.barrier(), np.linspace(0, 1, 20)).final_law.reshape(7, 7)
+    for row in annealed:
+        assert float(row["probability"]) == pytest.approx(final[int(row["row"]), int(row["column"])], abs=1e-12)
+
+
+@pytest.mark.slow
+def test_figure_3(tmp_path: Path) -> None:
+    rows = {(row["toy"], int(row["n_temperatures"])): row for row in run("bread_figure_3", tmp_path)}
+    assert float(rows["BARRIER", 1000]["B"]) == pytest.approx(1.1843521730927118, abs=1e-9)
+    for row in rows.values():
+        assert float(row["total_variation"]) <= float(row["V_lower"]) <= float(row["V_upper"]) <= 1
+        assert float(row["J"]) <= float(row["B"])
