@@ -26,17 +26,17 @@ def _funnel(dim: int) -> pm.Model:
 
 
 def funnel_10() -> pm.Model:
-    """Neal's funnel of 10 coordinates, seen through noise."""
+    """Return Neal's funnel of 10 coordinates, seen through noise."""
     return _funnel(10)
 
 
 def funnel_20() -> pm.Model:
-    """Neal's funnel of 20 coordinates, seen through noise."""
+    """Return Neal's funnel of 20 coordinates, seen through noise."""
     return _funnel(20)
 
 
 def horseshoe() -> pm.Model:
-    """Regression with a horseshoe prior on 20 coefficients, 3 of them large; 50 rows."""
+    """Return regression with a horseshoe prior on 20 coefficients, 3 of them large; 50 rows."""
     rng, n, p = _rng(1), 50, 20
     design = rng.normal(size=(n, p))
     slope = np.concatenate([[3.0, -2.0, 1.5], np.zeros(p - 3)])
@@ -51,7 +51,7 @@ def horseshoe() -> pm.Model:
 
 
 def mixture_3() -> pm.Model:
-    """Three Gaussian clusters with unknown weights and means, labels free; 60 values."""
+    """Return three Gaussian clusters with unknown weights and means, labels free; 60 values."""
     rng = _rng(2)
     y = rng.choice([-4.0, 0.0, 4.0], 60, p=[0.3, 0.4, 0.3]) + rng.normal(size=60)
     with pm.Model() as model:
@@ -62,7 +62,7 @@ def mixture_3() -> pm.Model:
 
 
 def spike_and_slab() -> pm.Model:
-    """Regression on 8 covariates with a narrow and a wide Gaussian as the prior of each coefficient; 40 rows."""
+    """Return regression on 8 covariates with a narrow and a wide Gaussian as the prior of each coefficient; 40 rows."""
     rng, n, p = _rng(3), 40, 8
     design = rng.normal(size=(n, p))
     slope = np.array([2.0, -1.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -73,7 +73,7 @@ def spike_and_slab() -> pm.Model:
 
 
 def ring() -> pm.Model:
-    """A point in the plane whose distance from the origin was measured."""
+    """Return a point in the plane whose distance from the origin was measured."""
     with pm.Model() as model:
         at = pm.Normal("at", 0.0, 3.0, shape=2)
         pm.Normal("y", pm.math.sqrt((at**2).sum()), 0.1, observed=np.array([3.0]))
@@ -81,7 +81,7 @@ def ring() -> pm.Model:
 
 
 def banana() -> pm.Model:
-    """Rosenbrock's valley: one coordinate plus the square of the other was measured."""
+    """Return Rosenbrock's valley: one coordinate plus the square of the other was measured."""
     with pm.Model() as model:
         a = pm.Normal("a", 0.0, 1.0)
         b = pm.Normal("b", 0.0, 1.0)
@@ -90,7 +90,7 @@ def banana() -> pm.Model:
 
 
 def sinusoid() -> pm.Model:
-    """Amplitude and frequency of a sine wave: many modes in the frequency; 40 values."""
+    """Return amplitude and frequency of a sine wave: many modes in the frequency; 40 values."""
     rng, time = _rng(4), np.linspace(0.0, 10.0, 40)
     with pm.Model() as model:
         amplitude = pm.Normal("amplitude", 0.0, 2.0)
@@ -101,7 +101,7 @@ def sinusoid() -> pm.Model:
 
 
 def latent_gp() -> pm.Model:
-    """A Gaussian process at 30 points with unknown length scale, height and noise, its values as coordinates."""
+    """Return a Gaussian process at 30 points with unknown length scale, height and noise."""
     rng, x = _rng(5), np.linspace(0.0, 1.0, 30)[:, None]
     with pm.Model() as model:
         length = pm.InverseGamma("length", 5.0, 1.0)
@@ -114,7 +114,7 @@ def latent_gp() -> pm.Model:
 
 
 def random_walk() -> pm.Model:
-    """Counts whose log rate is a Gaussian random walk of 60 steps with unknown step size."""
+    """Return counts whose log rate is a Gaussian random walk of 60 steps with unknown step size."""
     rng = _rng(6)
     walk = np.cumsum(rng.normal(0.0, 0.2, 60)) + 1.0
     with pm.Model() as model:
@@ -125,7 +125,7 @@ def random_walk() -> pm.Model:
 
 
 def crossed() -> pm.Model:
-    """Two crossed group effects (10 by 8) with unknown scales, centred; one value a cell."""
+    """Return two crossed group effects (10 by 8) with unknown scales, centred; one value a cell."""
     rng = _rng(7)
     row, column = np.repeat(np.arange(10), 8), np.tile(np.arange(8), 10)
     truth = rng.normal(0.0, 1.0, 10)[row] + rng.normal(0.0, 0.5, 8)[column]
@@ -140,7 +140,7 @@ def crossed() -> pm.Model:
 
 
 def two_scales() -> pm.Model:
-    """Intercepts and slopes of 8 groups, each with a scale of its own, centred; 5 values a group."""
+    """Return intercepts and slopes of 8 groups, each with a scale of its own, centred; 5 values a group."""
     rng, group = _rng(8), np.repeat(np.arange(8), 5)
     x = np.tile(np.linspace(-1.0, 1.0, 5), 8)
     truth = rng.normal(1.0, 0.7, 8)[group] + rng.normal(0.5, 0.4, 8)[group] * x
@@ -154,7 +154,7 @@ def two_scales() -> pm.Model:
 
 
 def ordinal() -> pm.Model:
-    """Ordered logistic regression with four cutpoints, the first and then positive gaps; 100 rows."""
+    """Return ordered logistic regression with four cutpoints, the first and then positive gaps; 100 rows."""
     rng = _rng(9)
     x = rng.normal(size=100)
     y = np.digitize(1.2 * x + rng.logistic(size=100), [-2.0, -0.5, 0.7, 2.0])
@@ -168,7 +168,7 @@ def ordinal() -> pm.Model:
 
 
 def zero_inflated() -> pm.Model:
-    """Zero-inflated Poisson regression; 80 rows."""
+    """Return zero-inflated Poisson regression; 80 rows."""
     rng = _rng(10)
     x = rng.normal(size=80)
     y = rng.poisson(np.exp(0.5 + 0.6 * x)) * (rng.random(80) < 0.7)
@@ -180,7 +180,7 @@ def zero_inflated() -> pm.Model:
 
 
 def lkj_slopes() -> pm.Model:
-    """Correlated intercepts and slopes of 8 groups (LKJ), non-centred; 6 values a group."""
+    """Return correlated intercepts and slopes of 8 groups (LKJ), non-centred; 6 values a group."""
     rng, group = _rng(11), np.repeat(np.arange(8), 6)
     x = np.tile(np.linspace(-1.0, 1.0, 6), 8)
     effect = rng.multivariate_normal([1.0, 0.5], [[0.5, 0.3], [0.3, 0.4]], 8)
@@ -196,7 +196,7 @@ def lkj_slopes() -> pm.Model:
 
 
 def weibull_censored() -> pm.Model:
-    """Weibull survival times, censored at 3, with one covariate; 60 rows."""
+    """Return Weibull survival times, censored at 3, with one covariate; 60 rows."""
     rng = _rng(12)
     x = rng.normal(size=60)
     times = np.minimum(np.exp(0.7 + 0.4 * x) * rng.weibull(1.5, 60), 3.0)
@@ -209,7 +209,7 @@ def weibull_censored() -> pm.Model:
 
 
 def large_logistic() -> pm.Model:
-    """Logistic regression on 5 covariates with 20,000 rows."""
+    """Return logistic regression on 5 covariates with 20,000 rows."""
     rng, n = _rng(13), 20_000
     design = np.column_stack([np.ones(n), rng.normal(size=(n, 5))])
     truth = np.array([-0.5, 1.0, -0.5, 0.3, 0.0, 0.2])
@@ -221,7 +221,7 @@ def large_logistic() -> pm.Model:
 
 
 def correlated_100() -> pm.Model:
-    """A correlated Gaussian of 100 coordinates, each measured once: the evidence is known in closed form."""
+    """Return a correlated Gaussian of 100 coordinates, each measured once: the evidence is known in closed form."""
     covariance, y = _correlated()
     with pm.Model() as model:
         theta = pm.MvNormal("theta", np.zeros(100), covariance, shape=100)
@@ -237,7 +237,7 @@ def _correlated() -> tuple[np.ndarray, np.ndarray]:
 
 
 def cauchy_logit() -> pm.Model:
-    """Logistic regression that separates its 10 rows, with Cauchy priors."""
+    """Return logistic regression that separates its 10 rows, with Cauchy priors."""
     x = np.linspace(-1.0, 1.0, 10)
     with pm.Model() as model:
         a, b = pm.Cauchy("a", 0.0, 2.5), pm.Cauchy("b", 0.0, 2.5)

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import Failure
+from bread.reading.carriers import n_carrying
 from bread.reading.debug import debug_summary, is_debug
 from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
@@ -39,7 +40,8 @@ def summary(report: Any) -> pd.DataFrame:
 
         ``role`` says whether the bounds come from
         simulations that chose T ("search", too small by 10 to 20 %) or from fresh ones ("confirm"), ``n_simulations``
-        from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
+        from how many: 0 where the consistency test alone has run. ``n_carrying``: how many of those hold 80% of V;
+        where they are few, look at them before running more. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
         work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
         nothing was run. ``missed_modes``, where modes were looked for: how many of those found on the real data the
         annealed draws at the largest T miss. ``log_constant``, where priors do not integrate to one whatever their
@@ -65,6 +67,7 @@ def summary(report: Any) -> pd.DataFrame:
         "kl_approx_exact_upper": _rounded(bounds["kl_approx_exact_ci"].sel(ci_bound="upper").values),
         "role": bounds["role_used"].values.astype(object),
         "n_simulations": bounds["n_simulations"].values,
+        "n_carrying": pd.array(n_carrying(report, temperatures), dtype="Int64"),
     }
     columns |= _costs(report, temperatures)
     modes = read_group(report, "modes")
