@@ -18,6 +18,7 @@ from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
+from bread.running.interrupts import can_limit
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import root_entropy
 from bread.statistics.goal import Goal
@@ -58,6 +59,7 @@ class Arguments:
     observed: Any
     simulator: Any
     likelihood: Any
+    max_seconds: Any = None
 
     def __post_init__(self) -> None:
         read_temperatures(self.n_temperatures, self.schedule, self.max_temperatures)
@@ -76,6 +78,16 @@ class Arguments:
             )
         if not (self.target is None or (is_number(self.target) and self.target > 0)):
             raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
+
+        if not (self.max_seconds is None or (is_number(self.max_seconds) and self.max_seconds > 0)):
+            raise InvalidArgumentError(
+                f"max_seconds must be None or a positive number of seconds, got {self.max_seconds!r}."
+            )
+        if self.max_seconds is not None and not can_limit():
+            raise InvalidArgumentError(
+                "max_seconds stops a check as a signal does, which Python gives to the main thread alone: call "
+                "bread.check from there, or leave max_seconds out."
+            )
 
     @property
     def names(self) -> tuple[str, ...] | None:

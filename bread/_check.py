@@ -26,6 +26,7 @@ from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
 from bread.running.remote import require_executor
 from bread.running.results import CheckResult
+from bread.running.rough import empty_look, rough_look, stands_in
 from bread.running.runner import Runner
 
 
@@ -54,6 +55,7 @@ def check(
     tune_on: str = "auto",
     draws: int | None = None,
     cores: int | None = None,
+    max_seconds: float | None = None,
     executor: Any = None,
     checkpoint: Any = None,
     random_seed: int | None = None,
@@ -149,6 +151,12 @@ def check(
         confirmation cost (PyMC); 100 where there is no fit to compare.
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
+    max_seconds : float, optional
+        Wall time after compilation at which the check stops, as by Ctrl-C, with the report of what was finished: its
+        verdict is inconclusive, and names the phase that took the time. A rough look comes first (five data sets from
+        the prior at T = 8, a few seconds for small models), so that there is a number even where the fit takes all of
+        the time. A check that finishes in time gives the same report as without it, but for a phase "rough" of its
+        cost.
     executor : object, optional
         Where chains run, in place of processes of bread's own: a `concurrent.futures.Executor`, as dask, mpi4py and
         Ray give for a cluster; an object with ``submit(function, *arguments)``; or a pool with ``map``. Its workers
@@ -201,7 +209,7 @@ def check(
         simulations=simulations, chains=chains, n_temperatures=n_temperatures, max_temperatures=max_temperatures,
         max_error=max_error, target=target, path=path, schedule=schedule, kernel=kernel, engine=engine, tune=tune,
         tune_on=tune_on, draws=draws, cores=cores, random_seed=random_seed, progressbar=progressbar, observed=observed,
-        simulator=simulator, likelihood=likelihood,
+        simulator=simulator, likelihood=likelihood, max_seconds=max_seconds,
     )  # fmt: skip
     n_cores = available_cores(cores)
     if executor is not None:
@@ -216,7 +224,7 @@ def check(
         if finished is not None:
             return finished
         result = opened.new_result(plan, arguments)
-        annealed = _run(opened.model, plan, result, _Workers(n_cores, executor), saved, display)
+        annealed = _run(opened.model, plan, result, _Workers(n_cores, executor), saved, display, max_seconds)
         container = report.to_container(result, annealed.constrain)
         if not result.is_interrupted:
             saved.finish(container)
@@ -281,22 +289,38 @@ def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]
 
 
 def _run(
-    model: Model, plan: Plan, result: CheckResult, workers: _Workers, saved: Checkpoint, display: Display
+    model: Model,
+    plan: Plan,
+    result: CheckResult,
+    workers: _Workers,
+    saved: Checkpoint,
+    display: Display,
+    max_seconds: float | None,
 ) -> Model:
     """Run the plan and return the model that was annealed; an interruption keeps what is finished, an error carries it.
 
     The model differs from the one that was opened where it is localised.
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
+    rough: CheckResult | None = None
+    opened = model
     try:
         interrupts.defer()
-        if plan.simulate_from == "localised":
-            model = localise(model, plan, result, fit, display)
-        with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-            Runner(model, plan, result, executor, display).run(fit)
+        with interrupts.limited(max_seconds):
+            if max_seconds is not None:
+                rough = empty_look(plan, result)
+                with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+                    rough_look(model, plan, result, rough, executor, display)
+            if plan.simulate_from == "localised":
+                model = localise(model, plan, result, fit, display)
+            with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+                Runner(model, plan, result, executor, display).run(fit)
     except KeyboardInterrupt:
         result.is_interrupted = True
-        message = "Interrupted: the report holds what was finished; its verdict is at best inconclusive."
+        stopped_by = f"Stopped after max_seconds={max_seconds:g}" if interrupts.is_over() else "Interrupted"
+        message = f"{stopped_by}: the report holds what was finished; its verdict is at best inconclusive."
+        if stands_in(result, rough):
+            model = opened
         result.warnings.append(message)
         warnings.warn(message + saved.hint, UserWarning, stacklevel=3)
     except Exception as error:

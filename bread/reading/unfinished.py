@@ -9,6 +9,7 @@ import xarray as xr
 
 FEWEST_SECONDS = 1.0  # below, no phase is worth a sentence
 
+_OTHER = "Run it again with more time."
 # For each phase of `bread.running.results.CheckResult.seconds`: what it did, and how to make it shorter.
 _PHASES: Mapping[str, tuple[str, str]] = {
     "compile": (
@@ -44,8 +45,10 @@ _PHASES: Mapping[str, tuple[str, str]] = {
     ),
     "draws": ("annealed draws on the real data", "Fewer draws= need less, and draws=0 leaves them out."),
     "compare": ("comparing your draws with annealed ones", "Fewer draws= need less, and draws=0 leaves them out."),
+    "modes": ("the search for modes on the real data", _OTHER),
+    "replicate": ("the test whether your data look like the model's", _OTHER),
+    "rough": ("the rough first look", _OTHER),
 }
-_OTHER = "Run it again with more time."
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class CheckResult:
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
-        "replicate", "modes", "prior integrals".
+        "replicate", "modes", "prior integrals"; "rough" for a first look (`bread.running.rough`).
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool

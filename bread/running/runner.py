@@ -178,7 +178,10 @@ class Runner:
         """Look for another path where the present one costs more than it seemed; forget its chains if one is found."""
         seen = [self._seen(search, n_temperatures) for n_temperatures in temperatures]
         spent = sum(self.result.n_gradients.get(phase, 0) for phase in ("search", "confirm"))
-        if not self._preparation.may_look_again(spent, seen[-1].per_transition):
+        if not (
+            self._preparation.may_look_again(spent, seen[-1].per_transition)
+            or self._preparation.may_race_again(temperatures[-1])
+        ):
             return False
         now = costs.PathCost(
             self.result.path.name, True, temperatures[-1], seen[-1].per_transition, 0.0, 2 * self._plan.chains

@@ -18,7 +18,8 @@ from tests.support.verdicts import judge
         ("confirm", "chains on fresh simulated data", "max_error="),
         ("consistency", "comparing your data with simulated data", "n_temperatures="),
         ("draws", "annealed draws on the real data", "draws=0"),
-        ("modes", "modes", "Run it again with more time"),
+        ("modes", "the search for modes on the real data", "Run it again with more time"),
+        ("another", "another", "Run it again with more time"),
     ],
 )
 @pytest.mark.parametrize("has_bound", [True, False])
