@@ -185,7 +185,7 @@ def limited(seconds: float | None) -> Iterator[None]:
         return
     signals.deadline = time.monotonic() + seconds
     timer: threading.Timer | None = None
-    if getattr(signal.getsignal(signal.SIGINT), "__self__", None) is signals:
+    if signal.getsignal(signal.SIGINT) == signals.receive:
         timer = threading.Timer(seconds, os.kill, (signals.process, signal.SIGINT))
         timer.daemon = True
         timer.start()
