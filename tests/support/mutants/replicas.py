@@ -15,6 +15,8 @@ from tests.support.mutants.case import Case, Mutant
 BETAS = np.array([1.0, 0.5, 0.25])
 SHAPE, DIM = 2.0, 2
 WIDTHS = 1.2 / np.sqrt(BETAS)
+SHAPES, RATES = np.repeat(SHAPE * BETAS, DIM), np.repeat(BETAS, DIM)
+CONSTANT = float((gammaln(SHAPES) - SHAPES * np.log(RATES)).sum())
 
 
 def single(x):
@@ -24,9 +26,7 @@ def single(x):
 
 def replicas():
     """Return the product of the powers: x such that beta exp(x) is a Gamma variable of shape beta SHAPE."""
-    shapes = np.repeat(SHAPE * BETAS, DIM)
-    rates = np.repeat(BETAS, DIM)
-    constant = float((gammaln(shapes) - shapes * np.log(rates)).sum())
+    shapes, rates = SHAPES, RATES
 
     def simulate(n, rng):
         # log of a Gamma variable of small shape, by the boost of shape + 1
@@ -35,7 +35,7 @@ def replicas():
 
     return Target(
         "replicas of a log-gamma law", len(shapes),
-        lambda x: (shapes * x - rates * np.exp(x)).sum(-1) - constant,
+        lambda x: (shapes * x - rates * np.exp(x)).sum(-1) - CONSTANT,
         simulate,
         lambda x: shapes - rates * np.exp(x),
         n_walkers=len(BETAS),
@@ -56,7 +56,7 @@ class Exchange:
         return carry[0].ravel()
 
     def log_density(self, carry):
-        return float(BETAS @ carry[1])
+        return float(BETAS @ carry[1]) - CONSTANT
 
     def step(self, carry, rng):
         walkers, densities = carry[0].copy(), carry[1].copy()
