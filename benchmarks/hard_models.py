@@ -1,7 +1,7 @@
 """Twenty hard PyMC models, each answered or told why not: python benchmarks/hard_models.py [--only NAME ...].
 
 One row a model: path, T, V with its limits, gradients, seconds by phase, status; where the evidence of the data is
-known, what it is and what the report says. A model whose check takes longer than ``--max-seconds`` after compilation
+known, what it is and what the report says. A model whose check takes longer than ``--max-seconds``, with compilation,
 is interrupted as by Ctrl-C, and says what it has.
 """
 
