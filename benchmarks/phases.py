@@ -34,7 +34,7 @@ def run() -> None:
             f"Where {name} spends its time",
             ("phase", "CPU s", "share"),
             [*rows, ("all", total, "100 %")],
-            "One check with all defaults in one process, compile caches as they are. What surrounds the annealing takes "
+            "One check with all defaults in one process, compile caches as they are. What surrounds annealing takes "
             f"{(total - annealing) / max(annealing, 1e-9):.2g} times as long as the annealing.",
         )
 

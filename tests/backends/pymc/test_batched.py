@@ -23,6 +23,7 @@ pytestmark = pytest.mark.pymc
 NOT_ELEMENTWISE = {"simplex", "zero_sum", "mixture_likelihood"}  # a sum in the transform
 
 
+@pytest.mark.slow
 def test_many_draws_are_mapped_as_one_by_one() -> None:
     """Every model of the table: equal bits. Almost all are mapped at once, those with sums are not."""
     at_once = set()
@@ -54,6 +55,19 @@ def test_a_draw_that_raises_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -
     expected = simulator.unconstrain(draws)
     monkeypatch.setattr(simulation, "WORTH_BUILDING", 1)
     monkeypatch.setattr(simulation, "in_batches", raising)
+    np.testing.assert_array_equal(simulator.unconstrain(draws), expected)
+
+
+def test_a_function_of_many_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Off by one part in 10^12: the draws are mapped one by one."""
+    model = MODELS["schools_centred"]()
+    simulator = build_simulator(model, read_layout(model, read_initial_point(model)), read_observed(model), [])
+    draws = simulator.simulate(5, fixed=None, seed=np.random.SeedSequence(1)).parameters
+    expected = simulator.unconstrain(draws)
+    monkeypatch.setattr(simulation, "WORTH_BUILDING", 1)
+    monkeypatch.setattr(
+        simulation, "in_batches", lambda *arguments: [part * (1.0 + 1e-12) for part in in_batches(*arguments)]
+    )
     np.testing.assert_array_equal(simulator.unconstrain(draws), expected)
 
 
