@@ -7,7 +7,6 @@ are no transform of a constrained parameter: a Student t on the logarithm of a s
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bread.fitting.one_thread import gaussian_mixture
 from bread.paths.mixture import Component, FloatArray, MixtureReference
 
 INFLATION = 1.2  # of the variances
@@ -108,9 +108,6 @@ def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRefer
 
 def fit_mixture(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureReference | None:
     """Return a Gaussian mixture of 2 to 4 components; None where the draws show one mode (by BIC)."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
     n, dim = draws.shape
     if dim > LARGEST_MIXED_DIM or n < 20 * max(dim, 2):
         return None
@@ -118,13 +115,11 @@ def fit_mixture(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRef
     centred = (draws - mean) / scale
     best: Any = None
     least = np.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for n_components in range(1, LARGEST_MIXTURE + 1):
-            model = GaussianMixture(n_components, n_init=2, reg_covar=1e-3, random_state=0).fit(centred)
-            criterion = float(model.bic(centred))
-            if criterion < least - 10.0:
-                best, least = model, criterion
+    for n_components in range(1, LARGEST_MIXTURE + 1):
+        model = gaussian_mixture(centred, n_components, n_init=2, reg_covar=1e-3)
+        criterion = float(model.bic(centred))
+        if criterion < least - 10.0:
+            best, least = model, criterion
     if best is None or best.n_components == 1:
         return None
     components = []
