@@ -111,9 +111,7 @@ def main():
             (n_steps, name, float(found[:, i].mean()), float(found[:, i].std(ddof=1)))
             for i, name in enumerate(ESTIMATORS)
         ]
-        print(
-            f"K = {n_steps:3d}: bounds {expected[0]:.3f} and {expected[1]:.3f}, B = {expected[1] - expected[0]:.3f} nats"
-        )
+        print(f"K = {n_steps}: bounds {expected[0]:.3f}, {expected[1]:.3f}; B = {expected[1] - expected[0]:.3f} nats")
     write_csv(options.output / "habeck_figure_2.csv", HEADER, rows)
     write_csv(
         options.output / "habeck_figure_1c.csv",

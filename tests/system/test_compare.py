@@ -103,6 +103,7 @@ def test_a_model_and_itself_cannot_be_told_apart() -> None:
     assert "cannot tell" in bread.verdict(report) and not bread.verdict(report).best
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_broken_kernel_is_a_bug_and_wins_nothing() -> None:
     """Negative control: its forward chains are right; on the same data only its log weights can show the defect."""
