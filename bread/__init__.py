@@ -12,11 +12,13 @@ from bread._version import __version__
 if TYPE_CHECKING:
     from bread import exact
     from bread._check import check
+    from bread._compare import compare
     from bread._debug import debug
     from bread._resume import resume
     from bread.errors import BreadError
     from bread.reading.agreement_plot import plot_agreement
     from bread.reading.bayes_factor import BayesFactor, bayes_factor
+    from bread.reading.compare_plot import plot_compare
     from bread.reading.debug_plot import plot_debug
     from bread.reading.evidence import Evidence, evidence
     from bread.reading.page.html import to_html
@@ -35,11 +37,13 @@ __all__ = [
     "__version__",
     "bayes_factor",
     "check",
+    "compare",
     "debug",
     "evidence",
     "exact",
     "plot_agreement",
     "plot_bounds",
+    "plot_compare",
     "plot_consistency",
     "plot_debug",
     "plot_fit",
@@ -60,11 +64,13 @@ _MODULES = {
     "Verdict": "bread.reading.verdict",
     "bayes_factor": "bread.reading.bayes_factor",
     "check": "bread._check",
+    "compare": "bread._compare",
     "debug": "bread._debug",
     "evidence": "bread.reading.evidence",
     "exact": "bread",
     "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
+    "plot_compare": "bread.reading.compare_plot",
     "plot_consistency": "bread.reading.plots",
     "plot_debug": "bread.reading.debug_plot",
     "plot_fit": "bread.reading.plots_fit",
