@@ -18,6 +18,7 @@ from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
+from bread.running.budget import read_budget
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import root_entropy
 from bread.statistics.goal import Goal
@@ -58,6 +59,7 @@ class Arguments:
     observed: Any
     simulator: Any
     likelihood: Any
+    budget: Any = None
 
     def __post_init__(self) -> None:
         read_temperatures(self.n_temperatures, self.schedule, self.max_temperatures)
@@ -76,6 +78,13 @@ class Arguments:
             )
         if not (self.target is None or (is_number(self.target) and self.target > 0)):
             raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
+        if read_budget(self.budget) is not None and not (
+            self.n_temperatures is None and isinstance(self.schedule, str)
+        ):
+            raise InvalidArgumentError(
+                "A budget chooses the number of temperatures, so it goes with neither n_temperatures nor an array of "
+                f"betas; got budget={self.budget!r}. Leave out the one or the other; max_temperatures may be given."
+            )
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -141,6 +150,7 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         tune_each=arguments.tunes_each,
         draws=arguments.draws,
         root=root_entropy(arguments.random_seed),
+        budget=read_budget(arguments.budget),
     )
     require_path(plan.path.kind, model.info)
     return plan
