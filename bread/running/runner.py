@@ -58,11 +58,9 @@ class Runner:
 
     def run(self, fit: Callable[[], Fit]) -> None:
         """Run every phase in order; ``fit`` samples the posterior on the real data, where it is needed."""
-        try:
-            self._run(fit)
-        finally:
-            if self._budgeted is not None:
-                self._budgeted.close()
+        self._run(fit)
+        if self._budgeted is not None:
+            self._budgeted.close()
 
     def foresee(self, fit: Callable[[], Fit]) -> None:
         """Run what a forecast of the budget rests on, and no more; ``result.budget`` keeps it."""

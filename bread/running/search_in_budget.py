@@ -81,14 +81,18 @@ class SearchInBudget:
     @property
     def left(self) -> float:
         """What may still be spent on what is predicted, in the unit of the budget."""
-        return (1.0 - RESERVE) * (self._purse.budget.amount - self._purse.spent() - self._ahead)
+        return (1.0 - RESERVE) * (self._purse.budget.amount - self._spent() - self._ahead)
+
+    def _spent(self) -> float:
+        self.outcome.spent = self._purse.spent()
+        return self.outcome.spent
 
     def foresee_only(self) -> None:
         """Make the forecast for a check that has yet to begin, from fewer simulations than that would take."""
         self._ahead = TESTS * self._purse.budget.amount
-        before, n = self._purse.spent(), min(PROBE_SIMULATIONS, self._plan.search_simulations)
+        before, n = self._spent(), min(PROBE_SIMULATIONS, self._plan.search_simulations)
         if self.probe(n):
-            self._ahead += (self._purse.spent() - before) * (self._plan.search_simulations / n - 1.0)
+            self._ahead += (self._spent() - before) * (self._plan.search_simulations / n - 1.0)
             self.foresee()
         self.close()
 
@@ -130,8 +134,8 @@ class SearchInBudget:
         return replace(plan, draws=min(number, wanted))
 
     def close(self) -> None:
-        """Note what was spent."""
-        self.outcome.spent = self._purse.spent()
+        """Note what was spent; not where the check was interrupted, which would be a reading too many."""
+        self._spent()
 
     # -- the forecast -----------------------------------------------------------------------------------------
 
@@ -166,7 +170,7 @@ class SearchInBudget:
     def foresee(self) -> Allocation | None:
         """Say what is reachable and what the goal would take; return what to run first, None where nothing can be."""
         choice, outcome = self._best(), self.outcome
-        spent = outcome.spent_on_forecast = self._purse.spent() + self._ahead
+        spent = outcome.spent_on_forecast = self._spent() + self._ahead
         if choice is None:
             self._tell(self._too_small(self._cheapest()))
             return None
@@ -236,7 +240,7 @@ class SearchInBudget:
         self._say(sentence)
 
     def _too_small(self, cheapest: Allocation | None) -> str:
-        budget, spent = self._purse.budget, self._purse.spent()
+        budget, spent = self._purse.budget, self._spent()
         if cheapest is None:
             return (
                 f"budget={str(budget)!r} is too small: what comes before the first chains (fit, pilots) took "
@@ -283,17 +287,17 @@ class SearchInBudget:
     # -- rounds, priced ---------------------------------------------------------------------------------------
 
     def _simulate(self, n: int, role: str) -> list[int]:
-        before = self._purse.spent()
+        before = self._spent()
         indices = self._rounds.simulate(n, role)
         if n:
-            self.prices.per_data_set = (self._purse.spent() - before) / n
+            self.prices.per_data_set = (self._spent() - before) / n
         return indices
 
     def _anneal(self, indices: Sequence[int], n_temperatures: int, phase: str, n_new: int | None = None) -> Decision:
         """Anneal where that has not been done, and note what it cost and showed."""
-        before = self._purse.spent()
+        before = self._spent()
         decision = self._rounds.anneal_both(indices, n_temperatures, phase)
-        cost = self._purse.spent() - before
+        cost = self._spent() - before
         if cost <= 0.0:
             raise InvalidArgumentError(
                 "budget as a number counts gradient evaluations, and the kernel of this model takes none. Give a time, "
