@@ -241,13 +241,16 @@ class Simulator:
         for name in held:
             if not inside.get(name, True):
                 raise InvalidArgumentError(
-                    f"fixed[{name!r}] = {values[name]} is outside the support to which the transform restricts it."
+                    f"fixed[{name!r}] = {values[name]} is outside the support to which the transform restricts it. "
+                    "Pass a value inside."
                 )
 
     @staticmethod
     def _not_finite(name: str, value: NDArray[Any], is_fixed: bool) -> Exception:
         if is_fixed:
-            return InvalidArgumentError(f"fixed[{name!r}] = {value} is not inside the support of {name!r}.")
+            return InvalidArgumentError(
+                f"fixed[{name!r}] = {value} is not inside the support of {name!r}. Pass one inside."
+            )
         return UnsupportedModelError(
             f"A draw of {name!r} from its prior has no finite unconstrained value ({value}): the prior puts mass where "
             "floating-point numbers end (such as Gamma(0.001, 0.001) near 0), or the transform restricts the support. "
