@@ -301,7 +301,7 @@ class SearchInBudget:
         if cost <= 0.0:
             raise InvalidArgumentError(
                 "budget as a number counts gradient evaluations, and the kernel of this model takes none. Give a time, "
-                "such as budget='5 min'."
+                f"such as budget='5 min'; got {self._purse.budget.amount:.0f}."
             )
         self.prices.note_annealing(cost, n_temperatures, len(indices) if n_new is None else n_new)
         forward, reverse = (self._result.log_weights(way, n_temperatures, np.array(indices)) for way in BOTH)
