@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bread._check import check
     from bread._compare import compare
     from bread._debug import debug
+    from bread._plan import plan
     from bread._resume import resume
     from bread.errors import BreadError
     from bread.reading.agreement_plot import plot_agreement
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bread.reading.compare_plot import plot_compare
     from bread.reading.debug_plot import plot_debug
     from bread.reading.evidence import Evidence, evidence
+    from bread.reading.outlook import Outlook
     from bread.reading.page.html import to_html
     from bread.reading.page.markdown import to_markdown
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
@@ -33,6 +35,7 @@ __all__ = [
     "BayesFactor",
     "BreadError",
     "Evidence",
+    "Outlook",
     "Verdict",
     "__version__",
     "bayes_factor",
@@ -41,6 +44,7 @@ __all__ = [
     "debug",
     "evidence",
     "exact",
+    "plan",
     "plot_agreement",
     "plot_bounds",
     "plot_compare",
@@ -61,6 +65,7 @@ _MODULES = {
     "BayesFactor": "bread.reading.bayes_factor",
     "BreadError": "bread.errors",
     "Evidence": "bread.reading.evidence",
+    "Outlook": "bread.reading.outlook",
     "Verdict": "bread.reading.verdict",
     "bayes_factor": "bread.reading.bayes_factor",
     "check": "bread._check",
@@ -68,6 +73,7 @@ _MODULES = {
     "debug": "bread._debug",
     "evidence": "bread.reading.evidence",
     "exact": "bread",
+    "plan": "bread._plan",
     "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
     "plot_compare": "bread.reading.compare_plot",

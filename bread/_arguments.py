@@ -18,6 +18,7 @@ from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
+from bread.running.budget import read_budget
 from bread.running.interrupts import can_limit
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import root_entropy
@@ -59,6 +60,7 @@ class Arguments:
     observed: Any
     simulator: Any
     likelihood: Any
+    budget: Any = None
     max_seconds: Any = None
 
     def __post_init__(self) -> None:
@@ -78,6 +80,13 @@ class Arguments:
             )
         if not (self.target is None or (is_number(self.target) and self.target > 0)):
             raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
+        if read_budget(self.budget) is not None and not (
+            self.n_temperatures is None and isinstance(self.schedule, str)
+        ):
+            raise InvalidArgumentError(
+                "A budget chooses the number of temperatures, so it goes with neither n_temperatures nor an array of "
+                f"betas; got budget={self.budget!r}. Leave out the one or the other; max_temperatures may be given."
+            )
 
         if not (self.max_seconds is None or (is_number(self.max_seconds) and self.max_seconds > 0)):
             raise InvalidArgumentError(
@@ -153,6 +162,7 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         tune_each=arguments.tunes_each,
         draws=arguments.draws,
         root=root_entropy(arguments.random_seed),
+        budget=read_budget(arguments.budget),
     )
     require_path(plan.path.kind, model.info)
     return plan
