@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -18,7 +20,7 @@ def text_of(name: str) -> str:
     return next(case for case in SUPPORTED if case.name == name).source.text
 
 
-def data_of(name: str) -> dict:
+def data_of(name: str) -> dict[str, Any]:
     return next(case for case in SUPPORTED if case.name == name).data
 
 
