@@ -1,6 +1,6 @@
 """Every test of the battery on right kernels: it rejects no more often than its level says.
 
-Those of annealing, which only models have, are in test_annealing_tests.
+Those of annealing and of walkers, which few subjects have, are in test_annealing_tests and test_ensemble_tests.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from bread.debugging.bare import BareSubject
-from bread.debugging.battery import TESTS
+from bread.debugging.battery import TESTS, suited_tests
 from bread.debugging.finding import Finding
 from bread.debugging.sample import Sample
 from tests.support.bare_kernels import RIGHT
@@ -25,7 +25,7 @@ def p_values(name, seeds, n=120):
     for seed in seeds:
         sample = Sample(BareSubject(target(), kernel(target())), seed, 0, SHORT)
         sample.grow(n)
-        for test in TESTS:
+        for test in suited_tests(sample.subject):
             if set(test.needs) & set(sample.subject.missing):
                 continue
             finding = test.run(sample)

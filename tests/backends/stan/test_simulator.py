@@ -340,7 +340,8 @@ def test_the_functions_of_derived_simulators_are_a_stan_program() -> None:
     assert stanc(text).returncode == 0
     found = helpers()
     assert set(found) == {
-        "bread_at", "bread_vector_at", "bread_reals", "bread_integers", "bread_limit", "bread_recorded",
+        "bread_at", "bread_vector_at", "bread_reals", "bread_integers", "bread_limit", "bread_probabilities",
+        "bread_recorded",
     }  # fmt: skip
     for name, functions in found.items():
         assert "\n" not in functions
