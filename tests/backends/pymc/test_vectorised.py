@@ -21,6 +21,7 @@ from bread.backends import open_model  # noqa: E402
 from bread.backends.base import Failure, Kernel, OpenOptions  # noqa: E402
 from bread.backends.pymc.vectorised import engine as vector_engine  # noqa: E402
 from bread.backends.pymc.vectorised import programs  # noqa: E402
+from bread.backends.pymc.vectorised.conversion import build_density  # noqa: E402
 from bread.backends.pymc.vectorised.kernels import VectorKernel  # noqa: E402
 from bread.backends.pymc.vectorised.packages import double_precision  # noqa: E402
 from bread.backends.pymc.vectorised.references import log_density_of, pack  # noqa: E402
@@ -40,6 +41,7 @@ from tests.support.conformance import (  # noqa: E402
     tuned_kernel,
 )
 from tests.support.pymc_conjugate import MODELS, SHORT, exact_of  # noqa: E402
+from tests.support.pymc_layout import layout_of  # noqa: E402
 from tests.support.reports import assert_same_report  # noqa: E402
 
 pytestmark = [pytest.mark.pymc]
@@ -254,19 +256,30 @@ def box() -> Any:
     return model
 
 
-@pytest.mark.parametrize("build", [bounded, box])
-def test_chains_end_as_those_of_pymc_where_the_density_is_zero(build: Any) -> None:
-    """A scale below zero, data outside their support: the same chains have weight zero, or no density to start from.
+def test_a_parameter_outside_its_domain_has_density_zero() -> None:
+    """PyMC's own conversion drops the check of the scale: its value there is no density, but not -inf either."""
+    from pymc.sampling.jax import get_jaxified_graph
 
-    PyMC's own conversion drops the check of the scale: the likelihood would be NaN or positive there.
-    """
+    model = bounded()
+    density = build_density(model, layout_of(model))
+    data = density.arrays({"y": np.array([0.5, -0.2])})
+    with double_precision():
+        inside, outside = (density.function(np.array([scale]), *data)[1] for scale in (0.7, -1.0))
+        unchecked = get_jaxified_graph(inputs=model.value_vars, outputs=[model.logp(vars=model.observed_RVs)])(-1.0)[0]
+    expected = -0.5 * (0.5**2 + 0.2**2) / 0.7**2 - 2 * np.log(0.7) - np.log(2 * np.pi)
+    np.testing.assert_allclose(float(inside), expected, rtol=1e-12)
+    assert float(outside) == -np.inf != float(unchecked)
+
+
+def test_chains_end_as_those_of_pymc_where_the_density_is_zero() -> None:
+    """Data outside their support: the same chains have weight zero, or no density to start from."""
     frozen = Kernel(np.array([0.0, 1.0]), {"step_size": np.full(2, 0.3), "inverse_metric": np.ones((2, 1))})
     runs = {}
     for engine in ("blackjax", "pymc"):
-        model = open_model(build(), OpenOptions(engine=engine, kernel="hmc"))
+        model = open_model(box(), OpenOptions(engine=engine, kernel="hmc"))
         assert model.info.identity.engine == engine, model.info.identity.notes
         posterior = model.condition(model.info.data.observed)
-        states = np.array([[0.3], [-3.0], [5.0], [0.2]]) if build is box else np.array([[0.3], [-1.0], [-0.1], [2.0]])
+        states = np.array([[0.3], [-3.0], [5.0], [0.2]])
         runs[engine] = [
             posterior.anneal(PRIOR, SHORT, frozen, direction=direction, initial=states, seeds=SeedSequence(2).spawn(4))
             for direction in ("forward", "reverse")

@@ -108,7 +108,8 @@ def build_start(target: Target) -> Callable[..., Carry]:
         one = jnp.ones((), dtype=jnp.int64)
         return Carry(position, base, base_gradient, end, end_gradient, is_moving, one, 0 * one)
 
-    return jax.jit(jax.vmap(start), compiler_options=COMPILER_OPTIONS)
+    compiled: Callable[..., Carry] = jax.jit(jax.vmap(start), compiler_options=COMPILER_OPTIONS)
+    return compiled
 
 
 def build_scan(
@@ -136,7 +137,8 @@ def build_scan(
 
         return jax.lax.scan(step, carry, steps)  # type: ignore[no-any-return]
 
-    return jax.jit(scan, compiler_options=COMPILER_OPTIONS, donate_argnums=0)
+    compiled: Callable[..., tuple[Carry, Any]] = jax.jit(scan, compiler_options=COMPILER_OPTIONS, donate_argnums=0)
+    return compiled
 
 
 def _move(
@@ -183,4 +185,5 @@ def _move(
         carry.n_gradients + info.num_integration_steps + 1,
         carry.n_divergences + info.is_divergent,
     )
-    return jax.tree.map(lambda new, old: jnp.where(carry.is_moving, new, old), moved, carry)
+    kept: Carry = jax.tree.map(lambda new, old: jnp.where(carry.is_moving, new, old), moved, carry)
+    return kept
