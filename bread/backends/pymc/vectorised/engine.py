@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -77,6 +78,11 @@ class VectorEngine:
             )
         return self._programs[key]
 
+    def _precision(self) -> AbstractContextManager[Any]:
+        """Return double precision; the conversion comes first, since PyTensor's dispatch changes the setting itself."""
+        _ = self.density.function
+        return double_precision()
+
     @staticmethod
     def _packed(path: Path) -> PackedReference:
         return _NO_REFERENCE if path.reference is None else pack(path.reference)
@@ -92,7 +98,7 @@ class VectorEngine:
         ]
         packed = [self._packed(path)] * len(requests)
         parts = []
-        with double_precision():
+        with self._precision():
             for low in range(0, len(requests), LANES):
                 members = [(index, 0) for index in range(low, min(low + LANES, len(requests)))]
                 block = _Block(self, requests, packed, members, LANES)
@@ -115,7 +121,7 @@ class VectorEngine:
         for index, (request, reference) in enumerate(zip(requests, packed, strict=True)):
             lanes.setdefault(reference.form, []).extend((index, chain) for chain in range(len(request.seeds)))
         records = [_Record.empty(len(request.seeds), len(betas), self.dim) for request in requests]
-        with double_precision():
+        with self._precision():
             for form, members in lanes.items():
                 for low in range(0, len(members), LANES):
                     block = _Block(self, requests, packed, members[low : low + LANES], LANES)
@@ -161,7 +167,7 @@ class VectorEngine:
         states = np.empty((len(keep), self.dim))
         states[np.asarray(keep) == 0] = request.initial[0]
         last = int(max(keep, default=0))
-        with double_precision():
+        with self._precision():
             carry = self._program("start", packed.form)(block.initial, block.data, block.reference)
             if at_base:
                 carry = carry._replace(is_moving=np.isfinite(np.asarray(carry.base)))

@@ -43,6 +43,7 @@ def load_dispatch() -> Any:
     """Return PyTensor's ``jax_funcify``, with what PyMC adds to it.
 
     PyTensor switches JAX to double precision for good when its dispatch is imported; the user's setting is restored.
+    Not to be called in `double_precision`, where the user's setting is not seen.
     """
     import jax
 
