@@ -272,6 +272,8 @@ class _Record:
     def run(self, path: Path, betas: FloatArray, direction: Direction, seconds: float) -> AnnealRun:
         """Return the run, each chain with its failure and its log weight."""
         failure = self._failures(direction)
+        if direction == "reverse":  # a chain that cannot begin has no ratio, as in PyMC's own engine
+            self.log_ratio[~np.isfinite(self.log_ratio[:, -1]), -1] = np.nan
         with np.errstate(invalid="ignore"):
             log_weight = np.asarray(path.log_weight(betas, self.log_ratio), dtype=np.float64).reshape(len(failure))
         log_weight[failure == Failure.ZERO_RATIO] = -np.inf
