@@ -3,6 +3,7 @@
 start-up    seconds from the call of `bread.check` to the first finished chain, cold and warm compile cache
 engine      the engine's own overhead over a bare loop of the same step method
 schedules   gradient evaluations to B <= 1 nat, adaptive against fixed schedules
+phases      CPU seconds of every phase of a whole check, as shares
 cores       two cores against one, with equal results
 stan        Stan: time per leapfrog of annealed chains over one gradient
 stan-start  Stan: seconds to the first finished chain, build included, and from the build cache
@@ -15,6 +16,7 @@ import time
 
 import cores
 import engine
+import phases
 import schedule_cost
 import stan_engine
 import stan_start_up
@@ -23,6 +25,7 @@ from measuring import load, machine
 
 BENCHMARKS = {
     "engine": engine.run,
+    "phases": phases.run,
     "cores": cores.run,
     "schedules": schedule_cost.run,
     "start-up": start_up.run,

@@ -12,13 +12,17 @@ from bread._version import __version__
 if TYPE_CHECKING:
     from bread import exact
     from bread._check import check
+    from bread._compare import compare
     from bread._debug import debug
+    from bread._plan import plan
     from bread._resume import resume
     from bread.errors import BreadError
     from bread.reading.agreement_plot import plot_agreement
     from bread.reading.bayes_factor import BayesFactor, bayes_factor
+    from bread.reading.compare_plot import plot_compare
     from bread.reading.debug_plot import plot_debug
     from bread.reading.evidence import Evidence, evidence
+    from bread.reading.outlook import Outlook
     from bread.reading.page.html import to_html
     from bread.reading.page.markdown import to_markdown
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
@@ -31,15 +35,19 @@ __all__ = [
     "BayesFactor",
     "BreadError",
     "Evidence",
+    "Outlook",
     "Verdict",
     "__version__",
     "bayes_factor",
     "check",
+    "compare",
     "debug",
     "evidence",
     "exact",
+    "plan",
     "plot_agreement",
     "plot_bounds",
+    "plot_compare",
     "plot_consistency",
     "plot_debug",
     "plot_fit",
@@ -57,14 +65,18 @@ _MODULES = {
     "BayesFactor": "bread.reading.bayes_factor",
     "BreadError": "bread.errors",
     "Evidence": "bread.reading.evidence",
+    "Outlook": "bread.reading.outlook",
     "Verdict": "bread.reading.verdict",
     "bayes_factor": "bread.reading.bayes_factor",
     "check": "bread._check",
+    "compare": "bread._compare",
     "debug": "bread._debug",
     "evidence": "bread.reading.evidence",
     "exact": "bread",
+    "plan": "bread._plan",
     "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
+    "plot_compare": "bread.reading.compare_plot",
     "plot_consistency": "bread.reading.plots",
     "plot_debug": "bread.reading.debug_plot",
     "plot_fit": "bread.reading.plots_fit",

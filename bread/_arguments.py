@@ -18,6 +18,8 @@ from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import as_reference
+from bread.running.budget import read_budget
+from bread.running.interrupts import can_limit
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import root_entropy
 from bread.statistics.goal import Goal
@@ -58,6 +60,8 @@ class Arguments:
     observed: Any
     simulator: Any
     likelihood: Any
+    budget: Any = None
+    max_seconds: Any = None
 
     def __post_init__(self) -> None:
         read_temperatures(self.n_temperatures, self.schedule, self.max_temperatures)
@@ -76,6 +80,23 @@ class Arguments:
             )
         if not (self.target is None or (is_number(self.target) and self.target > 0)):
             raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
+        if read_budget(self.budget) is not None and not (
+            self.n_temperatures is None and isinstance(self.schedule, str)
+        ):
+            raise InvalidArgumentError(
+                "A budget chooses the number of temperatures, so it goes with neither n_temperatures nor an array of "
+                f"betas; got budget={self.budget!r}. Leave out the one or the other; max_temperatures may be given."
+            )
+
+        if not (self.max_seconds is None or (is_number(self.max_seconds) and self.max_seconds > 0)):
+            raise InvalidArgumentError(
+                f"max_seconds must be None or a positive number of seconds, got {self.max_seconds!r}."
+            )
+        if self.max_seconds is not None and not can_limit():
+            raise InvalidArgumentError(
+                "max_seconds stops a check as a signal does, which Python gives to the main thread alone: call "
+                "bread.check from there, or leave max_seconds out."
+            )
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -141,6 +162,7 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         tune_each=arguments.tunes_each,
         draws=arguments.draws,
         root=root_entropy(arguments.random_seed),
+        budget=read_budget(arguments.budget),
     )
     require_path(plan.path.kind, model.info)
     return plan

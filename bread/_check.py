@@ -24,8 +24,10 @@ from bread.running.executors import available_cores, open_executor
 from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
+from bread.running.purse import Purse, open_purse
 from bread.running.remote import require_executor
 from bread.running.results import CheckResult
+from bread.running.rough import empty_look, rough_look, stands_in
 from bread.running.runner import Runner
 
 
@@ -46,6 +48,7 @@ def check(
     max_temperatures: int = 1024,
     max_error: float = 0.1,
     target: float | None = None,
+    budget: str | int | None = None,
     path: Any = "auto",
     schedule: str | ArrayLike = "adaptive",
     kernel: Any = None,
@@ -54,6 +57,7 @@ def check(
     tune_on: str = "auto",
     draws: int | None = None,
     cores: int | None = None,
+    max_seconds: float | None = None,
     executor: Any = None,
     checkpoint: Any = None,
     random_seed: int | None = None,
@@ -121,6 +125,14 @@ def check(
     target : float, optional
         Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
         finite mean, V decides, at the error that B = target would bound.
+    budget : str or int, optional
+        What to spend: a time with its unit ("5 min", "90 s", "1.5 h"), or a whole number of gradient evaluations. The
+        check then says after its first rounds which error it can see and what ``max_error`` would take, chooses T and
+        the number of simulations (``simulations`` to five times as many) so that the limit of V is lowest, and
+        stops at ``max_error``. What has begun is finished, so a little more may be spent, and what is fixed (the
+        fit, the search for modes) always runs; a gradient budget leaves out the PPL's own fit of the real data. The
+        limit holds as without a budget; predictions decide nothing. The same seed gives the same report with a number;
+        with a time, the machine's speed decides what was run. `bread.plan` only predicts.
     path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
         Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
         normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
@@ -151,6 +163,12 @@ def check(
         confirmation cost (PyMC); 100 where there is no fit to compare.
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
+    max_seconds : float, optional
+        Wall time after compilation at which the check stops, as by Ctrl-C, with the report of what was finished: its
+        verdict is inconclusive, and names the phase that took the time. A rough look comes first (five data sets from
+        the prior at T = 8, a few seconds for small models), so that there is a number even where the fit takes all of
+        the time. A check that finishes in time gives the same report as without it, but for a phase "rough" of its
+        cost.
     executor : object, optional
         Where chains run, in place of processes of bread's own: a `concurrent.futures.Executor`, as dask, mpi4py and
         Ray give for a cluster; an object with ``submit(function, *arguments)``; or a pool with ``map``. Its workers
@@ -203,36 +221,39 @@ def check(
         simulations=simulations, chains=chains, n_temperatures=n_temperatures, max_temperatures=max_temperatures,
         max_error=max_error, target=target, path=path, schedule=schedule, kernel=kernel, engine=engine, tune=tune,
         tune_on=tune_on, draws=draws, cores=cores, random_seed=random_seed, progressbar=progressbar, observed=observed,
-        simulator=simulator, likelihood=likelihood,
+        simulator=simulator, likelihood=likelihood, budget=budget, max_seconds=max_seconds,
     )  # fmt: skip
-    n_cores = available_cores(cores)
+    began, n_cores = time.perf_counter(), available_cores(cores)
     if executor is not None:
         require_executor(executor)
     display = Display(is_visible=progressbar, workers=n_cores)
     with interrupts.handled(), open_checkpoint(checkpoint) as saved, display:
         model = model_in_context(model)
-        opened = _open(model, data, arguments, display)
+        opened = open_for_check(model, data, arguments, display)
         plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
         plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)
         finished = saved.report()
         if finished is not None:
             return finished
         result = opened.new_result(plan, arguments)
-        annealed = _run(opened.model, plan, result, _Workers(n_cores, executor), saved, display)
+        purse = _purse(plan, result, saved, time.perf_counter() - began)
+        annealed = run(
+            opened.model, plan, result, Workers(n_cores, executor), saved, display, purse, max_seconds=max_seconds
+        )
         container = report.to_container(result, annealed.constrain)
         if not result.is_interrupted:
             saved.finish(container)
         return container
 
 
-class _Workers(NamedTuple):
+class Workers(NamedTuple):
     """Where the check runs."""
 
     cores: int
     executor: Any
 
 
-class _Opened(NamedTuple):
+class Opened(NamedTuple):
     """A model that was read and checked, the user's own draws with what was said of them, and how long reading took."""
 
     model: Model
@@ -257,7 +278,7 @@ class _Opened(NamedTuple):
         )
 
 
-def _open(model: Any, data: Any, arguments: Arguments, display: Display) -> _Opened:
+def open_for_check(model: Any, data: Any, arguments: Arguments, display: Display) -> Opened:
     """Read and check the model, and the user's draws."""
     display.phase("compiling")
     began = time.perf_counter()
@@ -266,7 +287,7 @@ def _open(model: Any, data: Any, arguments: Arguments, display: Display) -> _Ope
     require_parameters(arguments.names, opened.info)
     fit, said = _read_posterior(opened, arguments.posterior)
     display.done()
-    return _Opened(opened, fit, said, time.perf_counter() - began)
+    return Opened(opened, fit, said, time.perf_counter() - began)
 
 
 def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]]:
@@ -282,23 +303,51 @@ def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]
     return fit, [text for text, category in by_text.items() if issubclass(category, UserWarning)]
 
 
-def _run(
-    model: Model, plan: Plan, result: CheckResult, workers: _Workers, saved: Checkpoint, display: Display
+def _purse(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Purse | None:
+    return None if plan.budget is None else open_purse(plan.budget, result, saved.keeper.kept, before)
+
+
+def run(
+    model: Model,
+    plan: Plan,
+    result: CheckResult,
+    workers: Workers,
+    saved: Checkpoint,
+    display: Display,
+    purse: Purse | None = None,
+    *,
+    is_forecast: bool = False,
+    max_seconds: float | None = None,
 ) -> Model:
     """Run the plan and return the model that was annealed; an interruption keeps what is finished, an error carries it.
+
+    ``is_forecast``: only what the forecast of a budget rests on.
 
     The model differs from the one that was opened where it is localised.
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
+    rough: CheckResult | None = None
+    opened = model
     try:
         interrupts.defer()
-        if plan.simulate_from == "localised":
-            model = localise(model, plan, result, fit, display)
-        with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-            Runner(model, plan, result, executor, display).run(fit)
+        with interrupts.limited(max_seconds):
+            if max_seconds is not None:
+                rough = empty_look(plan, result)
+                with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+                    rough_look(model, plan, result, rough, executor, display)
+            if plan.simulate_from == "localised":
+                model = localise(model, plan, result, fit, display)
+            with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+                runner = Runner(model, plan, result, executor, display, purse)
+                runner.foresee(fit) if is_forecast else runner.run(fit)
     except KeyboardInterrupt:
+        if is_forecast:
+            raise
         result.is_interrupted = True
-        message = "Interrupted: the report holds what was finished; its verdict is at best inconclusive."
+        stopped_by = f"Stopped after max_seconds={max_seconds:g}" if interrupts.is_over() else "Interrupted"
+        message = f"{stopped_by}: the report holds what was finished; its verdict is at best inconclusive."
+        if stands_in(result, rough):
+            model = opened
         result.warnings.append(message)
         warnings.warn(message + saved.hint, UserWarning, stacklevel=3)
     except Exception as error:

@@ -186,7 +186,9 @@ def _bare(
             raise InvalidArgumentError("targets= have their own log_density and simulate. Leave those out.")
         found = default_targets(targets) if isinstance(targets, str) else tuple(targets)
         if kernel is None and only != "simulator":
-            raise InvalidArgumentError("targets= need kernel=, a function kernel(target) that returns a step.")
+            raise InvalidArgumentError(
+                "targets= need kernel=, a function kernel(target) that returns a step, and there is none. Pass it."
+            )
         if only == "simulator":
             return _Work(tuple(BareSubject(target, None) for target in found))
         return _Work(tuple(_on_target(kernel, target) for target in found))

@@ -14,6 +14,7 @@ import typer
 
 import bread
 from bread.cli_output import INTERRUPTED_STATUS, STATUSES, Output
+from bread.cli_plan import BudgetOption, as_budget, plan
 from bread.errors import BreadError, CheckpointWarning, InvalidArgumentError
 from bread.reading.as_json import evidence_json
 from bread.reading.command_line import as_options
@@ -164,6 +165,7 @@ def check(
     target: Annotated[
         float | None, typer.Option(metavar="NATS", help="Reach this B instead, in nats.", show_default=False)
     ] = None,
+    budget: BudgetOption = None,
     schedule: Annotated[
         ScheduleName,
         typer.Option(
@@ -212,7 +214,7 @@ def check(
         "simulate_from": simulate_from.value, "hyperparameters": hyperparameter or None,
         "posterior": posterior or None, "init_steps": init_steps, "simulations": simulations, "chains": chains,
         "n_temperatures": temperatures or None, "max_temperatures": max_temperatures,
-        "max_error": max_error, "target": target,
+        "max_error": max_error, "target": target, "budget": as_budget(budget),
         "path": path.value, "schedule": schedule.value, "kernel": kernel.value, "tune": tune, "draws": draws,
         "cores": cores, "checkpoint": checkpoint, "random_seed": seed, "progressbar": progress,
     }  # fmt: skip
@@ -275,6 +277,9 @@ def show(
             printed.show(found, page=html)
     except BreadError as error:
         printed.fail(str(error))
+
+
+app.command()(plan)
 
 
 @app.command()

@@ -36,6 +36,7 @@ class Purpose(IntEnum):
     PRIOR_INTEGRAL = 31
     BATTERY = 32
     EVIDENCE = 33
+    COMPARE = 34
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -73,6 +73,12 @@ class BareSubject:
                 f"target '{target.name}' has dim = {target.dim}; is_discrete, lower, upper and names of coordinates "
                 f"must have as many entries or none, but got {sorted(sizes)}."
             )
+        self.n_walkers = target.n_walkers
+        if self.n_walkers < 1 or target.dim % self.n_walkers:
+            raise InvalidArgumentError(
+                f"n_walkers of target '{target.name}' must be positive and divide dim = {target.dim}, but is "
+                f"{self.n_walkers!r}."
+            )
         self._build = build
         self._pristine: Any = None  # a kernel as it was given, never moved
         self.missing: Mapping[str, str] = self._what_is_missing(kernel)

@@ -17,6 +17,7 @@ import numpy as np
 from bread.debugging.annealing_tests import ANNEALING_TESTS
 from bread.debugging.detectable import what_was_detectable, worst_of
 from bread.debugging.diagnosis import diagnose, notes_on
+from bread.debugging.ensemble_tests import ENSEMBLE_TESTS
 from bread.debugging.finding import BatteryTest, Finding, LeftOut
 from bread.debugging.gradient_tests import GRADIENT_TESTS
 from bread.debugging.kernel_tests import KERNEL_TESTS
@@ -35,6 +36,7 @@ TESTS: tuple[BatteryTest, ...] = (
     *RANDOMNESS_TESTS,
     *KERNEL_TESTS,
     *REVERSIBILITY_TESTS,
+    *ENSEMBLE_TESTS,
     *ANNEALING_TESTS,
 )
 LEVEL = 0.01
@@ -48,8 +50,11 @@ UNCLEAR = 0.1  # p-value of a test, corrected for its comparisons alone: such su
 
 
 def suited_tests(subject: Subject) -> tuple[BatteryTest, ...]:
-    """Return the tests of a subject: those of annealing only where there is a path to its law."""
-    return tuple(test for test in TESTS if subject.anneals or test.about != "annealing")
+    """Return the tests of a subject: of annealing only where there is a path, of walkers only where there are some."""
+    unsuited = set() if subject.anneals else {"annealing"}
+    if subject.n_walkers < 2:
+        unsuited.add("ensemble")
+    return tuple(test for test in TESTS if test.about not in unsuited)
 
 
 def n_tests_of_chance(subjects: Sequence[Subject]) -> int:

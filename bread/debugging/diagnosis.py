@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bread.debugging.annealing_tests import ORDER, WEIGHTED_RANKS, WEIGHTS
+from bread.debugging.ensemble_tests import WALKERS
 from bread.debugging.gradient_tests import GRADIENT
 from bread.debugging.kernel_tests import AVERAGES, CARRIED, INVARIANCE, STATES
 from bread.debugging.randomness_tests import HISTORY, MEMORY_TEST, SEED_TEST, STREAMS
@@ -102,7 +103,7 @@ def diagnose(results: Sequence[TestResult], samples: Sequence[Sample], test_leve
         said.append(_of_simulator(failed, seen) + seen.where(samples))
     if INDEPENDENCE.name in failed:
         said.append(INDEPENDENCE.culprits[0])
-    for test in (STREAMS, MEMORY_TEST):
+    for test in (STREAMS, MEMORY_TEST, WALKERS):
         if test.name in failed:
             said.append(test.culprits[0])
     kernel = failed & {INVARIANCE.name, AVERAGES.name}

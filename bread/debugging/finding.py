@@ -13,7 +13,7 @@ from bread.debugging.subject import FloatArray
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.functions import Label
 
-About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing"]
+About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing", "ensemble"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,7 @@ class BatteryTest:
     name : str
     about : str
         What a failure is about: "simulator", "gradient", "kernel", "annealing" (asked of subjects that anneal alone),
+        "ensemble" (of those with several walkers)
         or "reversibility", which a right kernel may lack.
     checks : str
         What is compared with what.

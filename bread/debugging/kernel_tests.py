@@ -59,6 +59,27 @@ def run_averages(sample: Sample) -> Finding | LeftOut:
     start = np.concatenate([functions.smooth(sample.table[rows]), functions.indicators(sample.table[rows])], axis=-1)
     fresh = sample.fresh[rows]
     exact = np.concatenate([functions.smooth(fresh), functions.indicators(fresh)], axis=-1).mean(axis=1)
+    difference, shown = difference_of_averages(start, averages, exact)
+    test = mean_zero_test(difference, is_bounded=True)
+    labels = (*functions.smooth_labels, *functions.indicator_labels)
+    spread = np.where(shown > LEAST_SHOWN, difference.std(axis=0) / np.maximum(shown, LEAST_SHOWN), np.inf)
+    return Finding(labels, test.p_values, difference.mean(axis=0), len(difference), spread)
+
+
+def difference_of_averages(start: FloatArray, averages: FloatArray, exact: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return averages of chains less those of exact draws, and what share of an error of the chains' law they show.
+
+    Parameters
+    ----------
+    start, averages, exact : ndarray, shape (n, function)
+        Functions of the draws that chains start from, their averages along chains, and over fresh draws.
+
+    Returns
+    -------
+    difference : ndarray, shape (m, function)
+        Mean zero row by row; the first fifth of the draws sets the weight of the start, and is left out.
+    shown : ndarray, shape (function,)
+    """
     n_first = int(FIRST_ROWS * len(start))
     first, reply = start[:n_first] - start[:n_first].mean(axis=0), averages[:n_first] - averages[:n_first].mean(axis=0)
     variance = (first**2).sum(axis=0)
@@ -66,11 +87,7 @@ def run_averages(sample: Sample) -> Finding | LeftOut:
     weight = np.clip((first * reply).sum(axis=0) / np.where(variance > 0.0, variance, 1.0), 0.0, 1.0)
     difference = (averages - weight * start - (1.0 - weight) * exact)[n_first:]
     difference = np.where(weight > 1.0 - LEAST_SHOWN, 0.0, np.round(difference, DECIMALS))  # what is left is rounding
-    test = mean_zero_test(difference, is_bounded=True)
-    labels = (*functions.smooth_labels, *functions.indicator_labels)
-    shown = 1.0 - weight  # the share of an error of the chains' law that the difference shows
-    spread = np.where(shown > LEAST_SHOWN, difference.std(axis=0) / np.maximum(shown, LEAST_SHOWN), np.inf)
-    return Finding(labels, test.p_values, difference.mean(axis=0), len(difference), spread)
+    return difference, 1.0 - weight
 
 
 def run_carried(sample: Sample) -> Finding | LeftOut:

@@ -41,6 +41,8 @@ class ModelSubject:
         ``reopen()`` returns the same model with a kernel that has moved nothing yet.
     """
 
+    n_walkers = 1
+
     def __init__(
         self, model: Model, beta: float, seed: SeedSequence, reopen: Callable[[], Model] | None = None
     ) -> None:

@@ -91,6 +91,9 @@ class Subject(Protocol):
     anneals : bool
         Whether there is a path to this subject's law at all, along which chains can be annealed: it is then an
         `bread.debugging.annealed.AnnealingSubject`, and tests of annealing are run on it.
+    n_walkers : int
+        How many points of one space, one after another, a state is: 1 but for kernels of ensembles, whose pairs of
+        walkers are then looked at.
     """
 
     @property
@@ -113,6 +116,9 @@ class Subject(Protocol):
 
     @property
     def anneals(self) -> bool: ...  # noqa: D102
+
+    @property
+    def n_walkers(self) -> int: ...  # noqa: D102
 
     def draw(self, seeds: Sequence[SeedSequence]) -> Draws:
         """Return independent exact draws, one a seed."""

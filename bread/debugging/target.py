@@ -33,6 +33,9 @@ class Target:
         Coordinates that hold whole numbers; all continuous if empty.
     lower, upper : tuple of float
         Ends of the support of each coordinate, themselves in it where the coordinate is discrete; none if empty.
+    n_walkers : int
+        Walkers of an ensemble: the state is as many points of one space, one after another, whose laws may differ.
+        Pairs of them are then looked at too.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Target:
     is_discrete: tuple[bool, ...] = ()
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
+    n_walkers: int = 1
 
     @property
     def is_continuous(self) -> NDArray[np.bool_]:

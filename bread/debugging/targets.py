@@ -97,6 +97,7 @@ def copies(target: Target, n: int) -> Target:
         is_discrete=target.is_discrete * n,
         lower=target.lower * n,
         upper=target.upper * n,
+        n_walkers=n * target.n_walkers,
     )
 
 

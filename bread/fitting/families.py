@@ -7,7 +7,6 @@ are no transform of a constrained parameter: a Student t on the logarithm of a s
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,15 +14,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bread.fitting.one_thread import gaussian_mixture
 from bread.paths.mixture import Component, FloatArray, MixtureReference
 
 INFLATION = 1.2  # of the variances
 DEGREES = 7.0  # of the Student t
-LARGEST_FULL_DIM = 60  # coordinates of a full covariance matrix
+LARGEST_FULL_DIM = 250  # coordinates of a full covariance matrix
+LARGEST_MIXED_DIM = 60  # of each of several
+CLEAR_DRAWS = 10.0  # draws a coordinate from which on a sample covariance is taken at its word
 LARGEST_RANK = 10  # of a low-rank one
 LARGEST_MIXTURE = 4  # components
 SMALLEST_SCALE = 1e-8  # standard deviation where draws show none
 PRIOR_DRAWS = 30.0  # draws that a variance of the shared fit is worth when a reference is moved to another data set
+
+WIDTH_COST = 0.16  # nats that an inflation may cost where coordinates are many
+
+
+def inflation(dim: int) -> float:
+    """Return by how much variances are wider than those of a law that is known well, `INFLATION` where dim <= 8.
+
+    Variances that are 1 + e times as large cost about e^2 / 4 nats in each direction and coordinate, so the cost of
+    all together is held at `WIDTH_COST` (nats, Jeffreys).
+    """
+    return 1.0 + min(INFLATION - 1.0, float(np.sqrt(2.0 * WIDTH_COST / dim)))
+
 
 Fit = Callable[[FloatArray, NDArray[np.bool_]], "MixtureReference | None"]
 
@@ -65,11 +79,16 @@ def fit_low_rank(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRe
 
 
 def fit_full(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureReference | None:
-    """Return a Gaussian with a full correlation matrix, shrunk towards the identity (Ledoit & Wolf 2004)."""
+    """Return a Gaussian with a full correlation matrix, shrunk towards the identity (Ledoit & Wolf 2004).
+
+    Of few draws a coordinate, whose sample covariance shows too little of what is off its directions, the width is
+    the one of the largest density at draws that were held out.
+    """
     if not 1 < draws.shape[1] <= LARGEST_FULL_DIM:
         return None
     mean, scale = _moments(draws)
-    return _single(Component(mean, scale, matrix=whitening(_correlation(draws), transformed)), "Gaussian")
+    component = Component(mean, scale, matrix=whitening(_correlation(draws), transformed))
+    return _single(_held_out_width(component, draws, transformed), "Gaussian")
 
 
 def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureReference | None:
@@ -78,7 +97,7 @@ def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRefer
     The whitening is triangular with the transformed coordinates first: their joint law is exactly Gaussian.
     """
     dim = draws.shape[1]
-    if transformed.all() or dim > LARGEST_FULL_DIM:
+    if transformed.all() or dim > LARGEST_MIXED_DIM:
         return None
     mean, scale = _moments(draws)
     matrix = whitening(_correlation(draws), transformed)
@@ -89,23 +108,18 @@ def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRefer
 
 def fit_mixture(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureReference | None:
     """Return a Gaussian mixture of 2 to 4 components; None where the draws show one mode (by BIC)."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
     n, dim = draws.shape
-    if dim > LARGEST_FULL_DIM or n < 20 * max(dim, 2):
+    if dim > LARGEST_MIXED_DIM or n < 20 * max(dim, 2):
         return None
     mean, scale = draws.mean(axis=0), np.maximum(draws.std(axis=0), SMALLEST_SCALE)
     centred = (draws - mean) / scale
     best: Any = None
     least = np.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for n_components in range(1, LARGEST_MIXTURE + 1):
-            model = GaussianMixture(n_components, n_init=2, reg_covar=1e-3, random_state=0).fit(centred)
-            criterion = float(model.bic(centred))
-            if criterion < least - 10.0:
-                best, least = model, criterion
+    for n_components in range(1, LARGEST_MIXTURE + 1):
+        model = gaussian_mixture(centred, n_components, n_init=2, reg_covar=1e-3)
+        criterion = float(model.bic(centred))
+        if criterion < least - 10.0:
+            best, least = model, criterion
     if best is None or best.n_components == 1:
         return None
     components = []
@@ -154,6 +168,25 @@ def _single(component: Component, label: str) -> MixtureReference:
 def _moments(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     scale = np.maximum(draws.std(axis=0, ddof=1), SMALLEST_SCALE)
     return draws.mean(axis=0), scale * np.sqrt(INFLATION)
+
+
+def _held_out_width(component: Component, draws: FloatArray, transformed: NDArray[np.bool_]) -> Component:
+    """Return a Gaussian with the variances of the largest density at one half of the draws, fitted to the other half.
+
+    Each half of the draws is every other one. No narrower than what dimensions allow (`inflation`). The same
+    component where `CLEAR_DRAWS` draws a coordinate, or few coordinates, leave nothing to choose.
+    """
+    n, dim = draws.shape
+    if dim <= LARGEST_MIXED_DIM or n >= CLEAR_DRAWS * dim or n < 8:
+        return component
+    widths = []
+    for fitted, held_out in ((draws[::2], draws[1::2]), (draws[1::2], draws[::2])):
+        mean, scale = fitted.mean(axis=0), np.maximum(fitted.std(axis=0, ddof=1), SMALLEST_SCALE)
+        half = Component(mean, scale, matrix=whitening(_correlation(fitted), transformed))
+        widths.append(float((half.standardise(held_out) ** 2).mean()))
+    # Half of the draws miss about twice as much as all of them do.
+    width = max(1.0 + 0.5 * (float(np.mean(widths)) - 1.0), inflation(dim))
+    return replace(component, scale=component.scale * np.sqrt(width / INFLATION))
 
 
 def _correlation(draws: FloatArray) -> FloatArray:

@@ -7,14 +7,14 @@ exchanged, an optimisation finds one for the price of a few transitions, and its
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
 from bread.errors import DensityError
-from bread.fitting.families import INFLATION, LARGEST_FULL_DIM, whitening
+from bread.fitting.families import INFLATION, LARGEST_FULL_DIM, inflation, whitening
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal
 
@@ -24,6 +24,7 @@ MOST_STEPS = 150  # gradients of one optimisation
 SAME_MODE = 4.0  # squared distance in standard deviations below which two ends are one mode
 NEGLIGIBLE = 7.0  # nats of evidence below the best at which a mode is left out
 _DIFFERENCE = 1e-4  # step of a central difference of gradients
+FAR, MOST_NEWTON_STEPS = 0.01, 3  # squared standard deviations from the maximum at which an optimiser is not there yet
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,44 @@ def fit_modes(
     return MixtureReference(components, weights / weights.sum(), label), target.n_gradients
 
 
-def _mode(target: CountedDensity, state: FloatArray, level: float) -> Mode | None:
-    """Return the mode at an optimiser's end; None where the density has no maximum there."""
+def narrowed(reference: MixtureReference) -> MixtureReference:
+    """Return a reference of one Gaussian, `INFLATION` wider than the curvature at its mode, `inflation` wider instead.
+
+    A fifth in each of 100 variances costs 1.7 nats.
+    """
+    (component,) = reference.components
+    scale = component.scale * np.sqrt(inflation(len(component.mean)) / INFLATION)
+    return replace(reference, components=(replace(component, scale=scale),))
+
+
+def _curvature(target: CountedDensity, state: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return minus the Hessian and its eigenvalues; None where the density has no maximum near."""
     precision = target.precision(state)
     if not np.isfinite(precision).all():
         return None
     eigenvalues = np.linalg.eigvalsh(precision)
-    if eigenvalues[0] <= 1e-8 * eigenvalues[-1]:
+    return None if eigenvalues[0] <= 1e-8 * eigenvalues[-1] else (precision, np.asarray(eigenvalues))
+
+
+def _mode(target: CountedDensity, state: FloatArray, level: float) -> Mode | None:
+    """Return the mode at an optimiser's end; None where the density has no maximum there.
+
+    An optimiser that ran out of steps, as it does where coordinates are many and correlated, is helped by some steps
+    of Newton's method.
+    """
+    found = _curvature(target, state)
+    if found is None:
         return None
+    precision, eigenvalues = found
+    for _ in range(MOST_NEWTON_STEPS):
+        slope = -target(state)[1]
+        step = np.linalg.solve(precision, slope)
+        if not float(slope @ step) > FAR:
+            break
+        higher = -target(state + step)[0]
+        curvature = _curvature(target, state + step) if higher > level else None
+        if curvature is None:
+            break
+        state, level, (precision, eigenvalues) = state + step, higher, curvature
     evidence = level + 0.5 * len(state) * np.log(2 * np.pi) - 0.5 * float(np.log(eigenvalues).sum())
     return Mode(np.asarray(state, dtype=float), precision, evidence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Posterior
 from bread.fitting.families import INFLATION
 from bread.fitting.modes import CountedDensity
+from bread.fitting.one_thread import gaussian_mixture
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference
 
@@ -229,12 +229,7 @@ def law_through(knots: list[Knot] | None, driver: int) -> NestedReference | None
 
 
 def _marginal(points: FloatArray) -> MixtureReference:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        models = [GaussianMixture(n, random_state=0).fit(points[:, None]) for n in range(1, LARGEST_MIXTURE + 1)]
+    models = [gaussian_mixture(points[:, None], n) for n in range(1, LARGEST_MIXTURE + 1)]
     best = min(models, key=lambda model: model.bic(points[:, None]))
     scale = np.sqrt(INFLATION * best.covariances_[:, 0, 0])
     components = tuple(Component(mean, np.array([s])) for mean, s in zip(best.means_, scale, strict=True))

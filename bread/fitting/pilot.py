@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.families import FAMILIES
+from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
 from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
 from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
@@ -79,7 +79,9 @@ class ReferenceFit:
             return float(self.n_nested_gradients)
         n_components = len(self.reference.components)
         if self.family == MODES and n_components == 1:
-            return OPTIMISATION * per_transition
+            dim = len(self.transformed)
+            hessian = 2.0 * dim if dim > LARGEST_MIXED_DIM else 0.0  # less than `OPTIMISATION` where there are few
+            return OPTIMISATION * per_transition + hessian
         n_transitions = MOVE_BURN_IN + MOVE_DRAWS + (SEARCH if self.family == MODES else 0)
         return n_transitions * n_components * per_transition
 

@@ -9,7 +9,7 @@ import numpy as np
 from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
 from bread.fitting.families import fit_mixture, move_component
-from bread.fitting.modes import MOST_STARTS, fit_modes
+from bread.fitting.modes import MOST_STARTS, fit_modes, narrowed
 from bread.fitting.nested import STEP, fit_nested
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.kinds import PriorPath
@@ -20,17 +20,26 @@ MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data
 FEWEST_MOVE_DRAWS = 15  # of them near a component, or it stays
 CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws may show: at the only mode; elsewhere
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
+NARROW_MARGIN = 0.3  # nats by which a narrower Gaussian at a mode must be nearer
+FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins cost less than both of these
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
 
 
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
-    """Return a Gaussian at each mode that optimisation finds from prior draws or ``near`` a state, unchecked."""
+    """Return a Gaussian at each mode that optimisation finds from prior draws or ``near`` a state, unchecked.
+
+    A single one is as wide as its own draws find better: a margin in each of many coordinates costs nats.
+    """
     seeds = work.seeds(Part.MODES, range(MOST_STARTS))
     drawn = (work.posterior.draw_base(PriorPath(), [seed])[0] for seed in seeds)
     starts = drawn if near is None else [near]
     found, n_gradients = fit_modes(work.posterior, starts, work.transformed, expected=expected)
     work.n_gradients += n_gradients
-    return found
+    if found is None or len(found.components) > 1 or work.dim < FEWEST_NARROWED:
+        return found
+    narrow = narrowed(found)
+    is_better = work.own_divergence(narrow) + NARROW_MARGIN < work.own_divergence(found)
+    return narrow if is_better else found
 
 
 def checked_modes(

@@ -186,23 +186,27 @@ class _OneState:
             self._marginal.append((float(log + one.log_normaliser), float(one.mean[0]), float(rate), float(nu)))
 
     def __call__(self, state: FloatArray) -> tuple[float, FloatArray]:
-        n, u = self._n, float(state[self._driver])
+        # `dot` where `@` would do: on few numbers it takes half the time, with the same bits
+        n, u = self._n, state.item(self._driver)
         piece = bisect_left(self._knots, u)
         width = self._widths[piece]
         x = (u - self._origins[piece]) / width
-        powers = [[1.0, x, 0.0, 0.0], [0.0, 1.0 / width, 0.0, 0.0]]
+        powers = [1.0, x, 0.0, 0.0, 0.0, 1.0 / width, 0.0, 0.0]
         if 0 < piece < len(self._knots):
-            powers = [[1.0, x, x * x, x * x * x], [0.0, 1.0 / width, 2.0 * x / width, 3.0 * x * x / width]]
+            powers = [1.0, x, x * x, x * x * x, 0.0, 1.0 / width, 2.0 * x / width, 3.0 * x * x / width]
         with np.errstate(over="ignore", invalid="ignore"):
-            law, slope = np.array(powers) @ self._coefficients[piece]
+            law, slope = np.array(powers).reshape(2, 4).dot(self._coefficients[piece])
             rate = np.exp(-law[n:-1])
-            residual = (self._matrix @ (state - self._centre) - law[:n]) * rate
+            residual = self._matrix.dot(state - self._centre)
+            residual -= law[:n]
+            residual *= rate
             pull = residual * rate
-            square = residual * residual
-            gradient = -(pull @ self._matrix)
+            gradient = pull.dot(self._matrix)
+            np.negative(gradient, gradient)
             own, own_slope = self._of_driver(u)
-            gradient[self._driver] = own_slope + pull @ slope[:n] + square @ slope[n:-1] - slope[-1]
-            return float(own + self._log_normaliser - 0.5 * (residual @ residual) - law[-1]), gradient
+            along = (residual * residual).dot(slope[n:-1]).item()
+            gradient[self._driver] = own_slope + pull.dot(slope[:n]).item() + along - slope.item(-1)
+            return own + self._log_normaliser - 0.5 * residual.dot(residual).item() - law.item(-1), gradient
 
     def _of_driver(self, u: float) -> tuple[float, float]:
         """Return log density and derivative of the law of u."""

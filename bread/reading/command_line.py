@@ -13,7 +13,7 @@ _RENAMED = {"hyperparameters": "hyperparameter", "n_temperatures": "temperatures
 _OPTIONS = (
     "observed", "simulator", "likelihood", "posterior", "simulate_from", "hyperparameters", "path", "schedule",
     "kernel", "init_steps", "simulations", "chains", "n_temperatures", "max_temperatures", "max_error", "target",
-    "tune", "draws", "cores", "random_seed",
+    "budget", "tune", "draws", "cores", "random_seed",
 )  # fmt: skip
 _LONG = tuple(name for name in _OPTIONS if "_" in name)  # names that are no words of English
 _VALUE = r"""(?P<value>\[\.\.\.\]|\[[^\]]*\]|'[^']*'|"[^"]*"|[\w.+-]*\w)?"""

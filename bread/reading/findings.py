@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ import xarray as xr
 
 from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
+from bread.reading.carriers import CarriersFound, read_carriers
 from bread.reading.direct import DirectFindings, read_direct
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
 from bread.reading.modes import Modes, read_modes
 from bread.reading.prior_integrals import PriorIntegralFindings, read_prior_integrals
+from bread.reading.unfinished import PhaseSeconds, read_phase_seconds
 from bread.reading.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -71,6 +73,10 @@ class Findings:
         The search for modes on the real data; None without one.
     zero_weights : ZeroWeights or None
         Chains on the real data whose weight is zero.
+    carriers : CarriersFound or None
+        The few simulated data sets that hold most of the bound that decides; None where they are not few.
+    phase_seconds : PhaseSeconds
+        Wall time of each phase.
     """
 
     simulate_from: str
@@ -116,6 +122,8 @@ class Findings:
     draws: DrawsFound | None = None
     modes: Modes | None = None
     zero_weights: ZeroWeights | None = None
+    carriers: CarriersFound | None = None
+    phase_seconds: PhaseSeconds = field(default_factory=PhaseSeconds)
 
     @property
     def is_fit_doubtful(self) -> bool:
@@ -164,6 +172,7 @@ def read_findings(report: Any) -> Findings:
         "n_simulations": 0,
         "fit_quality": read_fit_quality(attributes),
         "zero_weights": read_zero_weights(attributes),
+        "phase_seconds": read_phase_seconds(read_group(report, "cost")),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
@@ -171,6 +180,7 @@ def read_findings(report: Any) -> Findings:
     if bounds is not None and certificate is not None and n_temperatures in bounds["n_temperatures"].values:
         facts |= _bounds(bounds, certificate, n_temperatures, attributes)
         facts |= _failures(report, bounds, n_temperatures)
+        facts["carriers"] = read_carriers(report, n_temperatures, facts["decides"])
     for name, read in (
         ("annealing_path", _path),
         ("consistency", _consistency),

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 
 from bread.reading import agreement as own
+from bread.reading.carriers import carriers_sentence
 from bread.reading.direct import direct_bug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
 from bread.reading.fit import misfit_sentence
 from bread.reading.fit_quality import doubt
 from bread.reading.modes import missed_mode, mode_advice, none_found
-from bread.reading.numbers import nats
+from bread.reading.numbers import equals as _equals
+from bread.reading.numbers import error as _error
+from bread.reading.numbers import percent as _percent
+from bread.reading.numbers import percent_of as _percent_of
+from bread.reading.numbers import power_of_two as _round_up
+from bread.reading.numbers import with_unit as _nats
 from bread.reading.prior_integrals import named_constants, prior_integral_bug
 from bread.reading.shape import harder, size_of_difference
+from bread.reading.unfinished import what_took_the_time
 from bread.reading.words import NOTHING_MEANS_ANYTHING
 from bread.reading.words import p_words as _p
 from bread.reading.zero_weights import zero_weights
@@ -20,7 +27,6 @@ from bread.statistics.bounds import unseen_failure_fraction
 
 _FALLS = 0.35  # V of a perfect sampler falls as T^-0.5: from here on the length of the path is to blame
 ALARM_LEVEL = 0.005
-SMALLEST = 0.01  # nats that are written as a number
 
 
 def text(findings: Findings, status: str) -> str:
@@ -148,6 +154,7 @@ def _not_converged(findings: Findings) -> list[str]:
             f"The bound is too loose: it still falls with the number of temperatures as it does for a sampler "
             f"without fault on a long path. About {_round_up(needed)} temperatures ({more}=), or chains that start "
             "nearer (path='reference', or posterior draws as path=), would show more.",
+            _carriers(findings),
             _infinite(findings),
         ]
     advice = "Reparametrise, or change the kernel."
@@ -156,7 +163,7 @@ def _not_converged(findings: Findings) -> list[str]:
         advice += ", or tighten the prior." if findings.gap_beta < 0.01 else "."
     if math.isfinite(rate):
         advice = f"More temperatures hardly lower it: chains do not follow the path. {advice}"
-    return [first, advice, _infinite(findings)]
+    return [first, _carriers(findings), advice, _infinite(findings)]
 
 
 def _infinite(findings: Findings) -> str:
@@ -173,7 +180,7 @@ def _inconclusive(findings: Findings) -> list[str]:
     if not findings.n_simulations:
         return [
             "The check did not finish: no simulated data set was annealed both ways, so nothing can be said yet.",
-            "Run it again, with more time or fewer temperatures.",
+            *(what_took_the_time(findings.phase_seconds) or ["Run it again, with more time or fewer temperatures."]),
         ]
     if findings.n_failed:
         plural = "" if findings.n_failed == 1 else "s"
@@ -184,9 +191,14 @@ def _inconclusive(findings: Findings) -> list[str]:
         ]
     number = f"{findings.decides} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)}"
     if findings.is_interrupted:
+        standing = "shows where things stand but confirms nothing"
+        if findings.is_confirmed:
+            standing = "fresh simulations gave; what comes after that is missing"
         return [
             f"The check did not finish: on the {_data_sets(findings)} done at {_temperatures(findings)} {number}"
-            f"{_interval(findings)}, which shows where things stand but confirms nothing.",
+            f"{_interval(findings)}, which {standing}.",
+            _carriers(findings),
+            *what_took_the_time(findings.phase_seconds),
             "Run it again to the end.",
         ]
     if not findings.is_confirmed:
@@ -214,9 +226,14 @@ def _inconclusive(findings: Findings) -> list[str]:
     return [
         f"At {_temperatures(findings)} {number}, but its limits{_interval(findings)} contain the "
         f"{_bound(findings, findings.limit)} that was asked for: draws are not yet shown to be near enough.",
-        "More simulations narrow the limits; more temperatures lower the bound.",
+        _carriers(findings) or "More simulations narrow the limits; more temperatures lower the bound.",
         _infinite(findings),
     ]
+
+
+def _carriers(findings: Findings) -> str:
+    """Say which few data sets carry the bound, where a few do."""
+    return carriers_sentence(findings.carriers, findings.decides)
 
 
 def _held(findings: Findings) -> str:
@@ -305,13 +322,6 @@ def _bound(findings: Findings, value: float) -> str:
     return _error(value) if findings.decides == "V" else _nats(value)
 
 
-def _error(value: float) -> str:
-    """Return an error of a probability, in [0, 1]; limits are rounded up."""
-    if math.isnan(value):
-        return "an unknown amount"
-    return "0.01" if value < 0.01 else f"{math.ceil(100 * value - 1e-9) / 100:.2f}"
-
-
 def _nats_limit(findings: Findings) -> str:
     if findings.decides == "B":
         return f"; B {_equals(findings.estimate)}, limit {_nats(findings.upper)}"
@@ -320,31 +330,9 @@ def _nats_limit(findings: Findings) -> str:
     return f"; B {_equals(findings.jeffreys)}" if findings.is_reliable else ""
 
 
-def _nats(value: float) -> str:
-    """Return a bound with its unit; an estimate may be negative, what it estimates is not."""
-    return "less than 0.01 nats" if value < SMALLEST else f"{nats(value)} nats"
-
-
-def _equals(value: float) -> str:
-    return "< 0.01 nats" if value < SMALLEST else f"= {nats(value)} nats"
-
-
-def _percent_of(level: float) -> str:
-    return f"{100 * level:.4g}%"
-
-
-def _round_up(value: float) -> str:
-    """Return a number of temperatures as a power of two."""
-    return str(2 ** math.ceil(math.log2(value))) if value < 1e9 else f"{value:.0e}"
-
-
 def _or_one(p_value: float) -> float:
     return 1.0 if math.isnan(p_value) else p_value
 
 
 def _ratio(findings: Findings) -> str:
     return findings.log_ratio_name.removeprefix("log ")
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.0f}%"

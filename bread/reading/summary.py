@@ -10,6 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import Failure
+from bread.reading.carriers import n_carrying
+from bread.reading.compare import compare_summary, is_compare
 from bread.reading.debug import debug_summary, is_debug
 from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
@@ -24,7 +26,8 @@ def summary(report: Any) -> pd.DataFrame:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr).
+        From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr). Of `bread.debug`: a table
+        of its tests. Of `bread.compare`: V and B with their limits, and what a chain costs, by model and T.
 
     Returns
     -------
@@ -39,7 +42,8 @@ def summary(report: Any) -> pd.DataFrame:
 
         ``role`` says whether the bounds come from
         simulations that chose T ("search", too small by 10 to 20 %) or from fresh ones ("confirm"), ``n_simulations``
-        from how many: 0 where the consistency test alone has run. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
+        from how many: 0 where the consistency test alone has run. ``n_carrying``: how many of those hold 80% of V;
+        where they are few, look at them before running more. ``n_gradients``, ``n_evaluations``, ``seconds`` (of
         work, summed over processes), ``n_divergences`` and ``n_failures`` count all chains at that T. Empty when
         nothing was run. ``missed_modes``, where modes were looked for: how many of those found on the real data the
         annealed draws at the largest T miss. ``log_constant``, where priors do not integrate to one whatever their
@@ -47,6 +51,8 @@ def summary(report: Any) -> pd.DataFrame:
     """
     if is_debug(report):
         return debug_summary(report)
+    if is_compare(report):
+        return compare_summary(report)
     bounds = read_group(report, "bounds")
     if bounds is None:
         return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))
@@ -65,6 +71,7 @@ def summary(report: Any) -> pd.DataFrame:
         "kl_approx_exact_upper": _rounded(bounds["kl_approx_exact_ci"].sel(ci_bound="upper").values),
         "role": bounds["role_used"].values.astype(object),
         "n_simulations": bounds["n_simulations"].values,
+        "n_carrying": pd.array(n_carrying(report, temperatures), dtype="Int64"),
     }
     columns |= _costs(report, temperatures)
     modes = read_group(report, "modes")

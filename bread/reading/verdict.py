@@ -6,12 +6,16 @@ import math
 from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
+from bread.reading.compare import compare_text, is_compare
 from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.reading.fit import fit_status
 from bread.report.opening import takes_report
 
-Status = Literal["bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found"]
+Status = Literal[
+    "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
+    "better", "trade-off", "cannot tell",
+]  # fmt: skip
 
 BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together
 MISMATCH_LEVEL = 0.05
@@ -23,7 +27,8 @@ class Verdict(str):
     Attributes
     ----------
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
-        Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number.
+        Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
+        `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone.
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V.
@@ -56,6 +61,8 @@ class Verdict(str):
         were looked for.
     gap_location : float
         Inverse temperature below which half of the gap arises.
+    best : str
+        Of a report of `bread.compare`: the name of the best model; "" where none is, or nobody can tell.
     """
 
     status: Status
@@ -84,6 +91,7 @@ class Verdict(str):
     comparison: str
     n_missed_modes: int | None
     gap_location: float
+    best: str
 
     def __new__(cls, text: str, **numbers: Any) -> Verdict:
         """Return the sentences ``text`` with these attributes."""
@@ -92,8 +100,8 @@ class Verdict(str):
         return verdict
 
     def __bool__(self) -> bool:
-        """Whether the status is "converged", or "no bug found"."""
-        return self.status in ("converged", "no bug found")
+        """Whether the status is "converged", "no bug found" or "better"."""
+        return self.status in ("converged", "no bug found", "better")
 
     def _repr_html_(self) -> str:
         """Return the verdict as notebooks show it."""
@@ -123,7 +131,8 @@ def verdict(report: Any) -> Verdict:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check` or `bread.debug`, reopened from a file, or the path of that file (netCDF or zarr).
+        From `bread.check`, `bread.debug` or `bread.compare`, reopened from a file, or the path of that file (netCDF or
+        zarr).
 
     Returns
     -------
@@ -143,10 +152,13 @@ def verdict(report: Any) -> Verdict:
         * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
           explain.
 
-        Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found".
+        Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found". Of a report of
+        `bread.compare`: "bug" where a test of one model failed at its share of the level; "inconclusive" (interrupted,
+        or fewer than 10 data sets); "better" (one is better than every other by at least one cost and worse by none);
+        "trade-off" (that depends on the cost); else "cannot tell".
 
-        ``bool(verdict)`` is True for "converged" and "no bug found" alone. Numbers are about annealed draws with this
-        kernel and schedule.
+        ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
+        with this kernel and schedule.
 
     Raises
     ------
@@ -156,9 +168,12 @@ def verdict(report: Any) -> Verdict:
     if is_debug(report):
         found, text, p_value = debug_text(report)
         return Verdict(text, status=found, direct_p_value=p_value)
+    if is_compare(report):
+        compared = compare_text(report)
+        return Verdict(compared.text, status=compared.status, best=compared.best)
     findings = read_findings(report)
     status = _status(findings)
-    compared = "" if findings.draws is None else findings.draws.status
+    drawn = "" if findings.draws is None else findings.draws.status
     return Verdict(
         _sentences.text(findings, status),
         status=status,
@@ -183,8 +198,8 @@ def verdict(report: Any) -> Verdict:
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
         direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
-        agreement={"agreement": True, "disagreement": False}.get(compared),
-        comparison=compared,
+        agreement={"agreement": True, "disagreement": False}.get(drawn),
+        comparison=drawn,
         gap_location=findings.gap_beta,
         n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
     )

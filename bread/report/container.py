@@ -89,7 +89,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     InferenceData or DataTree
         The groups of the module's table. Attributes at the root: versions, `seed`, `simulate_from`, `target`,
         `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), `git_commit`
-        of the working folder where it is in a repository, and as JSON strings `settings`, `warnings`, `notes`,
+        of the working folder where it is in a repository, and as JSON strings `budget` (where there
+        was one), `settings`, `warnings`, `notes`,
         `versions`, and `not_integrated`, free variables of which nobody knows what their density integrates to.
     """
     final = final_temperatures(result)
@@ -168,10 +169,16 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         **fit_attributes(result),
         **zero_weight_attributes(result, final),
         **provenance_attributes(),
+        **({} if result.budget is None else {"budget": _json(result.budget.as_json())}),
         "not_integrated": _json([] if result.prior_integrals is None else list(result.prior_integrals.left_out)),
         "warnings": _json(messages),
         "notes": _json(
-            [*identity.notes, *direct_notes(result.direct_tests), *prior_integral_notes(result.prior_integrals)]
+            [
+                *identity.notes,
+                *([] if result.budget is None else result.budget.notes()),
+                *direct_notes(result.direct_tests),
+                *prior_integral_notes(result.prior_integrals),
+            ]
         ),
     }
 

@@ -35,19 +35,18 @@ class Annealing:
     def both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Iterator[None]:
         """Anneal what has not run, both ways on simulations and forward on the real data; yield after each task."""
         result = self._result
-        directions: tuple[Direction, ...] = ("reverse", "forward")
-        pairs = [
-            (index, direction)
-            for index in indices
-            for direction in directions
-            if (index, direction, n_temperatures) not in result.runs
-        ]
+        pairs = self._missing(indices, n_temperatures)
         if (OBSERVED, "forward", n_temperatures) not in result.runs:
             if OBSERVED not in result.paths and (self._plan.tune_each or result.reference_fit is not None):
                 self._preparation.fit_paths([OBSERVED])
             pairs.append((OBSERVED, "forward"))
         name = f"T = {n_temperatures}" + (", confirm" if phase == "confirm" and self._plan.is_searching else "")
         yield from self._run(pairs, n_temperatures, name, phase)
+
+    def simulated(self, indices: Sequence[int], n_temperatures: int, phase: str) -> None:
+        """Anneal what has not run, both ways on simulations, and nothing on the real data."""
+        for _ in self._run(self._missing(indices, n_temperatures), n_temperatures, f"T = {n_temperatures}", phase):
+            pass
 
     def forward(self, indices: Sequence[int], n_temperatures: int) -> None:
         """Anneal forward on these data sets (`OBSERVED` may be one), where that has not been done."""
@@ -93,6 +92,16 @@ class Annealing:
         result.observed_log_ratio = np.concatenate(log_ratios)
         result.draw_temperatures = n_temperatures
         result.n_draws_dropped, result.n_draws_zero = n_draws - len(result.observed_draws), n_zero
+
+    def _missing(self, indices: Sequence[int], n_temperatures: int) -> list[tuple[int, Direction]]:
+        """Return the pairs (simulation, direction) that have not run at this T."""
+        directions: tuple[Direction, ...] = ("reverse", "forward")
+        return [
+            (index, direction)
+            for index in indices
+            for direction in directions
+            if (index, direction, n_temperatures) not in self._result.runs
+        ]
 
     def _run(
         self, pairs: Sequence[tuple[int, Direction]], n_temperatures: int, name: str, phase: str

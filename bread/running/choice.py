@@ -29,6 +29,7 @@ REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made 
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
 FEWEST_STEPS = 10  # of an adaptation that is cut short
+BEYOND = 4  # times the T that was raced, from which on a search looks at the other path again
 USUAL_KNOTS = 10  # of a walk along a path that has not been walked
 
 
@@ -49,6 +50,8 @@ class PathChooser:
         self._errors: list[DensityError] = []
         self._extra: Simulations | None = None
         self._skipped: str | None = None  # the kind of path that was not looked at
+        self._left: Entrant | None = None  # the path that lost
+        self._raced_temperatures = 0.0  # T up to which is known what the path that won costs
 
     def request(self, kind: str) -> PathRequest:
         """Return what a pilot is asked to fit for this kind of path."""
@@ -102,8 +105,15 @@ class PathChooser:
         """Return the pilots of the path that wins the race."""
         Race(self._plan, self._stage, entrants).run()
         self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
-        chosen = path_choice.best([entrant.cost for entrant in entrants])
-        return next(entrant.pilots or entrant.prepare() for entrant in entrants if entrant.cost is chosen)
+        best = path_choice.best([entrant.cost for entrant in entrants])
+        (chosen,) = (entrant for entrant in entrants if entrant.cost is best)
+        self._left = next((entrant for entrant in entrants if entrant is not chosen), None)
+        self._raced_temperatures = float(chosen.rounds[-1].n_temperatures if chosen.rounds else best.n_temperatures)
+        return chosen.pilots or chosen.prepare()
+
+    def may_race_again(self, n_temperatures: int) -> bool:
+        """Return whether a search has gone so far beyond the T at which paths raced that the other may be cheaper."""
+        return self._left is not None and n_temperatures >= BEYOND * self._raced_temperatures
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
         """Return whether a path that looked cheap has cost more than looking for another would."""
@@ -113,21 +123,25 @@ class PathChooser:
         return n_gradients > per_transition * (fit if self._skipped == ReferencePath.name else CHEAP * self._walks())
 
     def look_again(self, current: PathCost) -> list[Pilot] | None:
-        """Return pilots along the other path if it is cheaper than the one that was taken for cheap.
+        """Return pilots along the other path if it is cheaper than the one that was taken; it changes once at most.
 
         Parameters
         ----------
         current : PathCost
             Of the present path, as measured by the search so far.
         """
-        entrant = self._fitted_reference() if self._skipped == ReferencePath.name else self._screened_prior()
+        entrant = self._left
+        if self._skipped is not None:
+            entrant = self._fitted_reference() if self._skipped == ReferencePath.name else self._screened_prior()
         self._skipped = None
         if entrant is None:
             return None
         Race(self._plan, self._stage, [entrant], [current]).run()
         self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
         if path_choice.best([current, entrant.cost]) is not entrant.cost:
+            self._left, self._raced_temperatures = entrant, BEYOND * self._raced_temperatures
             return None
+        self._left = None
         return entrant.pilots or entrant.prepare()
 
     def _first_reference(self) -> Entrant | None:

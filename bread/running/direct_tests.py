@@ -71,7 +71,10 @@ class DirectPhase:
         plan, result = self._plan, self._result
         spent = sum(result.n_gradients.values())
         if plan.n_temperatures is None:
-            return spent + plan.check_simulations * result.path_costs.get(result.path.name, 0.0)
+            predicted = spent + plan.check_simulations * result.path_costs.get(result.path.name, 0.0)
+            if plan.budget is not None and not plan.budget.is_time:
+                return min(predicted, plan.budget.amount)
+            return predicted
         per_transition = _per_transition(result.kernels[SHARED], plan.tune)
         return spent + plan.simulations * 2 * plan.chains * sum(plan.n_temperatures) * per_transition
 

@@ -36,6 +36,11 @@ class TaskGroup:
         return runs
 
 
+def runs_together(model: Model) -> bool:
+    """Return whether a model takes chains of several data sets in one call; the tasks of others stay as they are."""
+    return bool(getattr(model, "chains_at_once", 1) > 1)
+
+
 def group(model: Model, tasks: Sequence[Task], n_workers: int = 1) -> list[tuple[int, ...]]:
     """Return the positions of the tasks of each group, groups by their first task; no worker is left without one."""
     share = -(-sum(task.n_chains for task in tasks) // n_workers)

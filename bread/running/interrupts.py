@@ -9,6 +9,7 @@ once only where that is safe, and raises it later where it was noted or swallowe
 from __future__ import annotations
 
 import _thread
+import math
 import os
 import signal
 import threading
@@ -36,6 +37,8 @@ class _Signals:
         self.raises_after = 0.0  # later signals raise from this time on
         self.is_deferred = False
         self.has_begun = False  # there is something to keep
+        self.deadline = math.inf  # of the clock, from which on a signal counts as come
+        self.is_over = False  # the deadline has passed before any signal came
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -46,6 +49,8 @@ class _Signals:
         if _is_in_finaliser(frame):  # which would drop the exception, and say so on standard error
             _thread.start_new_thread(_send_soon, (self.process, number))  # takes no lock that is taken here
             return
+        if not self.has_come and time.monotonic() >= self.deadline:
+            self.is_over = True  # it is the clock's own
         if self.has_come:
             if time.monotonic() >= self.raises_after:
                 self.raise_it()
@@ -53,6 +58,11 @@ class _Signals:
         self.has_come, self.raises_after = True, time.monotonic() + AGAIN_SECONDS
         if not self.is_deferred:
             self.raise_it()
+
+    def look_at_the_clock(self) -> None:
+        """Note that a signal came where the deadline has passed."""
+        if not self.has_come and time.monotonic() >= self.deadline:
+            self.has_come = self.is_over = True
 
     def raise_it(self) -> None:
         """Raise KeyboardInterrupt."""
@@ -156,5 +166,43 @@ def interruptible() -> Iterator[None]:
 def raise_pending() -> None:
     """Raise KeyboardInterrupt if a signal has come."""
     signals = _signals()
-    if signals is not None and signals.has_come:
+    if signals is None:
+        return
+    signals.look_at_the_clock()
+    if signals.has_come:
         signals.raise_it()
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Stop the block after so many seconds as a signal would, where that is safe; None for no limit.
+
+    Long calls of libraries are stopped too where SIGINT is handled here: then a signal is sent at the deadline.
+    """
+    signals = _signals()
+    if seconds is None or signals is None:
+        yield
+        return
+    signals.deadline = time.monotonic() + seconds
+    timer: threading.Timer | None = None
+    if signal.getsignal(signal.SIGINT) == signals.receive:
+        timer = threading.Timer(seconds, os.kill, (signals.process, signal.SIGINT))
+        timer.daemon = True
+        timer.start()
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()
+        signals.deadline = math.inf
+
+
+def is_over() -> bool:
+    """Return whether what stopped the check was the end of its time (`limited`), not a signal."""
+    signals = _signals()
+    return signals is not None and signals.is_over
+
+
+def can_limit() -> bool:
+    """Return whether `limited` can stop this thread: signals are handled in the main one alone."""
+    return _is_main()

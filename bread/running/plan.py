@@ -7,6 +7,7 @@ from typing import Any
 
 from bread.fitting.pilot import FitRequest
 from bread.paths.mixture import Reference
+from bread.running.budget import Budget
 from bread.statistics.goal import Goal
 
 AUTO = "auto"  # the cheapest path, by pilots
@@ -50,6 +51,7 @@ class Plan:
     tune_each: bool
     draws: int | None
     root: int
+    budget: Budget | None = None
 
     @property
     def check_simulations(self) -> float:

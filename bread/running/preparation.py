@@ -102,6 +102,10 @@ class Preparation:
         """Return whether a path that looked cheap has cost more than looking for another would."""
         return self._chooser.may_look_again(n_gradients, per_transition)
 
+    def may_race_again(self, n_temperatures: int) -> bool:
+        """Return whether a search has gone so far beyond the T at which paths raced that the other may be cheaper."""
+        return self._chooser.may_race_again(n_temperatures)
+
     def look_again(self, current: PathCost) -> bool:
         """Take another path if it is cheaper than the present one; what was annealed along that is then forgotten."""
         pilots = self._chooser.look_again(current)

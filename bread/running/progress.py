@@ -155,6 +155,13 @@ class Display:
             self._phase.bound = f"{name} {_number(estimate)} (below {_number(upper)})"
             self._limit = f", limit {limit:.2g}"
 
+    def note(self, line: str) -> None:
+        """Show a line that stays, after the phases that are over."""
+        self._close()
+        self._keep()
+        if self._view is not None:
+            self._view.keep(line)
+
     def done(self) -> None:
         """Mark the phase as finished."""
         self._close()

@@ -13,6 +13,7 @@ from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
 from bread.running.attempts import Attempts
+from bread.running.budget import BudgetResult
 from bread.running.direct_results import DirectTests
 from bread.running.fit_check import FitCheck
 from bread.running.mode_results import ModeResults
@@ -103,10 +104,12 @@ class CheckResult:
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
-        "replicate", "modes", "prior integrals".
+        "replicate", "modes", "prior integrals"; "rough" for a first look (`bread.running.rough`).
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
+    budget : BudgetResult or None
+        What was predicted and spent, where the check had a budget.
     warnings : list of str
     seed : int
         Root entropy.
@@ -152,6 +155,7 @@ class CheckResult:
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0
     is_interrupted: bool = False
+    budget: BudgetResult | None = None
     warnings: list[str] = field(default_factory=list)
 
     def path_of(self, simulation: int) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 from bread.backends.base import Fit, Model
 from bread.running import costs, curve, shape
 from bread.running.annealing import BOTH, Annealing
-from bread.running.comparison import draw_and_compare
+from bread.running.comparison import draw_and_compare, wanted_draws
 from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
 from bread.running.fit_phase import look_at_fit
@@ -23,7 +23,9 @@ from bread.running.plan import FIRST_TEMPERATURES, Plan
 from bread.running.preparation import Preparation
 from bread.running.prior_integrals import integrate_priors
 from bread.running.progress import Display
+from bread.running.purse import Purse
 from bread.running.results import OBSERVED, CheckResult
+from bread.running.search_in_budget import SearchInBudget
 from bread.statistics import bounds, intervals
 from bread.statistics.certificate import conditional_gaps
 from bread.statistics.goal import Decision, one_sided, simulations_needed
@@ -34,7 +36,15 @@ MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
 class Runner:
     """Runs a plan on a model with an executor; ``result`` holds what is finished."""
 
-    def __init__(self, model: Model, plan: Plan, result: CheckResult, executor: Executor, display: Display) -> None:
+    def __init__(
+        self,
+        model: Model,
+        plan: Plan,
+        result: CheckResult,
+        executor: Executor,
+        display: Display,
+        purse: Purse | None = None,
+    ) -> None:
         self.result = result
         self._model = model
         self._plan = plan
@@ -43,9 +53,23 @@ class Runner:
         self._preparation = Preparation(model, plan, result, self._ledger)
         self._annealing = Annealing(plan, result, self._preparation, self._ledger)
         self._attempts = 0
+        self._purse = purse
+        self._budgeted = None if purse is None else SearchInBudget(plan, result, self, purse, display.note)
 
     def run(self, fit: Callable[[], Fit]) -> None:
         """Run every phase in order; ``fit`` samples the posterior on the real data, where it is needed."""
+        self._run(fit)
+        if self._budgeted is not None:
+            self._budgeted.close()
+
+    def foresee(self, fit: Callable[[], Fit]) -> None:
+        """Run what a forecast of the budget rests on, and no more; ``result.budget`` keeps it."""
+        assert self._budgeted is not None
+        self._prepare(fit)
+        self._budgeted.foresee_only()
+
+    def _prepare(self, fit: Callable[[], Fit]) -> None:
+        """Fit the real data where that is needed, and choose the path."""
         plan = self._plan
         if plan.simulate_from == "fitted":
             if self.result.fit is None:
@@ -53,9 +77,15 @@ class Runner:
                     self.result.fit = fit()
             self._preparation.held = HeldDraws(self.result.fit, plan.hyperparameters, plan.root)
         self._preparation.choose_path()
+
+    def _run(self, fit: Callable[[], Fit]) -> None:
+        plan = self._plan
+        self._prepare(fit)
         DirectPhase(self._model, plan, self.result, self._ledger).run()
         integrate_priors(self._model, plan.root, self.result, self._ledger)
-        if plan.n_temperatures is None:
+        if self._budgeted is not None:
+            temperatures = self._budgeted.run()
+        elif plan.n_temperatures is None:
             temperatures = self._search_and_confirm()
             self._show_curve(temperatures[-1])
         else:
@@ -65,9 +95,34 @@ class Runner:
                 self.result.n_temperatures = n_temperatures
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
+        if self._budgeted is not None:
+            plan = self._budgeted.with_draws(wanted_draws(plan, self.result, temperatures[-1]))
         draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
         look_at_fit(self._model, plan, self.result, self._ledger)
         look_for_modes(self._model, plan, self.result, self._ledger)
+
+    # -- what a search within a budget needs ------------------------------------------------------------------
+
+    def simulate(self, n: int, role: str) -> list[int]:
+        """Add simulated data sets, ready to be annealed."""
+        return self._preparation.simulate(n, role)
+
+    def anneal_both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Decision:
+        """Anneal both ways what has not run at this T, and return what decides."""
+        return self._anneal_both(indices, n_temperatures, phase)
+
+    def first_temperatures(self) -> int:
+        """Return the T to begin with."""
+        return self._first_temperatures()
+
+    def takes_another_path(self, search: Sequence[int], temperatures: Sequence[int]) -> bool:
+        """Take another path where the present one costs more than it seemed and another is cheaper."""
+        return self._takes_another_path(search, temperatures)
+
+    def predicted_gap(self, n_temperatures: int) -> float:
+        """Return the gap (nats) at T that the pilots predict for ideal kernels."""
+        assert self._preparation.path_length is not None
+        return min(self._preparation.path_length.total, 1e6) ** 2 / n_temperatures
 
     # -- search, confirm --------------------------------------------------------------------------------------
 
@@ -178,7 +233,10 @@ class Runner:
         """Look for another path where the present one costs more than it seemed; forget its chains if one is found."""
         seen = [self._seen(search, n_temperatures) for n_temperatures in temperatures]
         spent = sum(self.result.n_gradients.get(phase, 0) for phase in ("search", "confirm"))
-        if not self._preparation.may_look_again(spent, seen[-1].per_transition):
+        if not (
+            self._preparation.may_look_again(spent, seen[-1].per_transition)
+            or self._preparation.may_race_again(temperatures[-1])
+        ):
             return False
         now = costs.PathCost(
             self.result.path.name, True, temperatures[-1], seen[-1].per_transition, 0.0, 2 * self._plan.chains
@@ -225,5 +283,5 @@ class Runner:
             for n_temperatures in temperatures:
                 self._annealing.forward(compared, n_temperatures)
             wanted = shape.more_simulations(self.result)
-            if not wanted:
+            if not wanted or (self._budgeted is not None and not self._budgeted.affords_forward(wanted)):
                 return

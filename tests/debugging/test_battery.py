@@ -133,8 +133,9 @@ def test_a_kernel_that_stays_where_it_is_is_named():
 
 def test_annealing_is_asked_of_subjects_with_a_path_alone_and_costs_the_others_no_level():
     bare = BareSubject(kernels.normal(), None)
-    assert {test.about for test in set(TESTS) - set(suited_tests(bare))} == {"annealing"}
-    assert n_tests_of_chance([bare, bare]) == 2 * sum(t.is_random for t in TESTS if t.about != "annealing")
+    assert {test.about for test in set(TESTS) - set(suited_tests(bare))} == {"annealing", "ensemble"}
+    common = sum(t.is_random for t in TESTS if t.about not in ("annealing", "ensemble"))
+    assert n_tests_of_chance([bare, bare]) == 2 * common
 
 
 def test_results_depend_on_the_seed_alone():

@@ -1,5 +1,7 @@
 """Fits of references to draws: families, their laws, and the pilots that choose among them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
@@ -11,11 +13,13 @@ from bread.fitting.families import (
     DEGREES,
     FAMILIES,
     INFLATION,
+    LARGEST_FULL_DIM,
     fit_diagonal,
     fit_full,
     fit_heavy,
     fit_low_rank,
     fit_mixture,
+    inflation,
     localisation,
     move_component,
 )
@@ -87,7 +91,30 @@ def test_low_rank_in_many_dimensions():
     held_out = rng.standard_normal((500, 80)) + 6.0 * rng.standard_normal((500, 1)) * direction
     low_rank, diagonal = (fit(draws, np.zeros(80, dtype=bool)) for fit in (fit_low_rank, fit_diagonal))
     assert low_rank.log_density(held_out).mean() > diagonal.log_density(held_out).mean() + 1.0
-    assert fit_full(draws, np.zeros(80, dtype=bool)) is None
+    wide = np.zeros((4, LARGEST_FULL_DIM + 1))
+    assert fit_full(wide, np.zeros(LARGEST_FULL_DIM + 1, dtype=bool)) is None
+
+
+def test_a_full_fit_of_few_draws_is_as_wide_as_held_out_draws_ask():
+    """100 coordinates, 400 draws: fresh draws are about twice as far out as the draws of the fit say."""
+    rng = np.random.default_rng(6)
+    factor = rng.normal(size=(100, 100)) / 10.0
+    draws, fresh = rng.standard_normal((2, 400, 100)) @ factor.T
+    none = np.zeros(100, dtype=bool)
+    (component,) = fit_full(draws, none).components
+    plain = replace(component, scale=draws.std(axis=0, ddof=1) * np.sqrt(INFLATION))
+    diagonal, low_rank = fit_diagonal(draws, none), fit_low_rank(draws, none)
+    nearness = [one.log_density(fresh).mean() for one in (component, plain, diagonal, low_rank)]
+    assert nearness[0] > nearness[1] + 1.0 and nearness[0] > max(nearness[2:]) + 10.0
+    clear = rng.standard_normal((1100, 100)) @ factor.T  # 11 draws a coordinate: the usual margin
+    (component,) = fit_full(clear, none).components
+    np.testing.assert_allclose(component.scale, clear.std(axis=0, ddof=1) * np.sqrt(INFLATION))
+
+
+@pytest.mark.parametrize(("dim", "cost"), [(1, 0.0167), (8, 0.133), (100, 0.16), (200, 0.16)])
+def test_the_margin_of_many_coordinates_costs_little(dim, cost):
+    wide = inflation(dim)
+    assert dim * 0.5 * (wide + 1.0 / wide - 2.0) == pytest.approx(cost, rel=0.1)  # Jeffreys, two Gaussians
 
 
 def test_move_component():

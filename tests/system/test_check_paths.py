@@ -1,5 +1,7 @@
 """`bread.check` along each path, on models of known evidence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,43 @@ def test_auto_looks_again_where_a_path_was_not_as_cheap_as_it_seemed(monkeypatch
     assert read_attributes(report)["path"] == "reference" and bread.verdict(report).status == "converged"
     roles = read_group(report, "forward")["role"].values
     assert list(roles).count("search") > 5, "the search began again on the other path, on other simulations"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beyond", [4, 1_000_000])
+def test_auto_looks_again_where_the_race_misled(monkeypatch, beyond):
+    """The race sees a gap on the prior path at T = 8 that is a hundredth of the true one; the control never looks back.
+
+    Four times that T the paths race again, with what the search has measured.
+    """
+    from bread.running import choice
+    from bread.running.costs import Round, measured
+
+    races = []
+
+    class Misled(choice.Race):
+        def __init__(self, plan, track, entrants, rivals=()):
+            super().__init__(plan, track, entrants, rivals)
+            self.target, self.entrants = plan.target, entrants
+
+        def run(self):
+            races.append([entrant.cost.kind for entrant in self.entrants])
+            if len(races) > 1:
+                super().run()
+                return
+            (prior,) = (entrant for entrant in self.entrants if entrant.cost.kind == "prior")
+            prior.rounds.append(Round(8, 0.01 * self.target, 1.0))
+            prior.cost = replace(measured(prior.cost, prior.rounds, self.target), per_data_set=0.0)
+
+    monkeypatch.setattr(choice.PathChooser, "_first_reference", lambda self: None)
+    monkeypatch.setattr(choice.PathChooser, "_is_cheap", lambda self, cost: False)
+    monkeypatch.setattr(choice, "BEYOND", beyond)
+    monkeypatch.setattr(choice, "Race", Misled)
+    report = bread.check(REGRESSION, path="auto", simulations=10, target=1.0, max_temperatures=128, **QUICK)
+    looked = beyond == 4
+    assert races[0] == ["reference", "prior"] and races[1:2] == [["reference"]] * looked
+    assert read_attributes(report)["path"] == ("reference" if looked else "prior")
+    assert bread.verdict(report).status == ("converged" if looked else "not converged")
 
 
 def test_auto_looks_at_the_prior_where_a_reference_was_not_as_cheap_as_it_seemed(monkeypatch):

@@ -40,3 +40,30 @@ def test_figure_3(tmp_path: Path) -> None:
     for row in rows.values():
         assert float(row["total_variation"]) <= float(row["V_lower"]) <= float(row["V_upper"]) <= 1
         assert float(row["J"]) <= float(row["B"])
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_habeck_s_gaussian_path(tmp_path: Path) -> None:
+    """Simulated means of 4000 chains lie within 5 standard errors of the closed forms, and BAR near the truth."""
+    rows = {(row["estimator"], int(row["K"])): float(row["bias"]) for row in run("habeck_figure_2", tmp_path)}
+    with (tmp_path / "habeck_figure_1c.csv").open(encoding="utf-8") as file:
+        bounds = list(csv.DictReader(file))
+    assert all(abs(float(row[way])) < 5 for row in bounds for way in ("z_forward", "z_reverse"))
+    longest = max(length for _, length in rows)
+    assert abs(rows["BAR", longest]) < 0.05 < float(bounds[0]["B"])
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("figure", ["habeck_figure_3", "habeck_figure_4"])
+def test_habeck_s_lattices_and_machine(figure: str, tmp_path: Path) -> None:
+    """Small ones: bounds on both sides of exact values by Kaufman, a series and enumeration; BAR within 6 errors."""
+    pytest.importorskip("numba")
+    kept = [row for row in run(figure, tmp_path) if row.get("model") != "Potts"]
+    for row in kept:
+        error = float(row["estimate"]) - float(row["exact"])
+        margin = 6 * float(row["standard_error"]) + 0.05
+        assert row["estimator"] != "lower bound" or error < margin
+        assert row["estimator"] != "upper bound" or error > -margin
+        assert row["estimator"] != "BAR" or abs(error) < margin

@@ -97,7 +97,10 @@ class PyMCPosterior:
 
     def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log f_1 (nats) and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
-        engine = self.load(path)
+        engine = self.engine
+        if engine.loaded is None or engine.loaded[0] is not path or engine.loaded[1] is not self.data:
+            self.load(path)  # an optimisation asks thousands of times in a row
+            engine.loaded = path, self.data
         try:
             with np.errstate(all="ignore"):
                 return engine.end_gradient(state)
@@ -113,6 +116,7 @@ class PyMCPosterior:
             The kernel has no gradient of all continuous variables.
         """
         engine = self.engine
+        engine.loaded = None  # inverse temperature and data become others
         engine.controls.set_data(self.data)
         values, gradients = np.full(len(states), np.nan), np.full((len(states), engine.layout.dim), np.nan)
         with np.errstate(all="ignore"):

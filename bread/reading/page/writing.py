@@ -19,11 +19,11 @@ def require_writable(path: Path) -> None:
         The folder is not there; the path is a folder, or a file that is no page.
     """
     if not path.absolute().parent.is_dir():
-        raise InvalidArgumentError(f"the folder {path.absolute().parent} does not exist")
+        raise InvalidArgumentError(f"The folder {path.absolute().parent} does not exist. Make it, or name another.")
     if path.is_dir():
-        raise InvalidArgumentError(f"'{path}' is a folder; name a file in it, such as '{path / 'report.html'}'")
+        raise InvalidArgumentError(f"'{path}' is a folder. Name a file in it, such as '{path / 'report.html'}'.")
     if path.exists() and not _is_page(path):
-        raise InvalidArgumentError(f"'{path}' is there and is no HTML page, so it is not replaced; name another file")
+        raise InvalidArgumentError(f"'{path}' is there and is no HTML page, so it is not replaced. Name another file.")
 
 
 def _is_page(path: Path) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
@@ -163,6 +165,53 @@ def test_contract(path: Path, opened: Any) -> None:
     check_contract_shapes(opened, kernel, path=path)
     check_bit_equal_batching(opened, kernel, path=path)
     check_frozen(opened, kernel, path=path)
+
+
+def test_gradients_in_a_row_are_those_of_a_fresh_engine(opened: Any) -> None:
+    """Path and data are set once for gradients that follow each other: whatever comes between sets them again.
+
+    Two data sets, two references, density, other gradients and chains in turn, and a pickled copy: bit by bit what a
+    posterior gives that was loaded for this one call.
+    """
+    other = ReferencePath(diagonal(np.zeros(2), np.ones(2)))
+    path, state = ReferencePath(REFERENCE), np.array([0.3, -0.2])
+    first, second = (opened.condition({"y": data}) for data in (Y, 2.0 * Y + 1.0))
+
+    def loaded(posterior: Any, along: Any) -> tuple[float, np.ndarray]:
+        engine = posterior.load(along)
+        value, gradient = engine.end_gradient(state)
+        return value, gradient.copy()
+
+    expected = {
+        (i, j): loaded(one, along) for i, one in enumerate((first, second)) for j, along in enumerate((path, other))
+    }
+    assert expected[0, 0][0] != expected[1, 0][0]
+
+    def check(i: int, j: int) -> None:
+        value, gradient = (first, second)[i].end_gradient((path, other)[j], state)
+        assert value == expected[i, j][0]
+        np.testing.assert_array_equal(gradient, expected[i, j][1])
+
+    def between() -> Iterator[None]:
+        yield
+        second.density_gradient(0.3, state[None])
+        yield
+        first.density_gradient(0.0, state[None])
+        yield
+        second.log_ratio(PriorPath(), state[None])
+        yield
+        first.log_ratio(other, state[None])
+        yield
+        second.draw_base(other, SeedSequence(1).spawn(1))
+        yield
+        opened.condition({"y": 5.0 * Y}).density_gradient(1.0, state[None])
+        yield
+
+    for _ in between():
+        for i, j in ((0, 0), (0, 0), (1, 0), (0, 1), (0, 0)):
+            check(i, j)
+    copy = cloudpickle.loads(cloudpickle.dumps(opened))
+    assert copy.condition({"y": Y}).end_gradient(path, state)[0] == expected[0, 0][0]
 
 
 def test_results_do_not_depend_on_the_paths_before(opened: Any) -> None:

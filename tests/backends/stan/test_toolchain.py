@@ -74,7 +74,7 @@ def test_cmdstan_comes_first(cmdstan) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"version": "2.32.2"}, r"version 2\.32\.2, bread needs 2\.33 or newer"),
+        ({"version": "2.32.2"}, r"version 2\.32\.2, and bread needs 2\.33 or newer"),
         ({"without": "stan/src"}, r"not complete: .*stan/src is missing"),
         ({"version": "of another kind"}, "--version said"),
     ],

@@ -13,6 +13,7 @@ from tests.support.mutants import (
     metropolis,
     nuts,
     particles,
+    replicas,
     simulators,
     slicing,
     tempering,
@@ -20,7 +21,8 @@ from tests.support.mutants import (
 from tests.support.mutants.case import Case, Mutant
 
 MODULES = (
-    simulators, densities, tempering, metropolis, gibbs, slicing, hmc, nuts, ensembles, particles, adaptation,
+    simulators, densities, tempering, metropolis, gibbs, slicing, hmc, nuts, ensembles, replicas, particles,
+    adaptation,
 )  # fmt: skip
 MUTANTS: dict[str, Mutant] = {mutant.name: mutant for module in MODULES for mutant in module.MUTANTS}
 

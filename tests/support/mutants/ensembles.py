@@ -49,7 +49,7 @@ SMOOTH = ("log-gamma", "curved", "correlated normal")
 MUTANTS = (
     Mutant("half-against-itself", "ensemble", "the second half moves along lines through itself",
            ensemble("against itself"), SMOOTH, "law",
-           "each walker alone keeps its law; two become correlated, by -0.01 at most"),
+           "each walker alone keeps its law; two become correlated, by -0.01, and are near one another too often"),
     Mutant("own-mean", "ensemble", "walkers move along lines through the mean of their own half", ensemble("own mean"),
            SMOOTH, "law", "the mean moves with the walker: the way back is another line"),
     Mutant("ratios-swapped", "ensemble", "walkers are accepted by their neighbours' ratios", ensemble("swapped"),

@@ -68,6 +68,25 @@ def metropolised_gibbs(target, is_bad):
     return Case(target, step)
 
 
+def renormalised(target, is_bad):
+    """The same; 1 - p(new) is taken after p(old) was set to zero and the others renormalised (PyMC up to 6.4.0)."""
+
+    def step(x, rng):
+        i = rng.integers(target.dim)
+        values, masses = conditional(target, x, i)
+        old = int(x[i] - values[0])
+        others = masses.copy()
+        others[old] = 0.0
+        others /= others.sum()
+        new = drawn(others, rng)
+        ratio = np.log1p(-masses[old]) - np.log1p(-(others if is_bad else masses)[new])
+        if accepts(ratio, rng):
+            x[i] = values[new]
+        return x
+
+    return Case(target, step)
+
+
 def last_category(target, is_bad):
     """A value is proposed at random; the end of the range is taken to be in it, and is not."""
 
@@ -119,6 +138,8 @@ MUTANTS = (
            ("binary", "offset"), "law", "invisible where coordinates are independent"),
     Mutant("metropolised-gibbs", "gibbs", "Metropolised Gibbs without its ratio", metropolised_gibbs,
            ("categories", "offset", "binary"), "law", "likely values are left too often"),
+    Mutant("renormalised", "gibbs", "Metropolised Gibbs with a ratio of renormalised masses", renormalised,
+           ("categories", "offset"), "law", "likely values are left too often; of two values one is never left"),
     Mutant("last-category", "gibbs", "the last value is never proposed", last_category,
            ("categories", "offset"), "law", "it is left and not found again"),
     Mutant("count-walk", "gibbs", "a walk turned back at zero, uncorrected", count_walk, ("counts",), "law",

@@ -77,7 +77,8 @@ class CompoundEngine(Engine):
             if isinstance(step, GradientStep) and set(step.gradient.names) == set(names):
                 return self._step_gradient(step.gradient, beta, self.layout.unflatten(state))
         raise UnsupportedKernelError(
-            f"the kernel {self.name} does not move all continuous variables by one gradient, and no other is compiled"
+            f"The kernel {self.name} does not move all continuous variables by one gradient, and no other is compiled. "
+            "Use kernel=None."
         )
 
     def _step_gradient(

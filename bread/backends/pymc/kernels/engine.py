@@ -36,7 +36,11 @@ class Engine(ABC):
         Name of the kernel, such as "NUTS".
     path_refusals : dict of str to str
         For each kind of path that model or kernel cannot follow, why.
+    loaded : tuple or None
+        Path and data (the objects) that are set, where nothing has changed them since `set_path`; not pickled.
     """
+
+    loaded: tuple[Path, Any] | None = None
 
     def __init__(
         self,
@@ -59,6 +63,9 @@ class Engine(ABC):
         self._extra_gradients = 0
         self._extra_evaluations = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "loaded"}
+
     def set_path(self, path: Path) -> None:
         """Set the path; the inverse temperature is undefined until a kernel is set.
 
@@ -67,6 +74,7 @@ class Engine(ABC):
         InvalidArgumentError
             Model or kernel cannot follow it.
         """
+        self.loaded = None
         if path.name in self.path_refusals:
             raise InvalidArgumentError(f"{self.path_refusals[path.name]} The path is {path!r}.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,17 @@ class StateLayout:
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of coordinates of each variable."""
         return tuple(int(np.prod(shape, dtype=int)) for shape in self.shapes)
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """Number of coordinates."""
         return sum(self.sizes)
 
-    @property
+    @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Label of each coordinate: the name, with indices where the variable is no scalar."""
         return tuple(

@@ -9,6 +9,7 @@ from typing import Any
 import pytensor.tensor as pt
 
 from bread.backends.pymc.density.compiling import detach, interpret_function, replace
+from bread.backends.pymc.simulation.batched import Function, vectorised
 from bread.backends.pymc.simulation.restricted import Restrictions
 
 
@@ -25,6 +26,11 @@ class PriorGraph:
         outputs = [*self.draws, *self.values]
         inputs = {draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed}
         return interpret_function([*inputs.values(), *self.generators], replace(outputs, inputs))
+
+    def unconstrain_many(self) -> Function | None:
+        """Return the unconstrained values of many draws as a function of these; see `vectorised`."""
+        inputs = {draw: draw.type() for draw in self.draws}
+        return vectorised(list(inputs.values()), replace(self.values, inputs))
 
 
 def prior_graph(model: Any, restrictions: Restrictions) -> PriorGraph:

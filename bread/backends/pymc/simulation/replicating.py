@@ -46,9 +46,18 @@ class Replicator:
     _functions: dict[str, tuple[Draws, Draws | None]] = field(default_factory=dict)
     _predictors: dict[str, Draws] = field(default_factory=dict)
     _terms: NodeTerms | None = None
+    _nodes: tuple[Node, ...] | None = None
 
     def nodes(self) -> tuple[Node, ...]:
-        """Return every observed and every free variable as a node, and predictive nodes."""
+        """Return every observed and every free variable as a node, and predictive nodes.
+
+        Read from the graph once: a fit test asks for a node some hundred times.
+        """
+        if self._nodes is None:
+            self._nodes = self._read_nodes()
+        return self._nodes
+
+    def _read_nodes(self) -> tuple[Node, ...]:
         observed = [
             self._node(variable, "data", shape)
             for variable, (shape, _) in zip(self.model.observed_RVs, self.simulator.observed.values(), strict=True)

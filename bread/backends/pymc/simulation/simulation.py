@@ -15,6 +15,7 @@ from bread.backends.base import FloatArray, Simulations
 from bread.backends.pymc.density.compiling import detach, first_line, interpret_function
 from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.model.reading import check_fixed_names, read_parents
+from bread.backends.pymc.simulation.batched import Function, in_batches
 from bread.backends.pymc.simulation.data_simulation import DataSimulator, ExtremeDataError, build_data_simulator
 from bread.backends.pymc.simulation.prior_graph import PriorGraph, prior_graph
 from bread.backends.pymc.simulation.restricted import (
@@ -30,6 +31,7 @@ from bread.backends.pymc.simulation.restricted import (
 from bread.backends.pymc.simulation.streams import Part, child_seeds, generators
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
+WORTH_BUILDING = 200  # draws mapped at once, for which a function of many is built
 MAXIMUM_ATTEMPTS = 100_000  # for one joint draw: a hundred times what the smallest acceptance allowed needs
 Values = dict[str, NDArray[Any]]
 
@@ -59,6 +61,10 @@ class Simulator:
     _data: DataSimulator
     _constrain: Callable[..., list[Any]]
     _draw_prior: dict[frozenset[str], Callable[..., list[Any]]] = field(default_factory=dict)
+    _many: dict[str, Function | None] = field(default_factory=dict, compare=False)  # built when first used
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_many": {}}
 
     @property
     def observed(self) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -134,13 +140,30 @@ class Simulator:
 
     def unconstrain(self, draws: Mapping[str, NDArray[Any]]) -> FloatArray:
         """Map constrained free variables, each (n, ...), to states (n, dim)."""
-        names = frozenset(self.names)
-        function = self._prior_function(names)
-        unused: list[Any] = [np.random.default_rng(0) for _ in self._prior_graph.generators]
         columns = [np.asarray(draws[name], dtype=str(draw.type.dtype)) for name, draw in self._typed_draws()]
-        states = np.empty((len(columns[0]), self.layout.dim))
+        n = len(columns[0])
+        if n >= WORTH_BUILDING:
+            if "unconstrain" not in self._many:
+                self._many["unconstrain"] = self._prior_graph.unconstrain_many()
+            function = self._many["unconstrain"]
+            if function is not None:
+                with np.errstate(all="ignore"), suppress(Exception):  # one draw raises: it is found below
+                    parts = in_batches(function, columns, n, self.layout.dim)
+                    states = np.concatenate(
+                        [np.asarray(part, dtype=np.float64).reshape(n, -1) for part in parts], axis=1
+                    )
+                    ends = [0, n - 1]  # a guard: whatever PyTensor makes of a graph, these are right
+                    each = self._unconstrain_each([column[ends] for column in columns], len(ends))
+                    if np.array_equal(states[ends], each, equal_nan=True):
+                        return states
+        return self._unconstrain_each(columns, n)
+
+    def _unconstrain_each(self, columns: Sequence[NDArray[Any]], n: int) -> FloatArray:
+        function = self._prior_function(frozenset(self.names))
+        unused: list[Any] = [np.random.default_rng(0) for _ in self._prior_graph.generators]
+        states = np.empty((n, self.layout.dim))
         with np.errstate(all="ignore"):
-            for index in range(len(states)):
+            for index in range(n):
                 outputs = function(*(column[index] for column in columns), *unused)
                 states[index] = self._flatten(outputs[len(self.names) :])
         return states
@@ -263,13 +286,16 @@ class Simulator:
         for name in held:
             if not inside.get(name, True):
                 raise InvalidArgumentError(
-                    f"fixed[{name!r}] = {values[name]} is outside the support to which the transform restricts it."
+                    f"fixed[{name!r}] = {values[name]} is outside the support to which the transform restricts it. "
+                    "Pass a value inside."
                 )
 
     @staticmethod
     def _not_finite(name: str, value: NDArray[Any], is_fixed: bool) -> Exception:
         if is_fixed:
-            return InvalidArgumentError(f"fixed[{name!r}] = {value} is not inside the support of {name!r}.")
+            return InvalidArgumentError(
+                f"fixed[{name!r}] = {value} is not inside the support of {name!r}. Pass one inside."
+            )
         return UnsupportedModelError(
             f"A draw of {name!r} from its prior has no finite unconstrained value ({value}): the prior puts mass where "
             "floating-point numbers end (such as Gamma(0.001, 0.001) near 0), or the transform restricts the support. "

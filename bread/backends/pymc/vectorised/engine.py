@@ -240,7 +240,8 @@ class _Block:
             start, end = self.initial[lane], ends[lane]
             one.state_at_base[chain], one.state_at_end[chain] = (start, end) if forward else (end, start)
             first, last = base_at_start[lane], base[lane]
-            if not _has_support(first):  # such a chain never begins
+            begins = _has_support(first) and (forward or np.isfinite(ratios[-1, lane]))
+            if not begins:  # PyMC's own engine never asks for the other end then
                 last = np.nan
             one.log_base_density[chain] = (first, last) if forward else (last, first)
             one.log_ratio[chain] = ratios[:, lane]

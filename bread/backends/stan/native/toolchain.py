@@ -254,11 +254,15 @@ def _toolchain(source: Source, folder: Path, compiler: Compiler | None) -> Toolc
         libraries = _libraries(folder / "lib")
     missing = [str(path) for path in (stanc, *includes) if not path.exists()]
     if missing or not libraries:
-        raise InvalidArgumentError(f"{source} in {folder} is not complete: {', '.join(missing) or 'TBB'} is missing")
+        raise InvalidArgumentError(
+            f"{source} in {folder} is not complete: {', '.join(missing) or 'TBB'} is missing. Install it again."
+        )
     version = _stan_version(stanc)
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_STAN:
         oldest = ".".join(map(str, OLDEST_STAN))
-        raise InvalidArgumentError(f"{source} in {folder} is version {version}, bread needs {oldest} or newer")
+        raise InvalidArgumentError(
+            f"{source} in {folder} is version {version}, and bread needs {oldest} or newer. Install a newer one."
+        )
     return Toolchain(source, folder, version, stanc, compiler, tuple(includes), tuple(libraries))
 
 
@@ -288,8 +292,9 @@ def _stan_version(stanc: Path) -> str:
     try:
         done = subprocess.run([str(stanc), "--version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        raise InvalidArgumentError(f"{stanc} does not run: {error}") from error
+        raise InvalidArgumentError(f"{stanc} does not run: {error}. Install it again.") from error
     found = re.search(r"v(\d+\.\d+(?:\.\d+)?)", done.stdout)
     if found is None:
-        raise InvalidArgumentError(f"{stanc} --version said {(done.stdout or done.stderr).strip()!r}")
+        said = (done.stdout or done.stderr).strip()
+        raise InvalidArgumentError(f"{stanc} --version said {said!r}, which is no version. Install it again.")
     return found.group(1)

@@ -1,0 +1,70 @@
+"""`bread.plan`: what a check could show within a budget, without making it."""
+
+from __future__ import annotations
+
+import time
+from inspect import signature
+from typing import Any
+
+from bread._arguments import Arguments, make_plan
+from bread._check import Workers, check, open_for_check, run
+from bread._checkpoint import Checkpoint
+from bread.backends import model_in_context
+from bread.errors import InvalidArgumentError
+from bread.reading.outlook import Outlook, outlook
+from bread.running import interrupts
+from bread.running.executors import available_cores
+from bread.running.progress import Display
+from bread.running.purse import open_purse
+from bread.running.remote import require_executor
+
+
+def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
+    """Predict which errors `bread.check` could see within a budget, from pilots and a few short rounds.
+
+    Parameters
+    ----------
+    model : model, optional
+        As for `bread.check`.
+    budget : str or int
+        A time with its unit ("5 min", "90 s", "1.5 h"), or a whole number of gradient evaluations.
+    **options : Any
+        Arguments of `bread.check`, with the same meaning and defaults; no ``checkpoint``, and no ``n_temperatures``,
+        which a budget chooses.
+
+    Returns
+    -------
+    Outlook
+        Printed, a sentence: "In 5 min I can see errors down to 0.04 (0.03 to 0.06) ...". A prediction, and no
+        certificate: V and its limit come from `bread.check`, which makes the fit and pilots that this rests on again.
+
+    Raises
+    ------
+    InvalidArgumentError
+        An argument is not allowed, or the budget counts gradients that the model's kernel does not take.
+    UnsupportedModelError, UnsupportedKernelError
+        As `bread.check`.
+    """
+    bound = signature(check).bind(model, budget=budget, **options)
+    bound.apply_defaults()
+    given = dict(bound.arguments)
+    if budget is None or given.pop("checkpoint") is not None:
+        raise InvalidArgumentError(
+            "bread.plan needs a budget and keeps nothing, so it takes budget= and no checkpoint=; got "
+            f"budget={budget!r}, checkpoint={options.get('checkpoint')!r}. Give the checkpoint to bread.check."
+        )
+    model, data, executor = given.pop("model"), given.pop("data"), given.pop("executor")
+    arguments = Arguments(**given)
+    began, cores = time.perf_counter(), available_cores(arguments.cores)
+    if executor is not None:
+        require_executor(executor)
+    display = Display(is_visible=arguments.progressbar, workers=cores)
+    with interrupts.handled(), display:
+        opened = open_for_check(model_in_context(model), data, arguments, display)
+        wanted = make_plan(arguments, opened.model)
+        result, kept = opened.new_result(wanted, arguments), Checkpoint(None)
+        assert wanted.budget is not None
+        purse = open_purse(wanted.budget, result, kept.keeper.kept, time.perf_counter() - began)
+        run(opened.model, wanted, result, Workers(cores, executor), kept, display, purse, is_forecast=True)
+        assert result.budget is not None
+        return outlook(result.budget, wanted.goal.decides(False)[1])

@@ -1,0 +1,85 @@
+"""What took the time of a check that did not finish, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import xarray as xr
+
+FEWEST_SECONDS = 1.0  # below, no phase is worth a sentence
+
+_OTHER = "Run it again with more time."
+# For each phase of `bread.running.results.CheckResult.seconds`: what it did, and how to make it shorter.
+_PHASES: Mapping[str, tuple[str, str]] = {
+    "compile": (
+        "reading and compiling the model",
+        "What was compiled is kept: the same check begins sooner the next time.",
+    ),
+    "fit": (
+        "the fit on the real data",
+        'Pass draws that you have as posterior=, which skips it, or use simulate_from="prior", which needs none.',
+    ),
+    "tune": (
+        "choosing a path, tuning and fitting references",
+        'path="reference" or path="prior" skips the choice; tune_on="shared" fits once for all data sets; a smaller '
+        "tune= shortens each.",
+    ),
+    "race": (
+        "trying out paths",
+        'path="reference" or path="prior" skips that.',
+    ),
+    "simulate": ("simulating data", "Fewer simulations= need less."),
+    "start": ("the starts of reverse chains", "A smaller init_steps= makes them shorter."),
+    "search": (
+        "the search for a number of temperatures",
+        "A larger max_error= ends it sooner, as do more cores=; n_temperatures= skips it.",
+    ),
+    "confirm": (
+        "chains on fresh simulated data",
+        "A larger max_error=, fewer simulations= or more cores= end it sooner.",
+    ),
+    "consistency": (
+        "comparing your data with simulated data",
+        "One number as n_temperatures= leaves that out.",
+    ),
+    "draws": ("annealed draws on the real data", "Fewer draws= need less, and draws=0 leaves them out."),
+    "compare": ("comparing your draws with annealed ones", "Fewer draws= need less, and draws=0 leaves them out."),
+    "modes": ("the search for modes on the real data", _OTHER),
+    "replicate": ("the test whether your data look like the model's", _OTHER),
+    "rough": ("the rough first look", _OTHER),
+}
+
+
+@dataclass(frozen=True)
+class PhaseSeconds:
+    """Wall time of each phase of a check.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Seconds of all phases."""
+        return float(sum(self.seconds.values()))
+
+
+def read_phase_seconds(cost: xr.Dataset | None) -> PhaseSeconds:
+    """Return the wall times of a report's group `cost`."""
+    if cost is None or "seconds" not in cost:
+        return PhaseSeconds()
+    pairs = zip(cost["phase"].values, cost["seconds"].values, strict=True)
+    return PhaseSeconds({str(phase): float(seconds) for phase, seconds in pairs if seconds > 0.0})
+
+
+def what_took_the_time(found: PhaseSeconds) -> list[str]:
+    """Say which phase took the most time and how to make it shorter; nothing where no phase took long."""
+    phase = max(found.seconds, key=lambda name: found.seconds[name], default="")
+    if not phase or found.seconds[phase] < FEWEST_SECONDS:
+        return []
+    name, advice = _PHASES.get(phase, (phase, _OTHER))
+    return [f"Of {found.total:.0f} s, {found.seconds[phase]:.0f} went into {name}. {advice}"]

@@ -1,0 +1,58 @@
+"""A check that did not finish names the phase that took the time, and what to do about it."""
+
+import pytest
+
+from tests.support.fake_results import fake_result
+from tests.support.verdicts import judge
+
+
+@pytest.mark.parametrize(
+    ("phase", "name", "advice"),
+    [
+        ("compile", "reading and compiling the model", "begins sooner"),
+        ("fit", "the fit on the real data", "posterior="),
+        ("tune", "choosing a path, tuning and fitting references", 'path="reference"'),
+        ("race", "trying out paths", 'path="reference"'),
+        ("start", "the starts of reverse chains", "init_steps="),
+        ("search", "the search for a number of temperatures", "max_error="),
+        ("confirm", "chains on fresh simulated data", "max_error="),
+        ("consistency", "comparing your data with simulated data", "n_temperatures="),
+        ("draws", "annealed draws on the real data", "draws=0"),
+        ("modes", "the search for modes on the real data", "Run it again with more time"),
+        ("another", "another", "Run it again with more time"),
+    ],
+)
+@pytest.mark.parametrize("has_bound", [True, False])
+def test_the_longest_phase_is_named(phase, name, advice, has_bound):
+    result = fake_result()
+    result.is_interrupted = True
+    if not has_bound:
+        result.runs.clear()
+    result.seconds = {"search": 3.0, "compile": 2.0} | {phase: 81.0}
+    total = sum(result.seconds.values())
+    verdict = judge(result)
+    assert verdict.status == "inconclusive"
+    assert f"Of {total:.0f} s, 81 went into {name}." in verdict and advice in verdict
+
+
+def test_nothing_is_blamed_where_nothing_took_long():
+    result = fake_result()
+    result.is_interrupted, result.seconds = True, {"compile": 0.2, "fit": 0.3}
+    assert "went into" not in judge(result)
+    result.runs.clear()
+    assert "Run it again, with more time or fewer temperatures." in judge(result)
+
+
+def test_a_finished_check_blames_nothing():
+    result = fake_result()
+    result.seconds = {"fit": 81.0}
+    assert "went into" not in judge(result)
+
+
+def test_fresh_simulations_that_were_done_are_said():
+    result = fake_result()
+    result.is_interrupted = True
+    assert "fresh simulations gave; what comes after that is missing" in judge(result)
+    for key in [key for key in result.runs if key[2] == 64 and key[0] >= 6]:
+        del result.runs[key]
+    assert "shows where things stand but confirms nothing" in judge(result)
