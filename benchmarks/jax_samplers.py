@@ -5,7 +5,7 @@
 Needs `pip install "bread-mcmc[jax]"`. Target by target, each row one kernel: a line of Markdown with the verdict, the
 smallest p-value after correction, the test that gave it, whether it is reversible, and seconds. Kernels run as after
 warm-up, at fixed settings. Those that are not exact by design (unadjusted Langevin dynamics) are left out, and so are
-NumPyro's kernels that need a model.
+NumPyro's kernels that need a model, and its ensembles.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import blackjax
@@ -25,12 +26,11 @@ from numpyro import infer
 from bread.debugging.bare import BareSubject
 from bread.debugging.battery import BUDGET, run_battery
 from bread.debugging.target import Target
-from bread.debugging.targets import copies, default_targets
+from bread.debugging.targets import default_targets
 from bread.testing.blackjax_kernels import BlackJAXKernel
 from bread.testing.numpyro_kernels import NumPyroKernel
 
 Build = Callable[[Target], Any]
-WALKERS = 6
 
 
 def density_of(target: Target) -> Callable[[Any], Any]:
@@ -101,35 +101,6 @@ def numpyro_hmc(kind: Any, **options: Any) -> Build:
     return build
 
 
-class NumPyroEnsemble:
-    """An ensemble kernel of NumPyro as a `bread.debugging.stepper.Stepper` on stacked walkers."""
-
-    def __init__(self, kernel: Any, n_walkers: int) -> None:
-        self._kernel, self._n = kernel, n_walkers
-        self._sample = jax.jit(lambda state: kernel.sample(state, (), {}))
-
-    def start(self, position: Any, rng: Any) -> Any:
-        """Return the kernel's state at the walkers' positions."""
-        keys = jax.random.PRNGKey(int(rng.integers(2**31)))
-        return self._kernel.init(keys, 0, jnp.asarray(position).reshape(self._n, -1), (), {})
-
-    def step(self, carry: Any, rng: Any) -> Any:
-        """Return the state after one transition."""
-        return self._sample(carry._replace(rng_key=jax.random.PRNGKey(int(rng.integers(2**31)))))
-
-    def position(self, carry: Any) -> Any:
-        """Return all walkers, one after another."""
-        return np.asarray(carry.z, dtype=np.float64).ravel()
-
-
-def ensemble(kind: Any, moves: Any) -> Build:
-    def build(target: Target) -> Any:
-        density = density_of(target)
-        return NumPyroEnsemble(kind(potential_fn=lambda x: -density(x), moves=moves()), WALKERS)
-
-    return build
-
-
 KERNELS: dict[str, Build] = {
     "blackjax.nuts": hmc_like(blackjax.nuts, step_size=0.5),
     "blackjax.nuts, depth 2": hmc_like(blackjax.nuts, step_size=0.5, max_num_doublings=2),
@@ -145,19 +116,13 @@ KERNELS: dict[str, Build] = {
     "numpyro.HMC": numpyro_hmc(infer.HMC, trajectory_length=1.5),
     "numpyro.BarkerMH": numpyro_hmc(infer.BarkerMH),
 }
-ENSEMBLES: dict[str, Build] = {
-    "numpyro.AIES, DE move": ensemble(infer.AIES, lambda: {infer.AIES.DEMove(): 1.0}),
-    "numpyro.AIES, stretch move": ensemble(infer.AIES, lambda: {infer.AIES.StretchMove(): 1.0}),
-}
 
 
-def row(name: str, build: Build, target: Target, budget: float, seed: int) -> str:
+def row(name: str, build: Callable[[], Any], target: Target, budget: float, seed: int) -> str:
     """Return the line of one kernel on one target."""
     began = time.perf_counter()
     try:
-        result = run_battery(
-            [BareSubject(target, build(target), build=lambda: build(target))], budget=int(budget * BUDGET), seed=seed
-        )
+        result = run_battery([BareSubject(target, build(), build=build)], budget=int(budget * BUDGET), seed=seed)
     except Exception as error:
         text = f"{type(error).__name__}: {str(error).splitlines()[0][:100]} | | | "
     else:
@@ -181,10 +146,9 @@ def main() -> None:
     for target in default_targets("continuous"):
         if not target.name.startswith(wanted.target):
             continue
-        for name, build in {**KERNELS, **ENSEMBLES}.items():
+        for name, build in KERNELS.items():
             if name.startswith(wanted.only):
-                law = copies(target, WALKERS) if name in ENSEMBLES else target
-                print(row(name, build, law, wanted.budget, wanted.seed), flush=True)
+                print(row(name, partial(build, target), target, wanted.budget, wanted.seed), flush=True)
 
 
 if __name__ == "__main__":

@@ -27,13 +27,8 @@ from bread.running.store import REPORT, Store
 
 SPECIFICATIONS = ("specification", "specification again")  # twice: without it all is lost
 CALL, FINISHED = "call", "report"
-_FREE = (
-    "cores",
-    "max_seconds",
-    "progressbar",
-    "random_seed",
-    "posterior",
-)  # on which no result depends, or which are compared apart
+# on which no result depends, or which are compared apart
+_FREE = ("cores", "max_seconds", "progressbar", "random_seed", "posterior")
 _OBJECTS = ("kernel", "path", "schedule", "simulator")
 _FILES = ("model", "data", "simulator", "posterior")
 _PACKAGES = ("numpy", "scipy", "scikit-learn")

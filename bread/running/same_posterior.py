@@ -119,7 +119,7 @@ def _largest_difference(mapped: MappedModel, source: Model, root: int) -> float:
         first = source.condition(here.data_of(index)).log_density(path, here.states)
         second = mapped.condition(there.data_of(index)).log_density(path, there.states)
         if np.isnan(first).any() or np.isnan(second).any():
-            raise BreadError("a log density is NaN at an exact draw")
+            raise BreadError("A log density is NaN at an exact draw.")
         is_positive = np.isfinite(first), np.isfinite(second)
         if (is_positive[0] != is_positive[1]).any():
             return float("inf")
@@ -140,7 +140,7 @@ def _log_jacobian(mapped: MappedModel, source: Model, state: FloatArray) -> floa
     dim = len(state)
     sign, size = np.linalg.slogdet((images[:dim] - images[dim:]) / (2.0 * steps[:, None]))
     if sign == 0 or not np.isfinite(size):
-        raise BreadError("the mapping is not one to one at an exact draw")
+        raise BreadError("The mapping is not one to one at an exact draw.")
     return float(size)
 
 

@@ -204,8 +204,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "col": lambda x, k: np.asarray(x)[:, int(k) - 1], "row": lambda x, k: np.asarray(x)[int(k) - 1],
     "log_mix": lambda p, a, b: special.logsumexp([np.log(p) + a, np.log1p(-p) + b]),
     "linspaced_int_array": lambda n, low, high: np.linspace(low, high, int(n)).astype(int),
-    "sd": lambda x: np.std(x, ddof=1), "step": lambda x: float(x >= 0),
+    "sd": lambda x: np.std(x, ddof=1), "step": lambda x: float(x >= 0), "dot_product": np.dot,
+    "cumulative_sum": np.cumsum, "append_row": lambda a, b: np.hstack([a, b]),
+    "segment": lambda x, i, n: np.asarray(x)[int(i) - 1 : int(i) - 1 + int(n)],
 }  # fmt: skip
+
+
+def _probabilities(x: Any) -> Any:
+    filled = np.asarray(x, dtype=float)
+    filled = filled[: 1 + int(np.max(np.flatnonzero(~np.isnan(filled)), initial=0))]
+    if not (filled.min() >= 0 and abs(filled.sum() - 1) <= 1e-8):
+        raise ValueError("no probabilities")
+    return filled
 
 
 # The helpers of simulators, whose overloads differ by types that arrays do not have.
@@ -217,6 +227,7 @@ HELPERS = {
     "bread_limit": lambda y, flag, code, side: (
         np.asarray(y)[np.asarray(flag) == code][0] if np.any(np.asarray(flag) == code) else side * np.inf
     ),
+    "bread_probabilities": _probabilities,
     "bread_recorded": lambda y, flag, code: plain(np.asarray(y)[np.argmax(np.asarray(flag) == code)]),
 }
 

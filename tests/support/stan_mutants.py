@@ -265,7 +265,8 @@ class Draw:
 
 def interpreter(program: Program, data: Mapping[str, Any]) -> Interpreter:
     """Return the tempered program with data."""
-    return Interpreter(program.tempered, {**data, **program.fixed_data, **program.switches})
+    copies = {copy: data[name] for copy, name in program.copies.items()}
+    return Interpreter(program.tempered, {**data, **program.fixed_data, **program.switches, **copies})
 
 
 def simulate(program: Program, run: Interpreter, n: int, rng: Any) -> tuple[list[Draw], int]:

@@ -30,6 +30,7 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.mixture import Reference
 
 _TYPES = ("real", "vector", "row_vector", "matrix")
+_ORDERED = -1  # the first coordinate is the first element, the others are logs of gaps
 _WAY_OUT = "Use simulate_from='prior'."
 
 
@@ -114,6 +115,9 @@ def localise(
     library = StanLibrary.of(text, find_toolchain(), places=in_users_files(program.source, program.edits))
     owner = {int(place): name for name in names for place in positions_of[name]}
     jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
+    firsts = [int(positions_of[name][0]) for name in names if kinds[name] == _ORDERED]
+    jacobians[jacobians == _ORDERED] = ONE_BOUND
+    jacobians[np.isin(positions, firsts)] = UNBOUNDED
     _prove_jacobians(instance, owner, positions, jacobians)
     law = Law(positions, reference, jacobians)
     law_instance = library.instance(data, law=law)
@@ -166,6 +170,8 @@ class _Transform:
     def read(self) -> tuple[int, str]:
         """Return the kind, and the log of the Jacobian's factor that coordinates do not enter, in Stan; "" for 0."""
         variable, bounds = self.variable, self.variable.bounds
+        if variable.type in ("ordered", "positive_ordered") and not variable.array_sizes:
+            return (_ORDERED if variable.type == "ordered" else ONE_BOUND), ""
         if variable.type not in _TYPES:
             raise self._refuse(f"{variable.name!r} is a {variable.type}, whose transform bread does not replace.")
         others = {v.name for v in self.flow.depends(*bounds.values()) if v.kind == "parameter"} - set(self.names)
@@ -214,7 +220,7 @@ def _prove_jacobians(instance: StanInstance, owner: dict[int, str], positions: I
         states = np.repeat(state[None, :], 4, axis=0)
         states[:, place] = np.concatenate([u + step, u - step])
         values = instance.constrain(states)[owner[place]].reshape((2, 2, -1))
-        slope = np.abs(values[0] - values[1]).sum(axis=-1) / (2 * step)
+        slope = np.abs(values[0] - values[1]).max(axis=-1) / (2 * step)  # a gap moves all later elements alike
         shape = [np.ones(2), np.exp(u), 1.0 / (np.exp(-u / 2) + np.exp(u / 2)) ** 2][kind]
         # one bound: plus or minus the exponential
         factor = 1.0 if kind == ONE_BOUND else slope[0] / shape[0]

@@ -114,7 +114,8 @@ class _Opening:
         self._options = options
         self._toolchain = toolchain
         self._data = {**data, **program.fixed_data}
-        self._inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
+        inputs, _ = opening.declared_variables(program.source, toolchain.run_stanc)
+        self._inputs = {name: declared for name, declared in inputs.items() if name not in program.copies}
         self._notes: list[str] = [note_on_stan(toolchain), *notes_on_program(program, data)]
 
     def open(self, options: OpenOptions, kernel: Any) -> StanModel:
@@ -129,7 +130,8 @@ class _Opening:
             original=program.written.text,
             places=in_users_files(source, program.edits),
         )
-        data = {**self._data, **program.switches}
+        copies = {copy: self._data[name] for copy, name in program.copies.items()}
+        data = {**self._data, **program.switches, **copies}
         original = self._original(library)  # first, because its messages have the right places
         instance = self._instance(library, data)
         draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
@@ -276,9 +278,11 @@ class _Opening:
         return np.array([[name in one for name in names] for one in edged], dtype=bool)
 
     def _is_checked_later(self) -> bool:
-        """Return whether the simulator may need values of the hyperparameters, which localising gives it."""
-        is_localised = self._options.simulate_from == "localised"
-        return is_localised and (bool(self._program.held) or callable(self._options.simulator))
+        """Return whether the simulator is tested when it is localised: near the fit, where it is used.
+
+        Under the prior it may need values that it has no law for, or most of its draws may overflow.
+        """
+        return self._options.simulate_from == "localised"
 
     # -- describe ---------------------------------------------------------------------------------------------
 

@@ -286,7 +286,7 @@ def test_a_flat_prior_still_has_no_draws_of_its_own() -> None:
 
 
 def test_localising_is_no_way_out_where_it_is_not() -> None:
-    ordered = FLAT.replace("real mu;", "ordered[3] mu;")
+    ordered = FLAT.replace("real mu;", "array[1] ordered[3] mu;").replace("normal(mu,", "normal(mu[1],")
     with pytest.raises(UnsupportedModelError, match=r"'mu' has no prior.*the scale is yours to choose\.$"):
         opened(ordered, DATA, simulate_from="fitted")
 

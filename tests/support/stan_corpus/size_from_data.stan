@@ -6,7 +6,7 @@ transformed data {
   int m = max(y);
 }
 parameters {
-  vector[m] beta; // [refused]
+  vector[m] beta;
 }
 model {
   beta ~ normal(0, 3);

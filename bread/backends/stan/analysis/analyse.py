@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bread.backends.stan.analysis.design import Design, held_design
 from bread.backends.stan.analysis.latents import latents
 from bread.backends.stan.analysis.observed import check_observed, infer_observed
 from bread.backends.stan.analysis.program import Contribution, Parameter, Program
@@ -28,6 +29,8 @@ from bread.backends.stan.split import rewriting
 from bread.backends.stan.split.rewriting import Edit
 from bread.backends.stan.split.split import Classified, Splitter
 from bread.errors import InvalidArgumentError, UnsupportedModelError
+
+_MOST_FLAT = 10  # rounds in which parameters without a proper prior are found, several in one
 
 
 def analyse(
@@ -84,14 +87,33 @@ def analyse(
         analysis = _Analysis(text, blocks, flow.scopes, flow, outcomes, likelihood_lines, held, stanc)
         return replace(analysis.program(names is None), written=source)
 
-    spelled, program = spelled_out(source, flow, stanc), None
-    if spelled is not None:
-        inner = parse(spelled)
-        with suppress(UnsupportedModelError, InvalidArgumentError):
-            program = analysed(spelled, analyse_dataflow(inner, resolve(inner)), inner)
-    if program is not None and program.is_automatic:
+    def read(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
+        spelled, program = spelled_out(text, flow, stanc), None
+        if spelled is not None:
+            inner = parse(spelled)
+            with suppress(UnsupportedModelError, InvalidArgumentError):
+                program = analysed(spelled, analyse_dataflow(inner, resolve(inner)), inner)
+        if program is not None and program.is_automatic:
+            return program
+        return _in_own_words(analysed(text, flow, blocks), program)
+
+    program = read(source, flow, blocks)
+    if program.is_automatic:
         return program
-    return _in_own_words(analysed(source, flow, blocks), program)
+    outcomes = check_observed(program.observed, flow, source)
+    design = held_design(source, blocks, flow, outcomes, stanc)
+    if design is None:
+        return program
+    inner = parse(design.source)
+    return _designed(program, read(design.source, analyse_dataflow(inner, resolve(inner)), inner), design)
+
+
+def _designed(program: Program, held: Program, design: Design) -> Program:
+    """Return a program whose sizes are held, if that is what it lacked."""
+    refusal = held.split_refusal or held.simulator_refusal
+    if held.observed != program.observed or (refusal is not None and "bread_" in refusal.construct):
+        return program
+    return replace(held, copies=dict(design.copies), notes=(*held.notes, design.note))
 
 
 def _in_own_words(program: Program, spelled: Program | None) -> Program:
@@ -190,11 +212,14 @@ class _Analysis:
         if self._held is None or split_refusal is not None:
             return None, refusal
         held = tuple(self._held or self._hyperparameters(None))
-        for _ in range(1 if self._held else 2):  # a scale of the outcomes with a flat prior is no hyperparameter
+        for _ in range(1 if self._held else _MOST_FLAT):  # a scale of the outcomes may have a flat prior, too
             try:
                 return self._derivation().derive(self._seen(classified), held), None
             except RefusedError as error:
-                held += error.refusal.flat
+                new = tuple(name for name in error.refusal.flat if name not in held)
+                if not new:
+                    break
+                held += new
         return None, refusal
 
     @cached_property

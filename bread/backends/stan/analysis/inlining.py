@@ -12,6 +12,7 @@ from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.scopes import Variable, name_position
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import (
+    DENSITY_SUFFIXES,
     Node,
     distribution_of,
     end,
@@ -62,7 +63,7 @@ def _statement(flow: Dataflow, source: Source, node: Node, prefix: str) -> str:
     name = name_of(call)
     if name in _SLICED:
         return _sliced(flow, source, call, prefix)
-    name = _own_density(flow, distribution_of(call)) if is_density(call) else ""
+    name = _own_density(flow, distribution_of(call)) if is_density(call) else _adding(flow, call)
     return _body(flow, source, name, list(nodes(call)), prefix) if name else ""
 
 
@@ -77,6 +78,14 @@ def _own_density(flow: Dataflow, name: str) -> str:
     firsts = [next((c for c in nodes(one) if c.data == "argument"), None) for one in functions.get(f"{name}_lpmf", ())]
     types = ["".join(str(leaf) for leaf in nodes(one)[-1].scan_values(bool)) for one in firsts if one is not None]
     return f"{name}_lpmf" if types and "int" not in types else ""
+
+
+def _adding(flow: Dataflow, call: Node) -> str:
+    """Return the name of a function of the program's that returns a log density under a name of its own."""
+    name = name_of(call)
+    found = flow.scopes.functions.get(name, ()) if call.data == "call" else ()
+    is_sum = any(is_density(inner) for one in found for inner in walk(one))
+    return name if is_sum and not name.endswith(("_lp", "_rng", "_jacobian", *DENSITY_SUFFIXES)) else ""
 
 
 def _sliced(flow: Dataflow, source: Source, call: Node, prefix: str) -> str:

@@ -90,6 +90,9 @@ class Program:
         density of each, as the program states it, integrates to.
     edits : tuple of Edit
         Edits that make ``tempered`` from ``source.text``.
+    copies : dict of str to str
+        Data that the tempered program needs: for each name the outcome whose real values it holds, whatever is
+        simulated (`bread.backends.stan.analysis.design`).
     """
 
     source: Source
@@ -112,6 +115,7 @@ class Program:
     latents: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = field(default=(), repr=False)
+    copies: dict[str, str] = field(default_factory=dict)
 
     @property
     def solves(self) -> bool:

@@ -1,9 +1,9 @@
 """Programs spelled out: calls of the program's own functions and lists of indices replaced by what they stand for.
 
 What is spelled out is another text of the same density, for all data: `reduce_sum` and densities of the program's own
-are replaced by the statements of their functions, and vectorised sums over lists of indices by loops. Lines stay where
-they are. The program that is compiled is made of the new text, and proven at every start to have the density of the
-user's own.
+are replaced by the statements of their functions, vectorised sums over lists of indices by loops, tables of log
+densities by their elements. Lines stay where they are. The program that is compiled is made of the new text, and
+proven at every start to have the density of the user's own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from bread.backends.stan.analysis.index_lists import list_edits
 from bread.backends.stan.analysis.inlining import inline_edits
+from bread.backends.stan.analysis.tables import table_edits
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.source import Source, Stanc
 from bread.backends.stan.split.rewriting import apply_edits
@@ -28,7 +29,7 @@ def spelled_out(source: Source, flow: Dataflow, stanc: Stanc) -> Source | None:
         Of that program.
     stanc : Stanc
     """
-    edits = [*list_edits(flow, source), *inline_edits(flow, source)]
+    edits = [*list_edits(flow, source), *inline_edits(flow, source), *table_edits(flow, source)]
     if not edits:
         return None
     text = apply_edits(source.text, edits)

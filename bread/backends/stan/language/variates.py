@@ -295,8 +295,11 @@ def _take(inner: Variate, indices: list[Node], scopes: Scopes) -> Variate | None
     return Variate(inner.variable, tuple(changed))
 
 
-def looked_up(term: Node, scopes: Scopes) -> tuple[Node, tuple[Node, ...], Node] | None:
-    """Read ``log(phi[k, x])``, a probability out of a simplex: the simplexes, which of them (k), the category x."""
+def looked_up(term: Node, scopes: Scopes, *, any_type: bool = False) -> tuple[Node, tuple[Node, ...], Node] | None:
+    """Read ``log(phi[k, x])``, a probability out of a simplex: the simplexes, which of them (k), the category x.
+
+    With ``any_type`` the probabilities may stand in any container of reals.
+    """
     if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1 or "log" in scopes.functions:
         return None
     indexed = strip(nodes(term)[0])
@@ -305,7 +308,9 @@ def looked_up(term: Node, scopes: Scopes) -> tuple[Node, tuple[Node, ...], Node]
     base, *indices = nodes(indexed)
     variable = scopes.variable(base)
     single = all(index.data == "index_one" for index in indices)
-    if variable is None or variable.type != "simplex" or len(indices) != variable.rank or not single:
+    if variable is None or len(indices) != variable.rank or not single or not indices:
+        return None
+    if variable.type != "simplex" and not (any_type and variable.plain != "int"):
         return None
     *places, category = (nodes(index)[0] for index in indices)
     return base, tuple(places), category

@@ -290,7 +290,9 @@ class Derivation:
         rounding: such draws are made again.
         """
         later = f'reject("bread: the outcome {variable.name} depends on its own later elements");'
+        lost = ""
         if variable.plain != "int":
+            lost = "bread_again == negative_infinity() || is_nan(bread_again) || "
             later = (
                 f"real bread_first = bread_again; {self._moved(variable, f'bread_again = 0; {code}')} "
                 "if (!(abs(bread_again - bread_first) <= 0.1 * abs(bread_first - bread_own))) "
@@ -298,7 +300,7 @@ class Derivation:
             )
         return (
             f"real bread_own = bread_sim_log_likelihood - bread_before; real bread_again = 0; {code} "
-            f"if (abs(bread_again - bread_own) > 1e-8 * (1 + abs(bread_again))) {{ {later} }}"
+            f"if ({lost}abs(bread_again - bread_own) > 1e-8 * (1 + abs(bread_again))) {{ {later} }}"
         )
 
     def _moved(self, variable: Variable, code: str) -> str:

@@ -68,4 +68,18 @@ functions {
     for (n in 1:size(y)) if (flag[n] == code) return y[n];
     return y[1];
   }
+
+  // Probabilities that stand in a table, without the numbers at its end that were never filled in.
+  vector bread_probabilities(vector x) {
+    int n = size(x);
+    while (n > 1) {
+      if (!is_nan(x[n])) break;
+      n -= 1;
+    }
+    if (!(min(x[1:n]) >= 0 && abs(sum(x[1:n]) - 1) <= 1e-8))
+      reject("bread: the probabilities of a category do not sum to one, or are negative");
+    return x[1:n];
+  }
+  vector bread_probabilities(row_vector x) { return bread_probabilities(x'); }
+  vector bread_probabilities(array[] real x) { return bread_probabilities(to_vector(x)); }
 }

@@ -266,8 +266,11 @@ class Reader:
         return is_density(term) or self._lookup(term) is not None
 
     def _lookup(self, term: Node) -> tuple[Node, Argument] | None:
-        """Read ``log(phi[k, w[n]])``, of an array of simplexes and an outcome: the outcome, and the simplex."""
-        found = looked_up(term, self.flow.scopes)
+        """Read ``log(phi[k, w[n]])``, of probabilities and an outcome: the outcome, and its probabilities.
+
+        Those of a simplex sum to one; others are made to show it whenever they are used.
+        """
+        found = looked_up(term, self.flow.scopes, any_type=True)
         if found is None:
             return None
         base, places, outcome = found
@@ -275,7 +278,11 @@ class Reader:
         if variate is None or variate.open or variate.wrappers:
             return None
         chosen = ", ".join(f"{{{i}}}" for i in range(1, len(places) + 1))
-        return outcome, Argument((base, *places), f"{{0}}[{chosen}]" if places else "{0}")
+        template = f"{{0}}[{chosen}]" if places else "{0}"
+        held = self.flow.scopes.variable(base)
+        if held is None or held.type != "simplex":
+            template = f"bread_probabilities({template})"
+        return outcome, Argument((base, *places), template)
 
     def selection(self, node: Node) -> Variate | None:
         """Read the elements of one outcome that an expression takes."""

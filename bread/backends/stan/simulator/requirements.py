@@ -12,6 +12,7 @@ from bread.backends.stan.language.syntax import Node, is_number, line, name_of, 
 from bread.backends.stan.simulator.coverage import Coverage, Region, branch, exclusive
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.dropped import headers
+from bread.backends.stan.simulator.missing import asks_for_code
 from bread.backends.stan.simulator.suggestions import mending_line
 from bread.backends.stan.split.split import Splitter
 
@@ -127,6 +128,7 @@ class Requirements:
                     f"not every element of {variable.name!r} is sure to have a prior.",
                     f"Give a proper prior to every element, such as `{mending_line(variable, self._source)}`; the "
                     "scale is yours to choose.",
+                    (variable.name,),
                 )
 
     def _headers(self, control: Node) -> list[Node]:
@@ -157,7 +159,8 @@ class Requirements:
         found: list[tuple[Draw, Region]] = []
         for draw in draws:
             positions = [n for i in draw.variate.indices for n in (i.low, i.high) if n is not None]
-            if self._splitter.is_observed(self._flow.reads(*headers(draw.controls), *positions)):
+            asked = [c for c in draw.controls if not asks_for_code(draw, c, self._flow.scopes, self._source)]
+            if self._splitter.is_observed(self._flow.reads(*headers(asked), *positions)):
                 raise refuse(self._source, draw.statement, "which outcomes are drawn depends on observed data.", _OWN)
             if any(v.kind == "parameter" for v in self._flow.depends(*headers(draw.controls), *positions)):
                 raise refuse(self._source, draw.statement, "which outcomes are drawn depends on parameters.", _OWN)
