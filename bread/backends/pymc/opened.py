@@ -167,8 +167,7 @@ class PyMCModel:
                 "A pickled copy of a model cannot be localised; do it in the process that opened it."
             )
         self._require_same_data()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return _localise(self, names, reference)
 
     def nodes(self) -> tuple[Node, ...]:
@@ -190,8 +189,7 @@ class PyMCModel:
                 "A pickled copy of a model cannot replicate its variables; do it in the process that opened it."
             )
         values = self.info.data.observed if data is None else data
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return self.replicator.replicate(np.asarray(state, dtype=np.float64), node, n, seed, values)
 
     def node_log_prior(self, node: str, states: FloatArray, *, jacobian: bool = True) -> FloatArray:
@@ -204,8 +202,7 @@ class PyMCModel:
         """
         if self.replicator is None:
             raise UnsupportedModelError("A pickled copy of a model has no densities of single variables.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return self.replicator.log_prior(node, np.asarray(states, dtype=np.float64), jacobian=jacobian)
 
     def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
