@@ -66,7 +66,7 @@ def read_row(report: Any) -> dict[str, Any]:
         "V_limit_exact": round(verdict.error_limit_exact, 4),
         "B": round(verdict.jeffreys, 3),
         "status": verdict.status,
-        "gradients": sum(int(cost["n_gradients"].sel(phase=phase)) for phase in phases),
+        "gradients": 0 if cost is None else int(cost["n_gradients"].sum()),
         "phases": {phase: round(float(cost["seconds"].sel(phase=phase)), 1) for phase in phases},
         "verdict": str(verdict),
     }

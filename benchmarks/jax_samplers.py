@@ -34,8 +34,9 @@ Build = Callable[[Target], Any]
 
 
 def density_of(target: Target) -> Callable[[Any], Any]:
-    """Return the log density as a function of JAX arrays."""
-    return lambda x: target.log_density(x, jnp)
+    """Return the log density as a function of JAX arrays: those of the default targets take the module to use."""
+    log_density: Callable[..., Any] = target.log_density
+    return lambda x: log_density(x, jnp)
 
 
 def spread_of(target: Target) -> Any:

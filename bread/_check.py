@@ -331,7 +331,7 @@ def run(
     try:
         interrupts.defer()
         with interrupts.limited(max_seconds):
-            if max_seconds is not None:
+            if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
                 with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
                     rough_look(model, plan, result, rough, executor, display)

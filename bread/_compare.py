@@ -129,7 +129,9 @@ def compare(
     if not (is_number(level) and 0.5 < level < 1.0):
         raise InvalidArgumentError(f"level must lie strictly between 0.5 and 1, got {level!r}. Use 0.95 for 95%.")
     if n_temperatures is None:
-        raise InvalidArgumentError("n_temperatures must be a whole number or a sequence of them, all of which are run; received None.")
+        raise InvalidArgumentError(
+            "n_temperatures must be a whole number or a sequence of them, all of which are run; received None."
+        )
     root, began = root_entropy(random_seed), time.perf_counter()
     run = _Run(simulations, chains, n_temperatures, root, cores, progressbar)
     import_arviz()

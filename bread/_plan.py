@@ -13,6 +13,7 @@ from bread.backends import model_in_context
 from bread.errors import InvalidArgumentError
 from bread.reading.outlook import Outlook, outlook
 from bread.running import interrupts
+from bread.running.budget import BudgetResult
 from bread.running.executors import available_cores
 from bread.running.progress import Display
 from bread.running.purse import open_purse
@@ -31,6 +32,8 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
     **options : Any
         Arguments of `bread.check`, with the same meaning and defaults; no ``checkpoint``, and no ``n_temperatures``,
         which a budget chooses.
+
+    A time ends the plan itself too, where fit and pilots alone take longer (on the main thread).
 
     Returns
     -------
@@ -65,6 +68,19 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
         result, kept = opened.new_result(wanted, arguments), Checkpoint(None)
         assert wanted.budget is not None
         purse = open_purse(wanted.budget, result, kept.keeper.kept, time.perf_counter() - began)
-        run(opened.model, wanted, result, Workers(cores, executor), kept, display, purse, is_forecast=True)
+        limit = wanted.budget.amount if wanted.budget.is_time and interrupts.can_limit() else None
+        try:
+            run(
+                opened.model, wanted, result, Workers(cores, executor), kept, display, purse, is_forecast=True,
+                max_seconds=limit,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if not interrupts.is_over():
+                raise
+            result.budget = BudgetResult(wanted.budget, spent=wanted.budget.amount)
+            result.budget.sentences.append(
+                f"budget={str(wanted.budget)!r} is too small: what comes before the first chains (fit, pilots) takes "
+                "longer. Give several times as much, or posterior=, which skips the fit."
+            )
         assert result.budget is not None
         return outlook(result.budget, wanted.goal.decides(False)[1])

@@ -194,12 +194,13 @@ def _inconclusive(findings: Findings) -> list[str]:
         standing = "shows where things stand but confirms nothing"
         if findings.is_confirmed:
             standing = "fresh simulations gave; what comes after that is missing"
+        advice = what_took_the_time(findings.phase_seconds)
         return [
             f"The check did not finish: on the {_data_sets(findings)} done at {_temperatures(findings)} {number}"
             f"{_interval(findings)}, which {standing}.",
             _carriers(findings),
-            *what_took_the_time(findings.phase_seconds),
-            "Run it again to the end.",
+            *advice,
+            "" if any("Run it again" in one for one in advice) else "Run it again to the end.",
         ]
     if not findings.is_confirmed:
         return [

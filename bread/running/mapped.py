@@ -66,7 +66,9 @@ class MappedModel(Model):
             The mapping raises, or does not give the free variables of the model; or ``fixed`` is given.
         """
         if fixed:
-            raise InvalidArgumentError("a model whose draws come from another one cannot hold parameters. Leave fixed out.")
+            raise InvalidArgumentError(
+                "a model whose draws come from another one cannot hold parameters. Leave fixed out."
+            )
         drawn = self._source.simulate(n, fixed=None, seed=seed)
         states = drawn.states if self.is_same_space else self.mapped_states(drawn.parameters, n)
         own = self.inner.info.data.observed

@@ -73,6 +73,11 @@ def test_plan_of_too_little_says_so() -> None:
     assert "is too small" in str(found) and np.isnan(found.limit) and found.n_simulations == 0
 
 
+def test_a_plan_ends_with_its_time_where_pilots_take_longer() -> None:
+    found = bread.plan(MODELS["normal mean"], budget="0.01 s", random_seed=2, **SETTINGS)
+    assert "is too small: what comes before the first chains" in str(found) and np.isnan(found.limit)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
