@@ -23,7 +23,7 @@ test: $(VENV)/.test  ## the tests, without the long statistical runs
 test-jax:  ## PyMC's chains on JAX, kernels of BlackJAX and NumPyro, a cluster of dask: an environment of their own
 	$(PYTHON) -m venv .venv-jax
 	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask,pymc]" pytest
-	.venv-jax/bin/python -m pytest tests/testing/test_jax_kernels.py tests/running/test_cluster.py \
+	.venv-jax/bin/python -m pytest -m "not slow" tests/testing/test_jax_kernels.py tests/running/test_cluster.py \
 	  tests/backends/pymc/test_vectorised.py
 
 test-slow: $(VENV)/.test  ## the long statistical runs

@@ -7,6 +7,7 @@ standard errors; negative controls are kernels and densities that are wrong on p
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,16 @@ from tests.support.pymc_layout import layout_of  # noqa: E402
 from tests.support.reports import assert_same_report  # noqa: E402
 
 pytestmark = [pytest.mark.pymc]
+
+
+@pytest.fixture(autouse=True)
+def precision() -> Iterator[None]:
+    """Restore JAX's setting: PyTensor's dispatch, which some tests use by themselves, changes it for good."""
+    before = jax.config.jax_enable_x64
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
 PRIOR = PriorPath()
 REFERENCE = ReferencePath(gaussian(np.array([0.3, 0.5, 0.2, 0.3]), np.eye(4) + 0.3, "wide"))
 
@@ -65,7 +76,7 @@ def fresh(name: str, kernel: str) -> Any:
 
 
 @pytest.mark.parametrize("path", [PRIOR, REFERENCE], ids=["prior", "reference"])
-@pytest.mark.parametrize("kernel", ["hmc", "nuts"])
+@pytest.mark.parametrize("kernel", ["hmc", pytest.param("nuts", marks=pytest.mark.slow)])
 def test_contract(kernel: str, path: Any) -> None:
     model, frozen = opened("hierarchical", kernel)
     check_contract_shapes(model, frozen, path=path)
@@ -120,7 +131,9 @@ def test_data_sets_that_run_together_give_what_each_gives_alone() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("name", "kernel"), [("normal_mean", "hmc"), ("beta_binomial", "nuts")])
+@pytest.mark.parametrize(
+    ("name", "kernel"), [("normal_mean", "hmc"), pytest.param("beta_binomial", "nuts", marks=pytest.mark.slow)]
+)
 def test_forward_and_reverse_identities(name: str, kernel: str) -> None:
     """T = 8, 300 simulations, 4 standard errors; a transformed coordinate has its Jacobian in the prior."""
     model, frozen = opened(name, kernel)
