@@ -20,10 +20,11 @@ example: $(VENV)/.examples  ## check the eight schools on real data; report and 
 test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal --minutes $(MINUTES) $(TESTS)
 
-test-jax:  ## kernels of BlackJAX and NumPyro, and a cluster of dask, in an environment of their own
+test-jax:  ## PyMC's chains on JAX, kernels of BlackJAX and NumPyro, a cluster of dask: an environment of their own
 	$(PYTHON) -m venv .venv-jax
-	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask]" pytest
-	.venv-jax/bin/python -m pytest tests/testing/test_jax_kernels.py tests/running/test_cluster.py
+	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask,pymc]" pytest
+	.venv-jax/bin/python -m pytest -m "not slow" tests/testing/test_jax_kernels.py tests/running/test_cluster.py \
+	  tests/backends/pymc/test_vectorised.py
 
 test-slow: $(VENV)/.test  ## the long statistical runs
 	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \

@@ -149,7 +149,9 @@ def check(
         ``bread.backends.stan.native.kernels.StanKernel``, which also sets depth, path length and the jitter of
         the step size.
     engine : str, optional
-        What runs the chains; for PyMC "pymc", for Stan "stan".
+        What runs the chains; for PyMC "pymc" (default) or "blackjax", for Stan "stan". "blackjax" (extra ``jax``,
+        experimental): BlackJAX's NUTS or HMC on PyMC's JAX conversion of the model, 32 chains at a time; where JAX
+        cannot run model or kernel, PyMC's own engine does, and the report's notes say why.
     tune : int, default 200
         Adaptation steps at every knot of the pilot; the result is frozen.
     tune_on : {"auto", "each", "shared"}, default "auto"

@@ -76,7 +76,12 @@ def texts(source: str, place: str) -> list[Text]:
     return found
 
 
-CLAUSES = ("this backend has no densities of single variables",)  # reasons, which other sentences take in
+CLAUSES = (  # reasons, which other sentences take in
+    "this backend has no densities of single variables",
+    "the kernel {} is not NUTS or HMC on all variables",
+    "{} is not PyMC's own NUTS or HMC",
+    "the metric of {} is fixed by the user",
+)
 
 
 def faults(message: Text) -> list[str]:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from bread.backends.base import Model
 from bread.errors import InvalidArgumentError
+from bread.running.groups import TaskGroup, group, runs_together, spread
 from bread.running.interrupts import interruptible, raise_pending
 from bread.running.remote import RemoteExecutor
 from bread.running.tasks import Task
@@ -77,10 +78,19 @@ class SerialExecutor:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
         """Run ``tasks`` in order."""
+        if runs_together(self._model):
+            yield from self._run_groups(list(tasks))
+            return
         for index, task in enumerate(tasks):
             with interruptible():
                 result = task.run(self._model)
             yield index, result
+
+    def _run_groups(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        for places in group(self._model, tasks):
+            with interruptible():
+                results = TaskGroup(tuple(tasks[index] for index in places)).run(self._model)
+            yield from zip(places, results, strict=True)
 
 
 class PoolExecutor:
@@ -112,7 +122,15 @@ class PoolExecutor:
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
         """Run ``tasks`` on all workers, in the order given."""
+        if runs_together(self._model):
+            return self._run_groups(tasks)
         return call_on_workers(_run_in_worker, [(self._file, task) for task in tasks], self._cores, raise_pending)
+
+    def _run_groups(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        groups = group(self._model, tasks, self._cores)
+        calls = [(self._file, TaskGroup(tuple(tasks[index] for index in places))) for places in groups]
+        with contextlib.closing(call_on_workers(_run_in_worker, calls, self._cores, raise_pending)) as finished:  # type: ignore[type-var]
+            yield from spread(groups, finished)
 
 
 _models: dict[str, Model] = {}
@@ -130,7 +148,7 @@ def _load_in_worker(file: str) -> None:
     _models[file] = model
 
 
-def _run_in_worker(file: str, task: Task) -> Any:
+def _run_in_worker(file: str, task: Task | TaskGroup) -> Any:
     if file not in _models:
         _load_in_worker(file)
     return task.run(_models[file])

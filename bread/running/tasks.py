@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model
+from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model, Posterior
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest, finds_reference
 from bread.paths.kinds import Path
@@ -128,6 +128,16 @@ class ReverseInitialTask:
         )
 
 
+class Chains(NamedTuple):
+    """Chains of one data set before they are run."""
+
+    posterior: Posterior
+    path: Path
+    kernel: Kernel
+    initial: FloatArray
+    seeds: list[SeedSequence]
+
+
 @dataclass(frozen=True)
 class AnnealTask:
     """Anneal a batch of chains: one data set, one direction, one schedule.
@@ -150,16 +160,19 @@ class AnnealTask:
         """Number of chains in the batch."""
         return len(self.seeds)
 
-    def run(self, model: Model) -> AnnealRun:
-        """Return the annealed chains."""
+    def chains(self, model: Model) -> Chains:
+        """Return the chains where they begin."""
         posterior = model.condition(self.data)
         initial = self.initial
         if initial is None:
             assert self.base_seeds is not None
             initial = posterior.draw_base(self.path, self.base_seeds)
-        return posterior.anneal(
-            self.path, self.betas, self.kernel, direction=self.direction, initial=initial, seeds=self.seeds
-        )
+        return Chains(posterior, self.path, self.kernel, initial, self.seeds)
+
+    def run(self, model: Model) -> AnnealRun:
+        """Return the annealed chains."""
+        posterior, path, kernel, initial, seeds = self.chains(model)
+        return posterior.anneal(path, self.betas, kernel, direction=self.direction, initial=initial, seeds=seeds)
 
 
 @dataclass(frozen=True)

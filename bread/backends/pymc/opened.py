@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,16 +13,26 @@ import pytensor
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Node, OpenOptions, Replicates, Simulations
+from bread.backends.base import (
+    AnnealRun,
+    Data,
+    Direction,
+    Fit,
+    FloatArray,
+    ModelInfo,
+    Node,
+    OpenOptions,
+    Replicates,
+    Simulations,
+)
 from bread.backends.pymc import fitting
-from bread.backends.pymc.density.localised import check_localisable, localise_simulator
+from bread.backends.pymc.density.localised import check_localisable, localise_simulator, refuse_simulator
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.engines import compile_engine
 from bread.backends.pymc.kernels.stepping import AsItIsStep
 from bread.backends.pymc.known_bugs import find_known_bugs, warn_of
 from bread.backends.pymc.model import reading
 from bread.backends.pymc.model.fingerprint import fingerprint
-from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
 from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.model.wrapped import pymc_model
@@ -31,6 +40,10 @@ from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
+from bread.backends.pymc.vectorised.engine import LANES, VectorEngine
+from bread.backends.pymc.vectorised.opening import NAMES, Vectorised, vectorise
+from bread.backends.pymc.vectorised.packages import require_packages
+from bread.backends.pymc.vectorised.posterior import ChainsOfOne, VectorPosterior, anneal_together
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
@@ -56,6 +69,10 @@ class PyMCModel:
         The user's object; only read. None in a pickled copy.
     kernel : object
         ``OpenOptions.kernel``, for `localise`. None in a pickled copy.
+    vector : VectorEngine or None
+        What runs the chains; None for `engine`.
+    on_jax : bool
+        Whether ``engine="blackjax"`` was asked for.
     """
 
     info: ModelInfo
@@ -65,6 +82,8 @@ class PyMCModel:
     user_model: Any = None
     kernel: Any = None
     replicator: Replicator | None = field(default=None, compare=False)
+    vector: VectorEngine | None = None
+    on_jax: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "user_model": None, "kernel": None, "replicator": None}
@@ -122,14 +141,7 @@ class PyMCModel:
 
     def _log_prior(self, states: FloatArray) -> FloatArray:
         """Return the log density of the prior at states (n, dim), in nats; NaN where it raises."""
-        self.engine.set_path(PriorPath())
-        self.engine.controls.set_data(self.info.data.observed)
-        result = np.full(len(states), np.nan)
-        with np.errstate(all="ignore"):
-            for index, state in enumerate(states):
-                with suppress(Exception):
-                    result[index] = self.engine.terms(state)[0]
-        return result
+        return PyMCPosterior(self.engine, self.simulator, self.info.data.observed).log_base(PriorPath(), states)
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...)."""
@@ -155,8 +167,7 @@ class PyMCModel:
                 "A pickled copy of a model cannot be localised; do it in the process that opened it."
             )
         self._require_same_data()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return _localise(self, names, reference)
 
     def nodes(self) -> tuple[Node, ...]:
@@ -178,8 +189,7 @@ class PyMCModel:
                 "A pickled copy of a model cannot replicate its variables; do it in the process that opened it."
             )
         values = self.info.data.observed if data is None else data
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return self.replicator.replicate(np.asarray(state, dtype=np.float64), node, n, seed, values)
 
     def node_log_prior(self, node: str, states: FloatArray, *, jacobian: bool = True) -> FloatArray:
@@ -192,13 +202,23 @@ class PyMCModel:
         """
         if self.replicator is None:
             raise UnsupportedModelError("A pickled copy of a model has no densities of single variables.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return self.replicator.log_prior(node, np.asarray(states, dtype=np.float64), jacobian=jacobian)
 
     def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
         """Return the posteriors of many data sets; see `bread.backends.base.Model.rows`."""
         return RowsOneByOne(self.condition, data)
+
+    @property
+    def chains_at_once(self) -> int:
+        """Number of chains that `anneal_together` moves."""
+        return 1 if self.vector is None else LANES
+
+    def anneal_together(
+        self, chains: Sequence[ChainsOfOne], betas: FloatArray, direction: Direction
+    ) -> list[AnnealRun]:
+        """Run the chains of several data sets at once, each as `Posterior.anneal` would."""
+        return anneal_together(chains, betas, direction)
 
     def condition(self, data: Data) -> PyMCPosterior:
         """Return the posterior given ``data``, each observed variable in the shape of the real data.
@@ -208,18 +228,9 @@ class PyMCModel:
         InvalidArgumentError
             For a missing or unknown variable, or another shape.
         """
-        expected = self.simulator.observed
-        if set(data) != set(expected):
-            raise InvalidArgumentError(
-                f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
-            )
-        arrays = {}
-        for name, (shape, dtype) in expected.items():
-            arrays[name] = np.array(data[name], dtype=dtype)
-            if arrays[name].shape != shape:
-                raise InvalidArgumentError(
-                    f"data[{name!r}] must be of shape {shape}, like the real data; got {arrays[name].shape}."
-                )
+        arrays = self.simulator.check_data(data)
+        if self.vector is not None:
+            return VectorPosterior(self.engine, self.simulator, arrays, self.vector)
         if np.any(self.periodic):
             return PeriodicPosterior(self.engine, self.simulator, arrays, self.periodic)
         return PyMCPosterior(engine=self.engine, simulator=self.simulator, data=arrays)
@@ -244,8 +255,11 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
     KnownBugWarning
         The model meets a defect of the installed version of PyMC.
     """
-    if options.engine not in (None, "pymc"):
-        raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: 'pymc'.")
+    if options.engine not in (None, *NAMES):
+        valid = ", ".join(map(repr, NAMES))
+        raise InvalidArgumentError(f"engine={options.engine!r} is unknown for a PyMC model. Valid: {valid}.")
+    if options.engine == "blackjax":
+        require_packages()
     options.refuse(
         ("data", "observed", "likelihood"),
         "is for Stan programs; a PyMC model has its own data and observed variables",
@@ -267,7 +281,7 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     point = refuse_unsupported(model, options.kernel, has_simulator=function is not None, localised=localised)
     layout = reading.read_layout(model, point)
     if is_localised:
-        _refuse_localised_simulator(function)
+        refuse_simulator(function)
         localised = chosen = check_localisable(model, layout, chosen)
     elif names is not None:
         chosen = reading.check_fixed_names(reading.read_parents(model), names, "hyperparameters")
@@ -291,25 +305,33 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
         versions={"pymc": pm.__version__, "pytensor": pytensor.__version__},
         notes=tuple(notes),
     )
-    periodic = _periodic(model, layout, localised)
+    periodic = read_periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
     engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
+    on_jax = options.engine == "blackjax"  # a localised model is converted once its hyperparameters have their law
+    vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
+    info = _with_engine(info, engine, vectorised)
     replicator = Replicator(model, simulator)
-    return PyMCModel(_with_engine(info, engine), simulator, engine, periodic, model, options.kernel, replicator)
+    chains = vectorised.engine, on_jax
+    return PyMCModel(info, simulator, engine, periodic, model, options.kernel, replicator, *chains)
 
 
 def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> PyMCModel:
     model, layout = opened.user_model, opened.simulator.layout
-    _refuse_localised_simulator(getattr(opened.simulator, "function", None))
+    refuse_simulator(getattr(opened.simulator, "function", None))
     names = check_localisable(model, layout, names)
     simulator = localise_simulator(model, opened.simulator, names, reference)
-    periodic = _periodic(model, layout, names)
+    periodic = read_periodic(model, layout, names)
     refusals = refuse_reference(layout.coordinates, periodic)
     engine = compile_engine(model, layout, opened.kernel, law=simulator.law, refusals=refusals)
     notes = (*_notes(model), *simulator.pilot())
-    info = _with_engine(opened.info.with_notes(notes), engine)
+    vectorised = Vectorised()
+    if opened.on_jax:
+        vectorised = vectorise(model, layout, engine, simulator, periodic, simulator.law)
+    info = _with_engine(opened.info.with_notes(notes), engine, vectorised)
     replicator = Replicator(model, simulator, tuple(names))
-    return PyMCModel(info, simulator, engine, periodic, model, opened.kernel, replicator)
+    chains = vectorised.engine, opened.on_jax
+    return PyMCModel(info, simulator, engine, periodic, model, opened.kernel, replicator, *chains)
 
 
 def _notes(model: Any) -> list[str]:
@@ -318,26 +340,10 @@ def _notes(model: Any) -> list[str]:
     return [*known, *reading.usable_deterministics(model)[1]]
 
 
-def _refuse_localised_simulator(function: Any) -> None:
-    if function is not None:
-        raise UnsupportedModelError(
-            "simulate_from='localised' draws hyperparameters from a fitted density and the rest by the model's own "
-            "simulator, which simulator= replaces. Leave simulator= out, or use simulate_from='prior'."
-        )
-
-
-def _periodic(model: Any, layout: StateLayout, localised: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which coordinates are angles; those with a law on the line are none."""
-    periodic = read_periodic(model, layout)
-    for name, positions in reading.read_positions(model, layout).items():
-        if name in localised:
-            periodic[positions] = False
-    return periodic
-
-
-def _with_engine(info: ModelInfo, engine: Engine) -> ModelInfo:
+def _with_engine(info: ModelInfo, engine: Engine, vectorised: Vectorised) -> ModelInfo:
     refusals = engine.path_refusals
-    named = replace(info, identity=replace(info.identity, kernel=engine.name), path_refusals=refusals)
+    identity = vectorised.identify(replace(info.identity, kernel=engine.name))
+    named = replace(info, identity=identity, path_refusals=refusals)
     if not named.paths:
         raise UnsupportedKernelError(f"No path is left for model and kernel. {' '.join(refusals[k] for k in KINDS)}")
     return named

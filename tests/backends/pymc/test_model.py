@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -20,7 +21,7 @@ from bread.backends.base import Kernel, Model, OpenOptions  # noqa: E402
 from bread.backends.pymc import PyMCModel, open_model  # noqa: E402
 from bread.backends.pymc.density.compiling import compile_mode  # noqa: E402
 from bread.backends.pymc.model.reading import check_fixed_names, default_hyperparameters, read_parents  # noqa: E402
-from bread.errors import InvalidArgumentError, UnsupportedKernelError  # noqa: E402
+from bread.errors import InvalidArgumentError, MissingDependencyError, UnsupportedKernelError  # noqa: E402
 from bread.paths.kinds import PriorPath  # noqa: E402
 from tests.support.pymc_models import MODELS, SCHOOLS, SCHOOLS_EFFECT, data  # noqa: E402
 
@@ -172,7 +173,7 @@ def test_wrong_data(values: dict[str, np.ndarray], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (OpenOptions(engine="blackjax"), InvalidArgumentError, "'blackjax'.*Valid: 'pymc'"),
+        (OpenOptions(engine="numpyro"), InvalidArgumentError, "'numpyro'.*Valid: 'pymc', 'blackjax'"),
         (OpenOptions(hyperparameters=("sigma",)), InvalidArgumentError, "'sigma'.*Valid names: mu, tau, theta"),
         (OpenOptions(hyperparameters=("theta", "mu")), InvalidArgumentError, "'theta' without 'tau'"),
         (OpenOptions(kernel="gibbs"), UnsupportedKernelError, "gibbs"),
@@ -300,3 +301,9 @@ def test_every_model_opens_and_has_finite_log_ratios(name: str) -> None:
         assert np.all(np.isfinite(ratio))
     assert set(opened.constrain(draws.states)) == set(opened.info.layout.parameters)
     assert opened.info.layout.dim == draws.states.shape[1]
+
+
+def test_an_engine_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(MissingDependencyError, match=r'needs the package \'jax\': pip install "bread-mcmc\[jax\]"'):
+        open_model(MODELS["schools_centred"](), OpenOptions(engine="blackjax"))

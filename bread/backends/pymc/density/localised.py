@@ -62,6 +62,15 @@ def check_localisable(model: Any, layout: StateLayout, names: Sequence[str]) -> 
     return tuple(name for name in free if name in names)
 
 
+def refuse_simulator(function: Any) -> None:
+    """Refuse a simulator of the user's, which draws the hyperparameters itself; None is none."""
+    if function is not None:
+        raise UnsupportedModelError(
+            "simulate_from='localised' draws hyperparameters from a fitted density and the rest by the model's own "
+            "simulator, which simulator= replaces. Leave simulator= out, or use simulate_from='prior'."
+        )
+
+
 @dataclass(frozen=True)
 class LocalisedSimulator(Simulator):
     """Draws the localised variables from their reference, then everything else given them.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from pymc.blocking import RaveledVars
 
 from bread.backends.base import FloatArray, Settings
@@ -200,6 +201,11 @@ class GradientEngine(Engine):
         self._inverse_order = np.argsort(self._order)
         self._base: BaseFunction | None = None
         self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
+
+    @property
+    def order_in_states(self) -> NDArray[np.int64]:
+        """Where each coordinate of a state is in a position, and in the settings."""
+        return self._inverse_order
 
     def position_of(self, state: FloatArray) -> FloatArray:
         """Return the position of a state."""

@@ -18,14 +18,17 @@ from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.posterior import PyMCPosterior
 
 
-def read_periodic(model: Any, layout: StateLayout) -> NDArray[np.bool_]:
-    """Return which coordinates are angles; shape (dim,)."""
+def read_periodic(model: Any, layout: StateLayout, localised: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Return which coordinates are angles, shape (dim,); ``localised`` variables, with a law on the line, are none."""
     from pymc.distributions.transforms import CircularTransform
 
     def is_angle(transform: Any) -> bool:
         return isinstance(getattr(transform, "transform_list", [transform])[-1], CircularTransform)
 
-    return np.repeat([is_angle(model.rvs_to_transforms[variable]) for variable in model.free_RVs], layout.sizes)
+    angles = [
+        variable.name not in localised and is_angle(model.rvs_to_transforms[variable]) for variable in model.free_RVs
+    ]
+    return np.repeat(angles, layout.sizes)
 
 
 def refuse_reference(coordinates: Sequence[str], periodic: NDArray[np.bool_]) -> dict[str, str]:

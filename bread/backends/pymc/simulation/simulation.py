@@ -76,6 +76,28 @@ class Simulator:
         """Free variables, in the order of the layout."""
         return tuple(self.shapes)
 
+    def check_data(self, data: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return a data set as the model has its data: a value for each observed variable, in its shape and type.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a missing or unknown variable, or another shape.
+        """
+        expected = self.observed
+        if set(data) != set(expected):
+            raise InvalidArgumentError(
+                f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
+            )
+        arrays = {}
+        for name, (shape, dtype) in expected.items():
+            arrays[name] = np.array(data[name], dtype=dtype)
+            if arrays[name].shape != shape:
+                raise InvalidArgumentError(
+                    f"data[{name!r}] must be of shape {shape}, like the real data; got {arrays[name].shape}."
+                )
+        return arrays
+
     def simulate(self, n: int, *, fixed: Mapping[str, Any] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly; see `bread.backends.base.Model.simulate`.
 
