@@ -12,7 +12,7 @@ HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_
 NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
   $(foreach code,arg-type assignment index operator return-value type-var union-attr,--disable-error-code=$(code))
 
-.PHONY: example test test-slow test-study test-stan-slow test-cmdstan test-jax lint check-wheel readme docs docs-links benchmark clean
+.PHONY: example test test-slow test-study test-stan-slow test-cmdstan test-jax test-engine lint check-wheel readme docs docs-links benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -20,11 +20,15 @@ example: $(VENV)/.examples  ## check the eight schools on real data; report and 
 test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal --minutes $(MINUTES) $(TESTS)
 
-test-jax:  ## PyMC's chains on JAX, kernels of BlackJAX and NumPyro, a cluster of dask: an environment of their own
+test-jax:  ## kernels of BlackJAX and NumPyro, and a cluster of dask, in an environment of their own
 	$(PYTHON) -m venv .venv-jax
-	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask,pymc]" pytest
-	.venv-jax/bin/python -m pytest -m "not slow" tests/testing/test_jax_kernels.py tests/running/test_cluster.py \
-	  tests/backends/pymc/test_vectorised.py
+	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask]" pytest
+	.venv-jax/bin/python -m pytest tests/testing/test_jax_kernels.py tests/running/test_cluster.py
+
+test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: five minutes
+	$(PYTHON) -m venv .venv-engine
+	.venv-engine/bin/python -m pip install --quiet --editable ".[jax,pymc]" pytest
+	.venv-engine/bin/python -m pytest tests/backends/pymc/test_vectorised.py
 
 test-slow: $(VENV)/.test  ## the long statistical runs
 	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \
@@ -80,4 +84,4 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	touch $@ $(VENV)/.examples
 
 clean:
-	rm -rf $(VENV) .venv-jax $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-jax .venv-engine $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache
