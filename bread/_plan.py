@@ -28,12 +28,11 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
     model : model, optional
         As for `bread.check`.
     budget : str or int
-        A time with its unit ("5 min", "90 s", "1.5 h"), or a whole number of gradient evaluations.
+        A time with its unit ("5 min", "90 s", "1.5 h"), or a whole number of gradient evaluations. A time ends the plan
+        itself too, where fit and pilots alone take longer (on the main thread).
     **options : Any
         Arguments of `bread.check`, with the same meaning and defaults; no ``checkpoint``, and no ``n_temperatures``,
         which a budget chooses.
-
-    A time ends the plan itself too, where fit and pilots alone take longer (on the main thread).
 
     Returns
     -------

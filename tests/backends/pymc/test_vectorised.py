@@ -1,6 +1,6 @@
 """Chains of PyMC models on JAX (engine="blackjax"): the contract, exact evidence, what falls back, and what must not.
 
-They run where JAX and BlackJAX are installed (`make test-jax`). Statistical tests have fixed seeds and limits in
+They run where JAX and BlackJAX are installed (`make test-engine`). Statistical tests have fixed seeds and limits in
 standard errors; negative controls are kernels and densities that are wrong on purpose.
 """
 
