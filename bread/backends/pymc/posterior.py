@@ -185,6 +185,17 @@ class PyMCPosterior:
             )
         return log_ratio
 
+    def _require_run(
+        self, betas: FloatArray, direction: Direction, initial: FloatArray, seeds: Sequence[SeedSequence]
+    ) -> None:
+        check_run(betas, direction, initial, seeds)
+        dim = self.engine.layout.dim
+        if initial.shape != (len(seeds), dim):
+            raise InvalidArgumentError(
+                f"initial must have one row of {dim} coordinates for each of {len(seeds)} seeds but has the shape "
+                f"{initial.shape}."
+            )
+
     def _require_settings(self, kernel: Kernel) -> None:
         if set(kernel.settings) != set(self.engine.setting_names):
             raise InvalidArgumentError(
@@ -209,12 +220,7 @@ class PyMCPosterior:
         """
         began = time.perf_counter()
         initial, betas = np.asarray(initial, dtype=np.float64), np.asarray(betas, dtype=np.float64)
-        check_run(betas, direction, initial, seeds)
-        if initial.shape != (len(seeds), self.engine.layout.dim):
-            raise InvalidArgumentError(
-                f"initial must have one row of {self.engine.layout.dim} coordinates for each of {len(seeds)} seeds "
-                f"but has the shape {initial.shape}."
-            )
+        self._require_run(betas, direction, initial, seeds)
         engine = self.load(path)
         self._require_settings(kernel)
         prepared = [engine.prepare(settings) for settings in kernel.along(betas)]

@@ -13,8 +13,6 @@ from bread.backends.base import AnnealRun, Direction, Evolution, FloatArray, Ker
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.vectorised.engine import Request, VectorEngine
 from bread.backends.pymc.vectorised.references import is_known
-from bread.backends.support.arguments import check_run
-from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path
 
 
@@ -70,12 +68,7 @@ class VectorPosterior(PyMCPosterior):
     ) -> Request:
         """Return checked chains of this data set, to be run with those of others."""
         initial = np.asarray(initial, dtype=np.float64)
-        check_run(betas, direction, initial, seeds)
-        if initial.shape != (len(seeds), self.vector.dim):
-            raise InvalidArgumentError(
-                f"initial must have one row of {self.vector.dim} coordinates for each of {len(seeds)} seeds "
-                f"but has the shape {initial.shape}."
-            )
+        self._require_run(betas, direction, initial, seeds)
         self.engine.set_path(path)  # refuses a path that the model cannot follow
         self._require_settings(kernel)
         return Request(self.data, path, kernel, initial, seeds)
