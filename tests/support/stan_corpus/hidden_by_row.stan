@@ -9,7 +9,7 @@ parameters {
 }
 transformed parameters {
   array[N] vector[2] table;
-  table[1] = log(first) + normal_lpdf(y[1] | mu, 1);
+  table[1] = log(first) + normal_lpdf(y[1] | mu, 1); // [refused]
   for (n in 2 : N) {
     for (k in 1 : 2) {
       vector[2] from;
@@ -22,5 +22,5 @@ transformed parameters {
 }
 model {
   mu ~ normal(0, 2);
-  target += log_sum_exp(table[N]); // [likelihood] [refused]
+  target += log_sum_exp(table[N]); // [likelihood]
 }

@@ -13,5 +13,4 @@ model {
   y ~ poisson_log(alpha + phi);
   alpha ~ normal(0, 1);
   target += -0.5 * dot_self(phi[node1] - phi[node2]); // [refused]
-  sum(phi) ~ normal(0, 0.001 * N);
 }

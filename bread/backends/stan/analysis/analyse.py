@@ -88,7 +88,7 @@ def analyse(
         return replace(analysis.program(names is None), written=source)
 
     def read(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
-        spelled, program = spelled_out(text, flow, stanc), None
+        spelled, program = spelled_out(text, flow, blocks, stanc), None
         if spelled is not None:
             inner = parse(spelled)
             with suppress(UnsupportedModelError, InvalidArgumentError):

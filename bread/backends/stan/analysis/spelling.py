@@ -2,23 +2,25 @@
 
 What is spelled out is another text of the same density, for all data: `reduce_sum` and densities of the program's own
 are replaced by the statements of their functions, vectorised sums over lists of indices by loops, tables of log
-densities by their elements. Lines stay where they are. The program that is compiled is made of the new text, and
-proven at every start to have the density of the user's own.
+densities by their elements, intrinsic autoregressions by normal laws. Lines stay where they are. The program that is
+compiled is made of the new text, and proven at every start to have the density of the user's own.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from bread.backends.stan.analysis.icar import icar_edits
 from bread.backends.stan.analysis.index_lists import list_edits
 from bread.backends.stan.analysis.inlining import inline_edits
 from bread.backends.stan.analysis.tables import table_edits
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.source import Source, Stanc
+from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.split.rewriting import apply_edits
 
 
-def spelled_out(source: Source, flow: Dataflow, stanc: Stanc) -> Source | None:
+def spelled_out(source: Source, flow: Dataflow, blocks: dict[str, Node], stanc: Stanc) -> Source | None:
     """Return the program spelled out; None where there is nothing to spell out, or Stan does not take it.
 
     Parameters
@@ -27,9 +29,12 @@ def spelled_out(source: Source, flow: Dataflow, stanc: Stanc) -> Source | None:
         A program that stanc accepts.
     flow : Dataflow
         Of that program.
+    blocks : dict of str to Node
+        Its blocks, parsed.
     stanc : Stanc
     """
     edits = [*list_edits(flow, source), *inline_edits(flow, source), *table_edits(flow, source)]
+    edits += icar_edits(flow, source, blocks)
     if not edits:
         return None
     text = apply_edits(source.text, edits)
