@@ -259,6 +259,7 @@ class _Analysis:
         functions = f"{rewriting.DECLARATION} {simulator.functions}".strip()
         return [
             rewriting.functions_edit(self._blocks, self._source.code, functions),
+            *rewriting.last_functions_edit(self._blocks, simulator.last_functions),
             *rewriting.data_edit(self._blocks, simulator.data),
             *rewriting.generated_edit(self._blocks, text, simulator.generated),
             *rewriting.unconstrain_edits(simulator.widened, text, self._source.code),
