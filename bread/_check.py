@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 import bread.report.container as report
 from bread._arguments import Arguments, make_plan, require_parameters
 from bread._checkpoint import Checkpoint, open_checkpoint
-from bread.backends import model_in_context, open_model
+from bread.backends import model_in_context, module_of, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.errors import BreadError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import import_arviz
 from bread.running import interrupts
-from bread.running.executors import available_cores, open_executor
+from bread.running.executors import available_cores, open_executor, start_early
 from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
@@ -229,6 +229,7 @@ def check(
     display = Display(is_visible=progressbar, workers=n_cores)
     with interrupts.handled(), open_checkpoint(checkpoint) as saved, display:
         model = model_in_context(model)
+        start_early(module_of(model), n_cores, executor)
         opened = open_for_check(model, data, arguments, display)
         plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
         plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)
