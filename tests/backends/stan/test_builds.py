@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bread.backends.stan.language.messages import StanBuildError, StanProgramError
-from bread.backends.stan.native.build import build_library
+from bread.backends.stan.native.build import build_library, translate
 from bread.backends.stan.native.cache import MARK, PRECOMPILE
 from bread.backends.stan.native.library import StanLibrary
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
@@ -127,7 +127,7 @@ BUILDING = """
     import sys
     from dataclasses import replace
     from pathlib import Path
-    from bread.backends.stan.native.build import build_library
+    from bread.backends.stan.native.build import build_library, translate
     from bread.backends.stan.native.cache import BuildCache
     from bread.backends.stan.native.toolchain import Compiler, find_toolchain
 
@@ -184,7 +184,7 @@ def test_a_refused_program_is_not_compiled(recorder: Toolchain, tmp_path: Path) 
 REAL = """
     import sys
     from pathlib import Path
-    from bread.backends.stan.native.build import build_library
+    from bread.backends.stan.native.build import build_library, translate
     from bread.backends.stan.native.cache import BuildCache
     from bread.backends.stan.native.toolchain import find_toolchain
 
@@ -215,3 +215,22 @@ def test_a_real_build_survives_a_kill_and_two_builders(tmp_path: Path) -> None:
     assert library.instance(EXAMPLE.data).dim == 2
     built = sorted(key.partition("-")[0] for key in cache_in(tmp_path).keys())  # noqa: SIM118  (no mapping)
     assert [kind for kind in built if kind != "headers"] == ["driver", "model"]
+
+
+def test_a_fault_of_the_optimiser_of_stanc_is_gone_round(tmp_path: Path) -> None:
+    """With a stanc that fails where it optimises, the program is translated as it stands; a wrong one is refused."""
+    right = toolchain()
+    stanc = tmp_path / "stanc"
+    stanc.write_text(
+        '#!/bin/sh\ncase "$*" in *--O1*) echo "Internal compiler error: Wrong type assumed!" >&2; exit 125;; esac\n'
+        f'exec "{right.stanc}" "$@"\n'
+    )
+    stanc.chmod(0o755)
+    program = "parameters { real x; } model { x ~ normal(0, 1); }"
+    code = translate(program, replace(right, stanc=stanc))
+    assert code == right.translate(program, "--allow-undefined", filename="model.stan")
+    assert code != translate(program, right)  # negative control: the other one is optimised
+    with pytest.raises(StanProgramError, match="Wrong type assumed"):
+        replace(right, stanc=stanc).translate(program, "--O1", filename="model.stan")
+    with pytest.raises(StanProgramError, match="'z'"):
+        translate(program.replace("normal(0, 1)", "normal(z, 1)"), replace(right, stanc=stanc))

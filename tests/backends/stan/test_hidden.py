@@ -109,3 +109,31 @@ def test_chain_may_run_over_part_of_the_data() -> None:
     analysed = analyse_text(text)
     assert analysed.simulator_refusal is None
     assert "Elements of 'y' that have no density are held at their observed values." in analysed.notes
+
+
+AT_ONCE = """data { int N; int K; array[N] real y; }
+parameters { simplex[K] first; array[K] simplex[K] move; ordered[K] mu; }
+transformed parameters {
+  array[N] vector[K] g;
+  g[1] = log(first) + normal_lpdf(y[1] | MEAN, 1);
+  for (t in 2 : N) for (j in 1 : K) {
+    array[K] real acc;
+    for (i in 1 : K) acc[i] = g[t - 1, i] + log(move[i, j]) + normal_lpdf(y[t] | mu[j], 1);
+    g[t, j] = log_sum_exp(acc);
+  }
+}
+model {
+  mu ~ normal(0, 2);
+  target += log_sum_exp(g[N]);
+}
+"""
+
+
+def test_the_density_of_several_states_at_once_is_named_as_the_cause() -> None:
+    """As in posteriordb's hmm_gaussian: ``mu``, where the mean of each state is meant."""
+    refusal = analyse_text(AT_ONCE.replace("MEAN", "mu"), ["y"]).simulator_refusal
+    assert refusal is not None and refusal.construct == "normal_lpdf(y[1] | mu, 1)" and refusal.line == 5
+    assert "under several states at once" in refusal.reason and "one state at a time" in refusal.remedy
+    # negative control: the same mean for every state is not that mistake
+    other = analyse_text(AT_ONCE.replace("MEAN", "mu[1]"), ["y"]).simulator_refusal
+    assert other is None or "several states at once" not in other.reason

@@ -81,8 +81,8 @@ def test_a_mass_of_several_numbers_is_that_of_its_statements() -> None:
 NOT_SPELLED = [
     ("hurdle_in_parallel", ("    return ptarget;", "    for (n in 1 : N) return ptarget; return 0;"), ""),
     ("hurdle_in_parallel", ("reduce_sum(partial", "0.5 * reduce_sum(partial"), "reduce_sum"),
-    ("hurdle_in_parallel", ("   return bernoulli_lpmf(1 | hu);", "   return 2 * bernoulli_lpmf(1 | hu) - y;"), "y"),
-    ("hurdle_in_parallel", ("bernoulli_lpmf(0 | hu) + lognormal", "bernoulli_lpmf(0 | hu) - lognormal"), "y"),
+    ("hurdle_in_parallel", ("return bernoulli_lpmf(1 | hu);", "return 2 * bernoulli_lpmf(1 | hu) - y;"), "reduce_sum"),
+    ("hurdle_in_parallel", ("bernoulli_lpmf(0 | hu) + lognormal", "bernoulli_lpmf(0 | hu) - lognormal"), "reduce_sum"),
     ("censored_by_lists", ("Nrcens = 0", "Nrcens = 1"), ""),
     ("censored_by_lists", ("Jrcens[Nrcens] = n;", "Jrcens[Nrcens] = N + 1 - n;"), ""),
     ("censored_by_lists", ("cens[n] == 1", "cens[n] != 0"), ""),

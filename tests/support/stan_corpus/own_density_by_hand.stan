@@ -1,6 +1,6 @@
 functions {
-  real halves_lpdf(real x, real s) {
-    return -log(s) - 0.5 * square(x / s);
+  real halves_lpdf(vector x, real s) {
+    return -2 * log(s) - 0.5 * dot_self(x / s);
   }
 }
 data {
@@ -8,9 +8,9 @@ data {
   vector[N] y;
 }
 parameters {
-  real<lower=0> s;
+  vector<lower=0>[2] s;
 }
 model {
   s ~ halves(2); // [refused] //
-  y ~ normal(0, s); // [likelihood]
+  y ~ normal(s[1], s[2]); // [likelihood]
 }

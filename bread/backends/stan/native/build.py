@@ -16,7 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from bread.backends.stan.language.messages import ORIGINAL_NAME, PROGRAM_NAME, StanBuildError, compiler_reason
+from bread.backends.stan.language.messages import (
+    ORIGINAL_NAME,
+    PROGRAM_NAME,
+    StanBuildError,
+    StanProgramError,
+    compiler_reason,
+)
 from bread.backends.stan.native.cache import PRECOMPILE, BuildCache, default_cache
 from bread.backends.stan.native.toolchain import Toolchain
 
@@ -116,7 +122,10 @@ def translate(
     tempered_name, original_name = filename, filename
     if places is not None:
         tempered_name, original_name = TEMPERED_PLACE, ORIGINAL_PLACE
-    code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
+    try:
+        code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
+    except StanProgramError:  # stanc's optimiser fails on some programs that it accepts ("Wrong type assumed!")
+        code = toolchain.translate(program, "--allow-undefined", filename=tempered_name)
     if original is not None:
         other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
         code = _two_programs(code, other)

@@ -90,6 +90,8 @@ class DeclaredBounds:
         """Return whether the law never leaves the bounds."""
         if draw.variate.wrappers:
             return False
+        if distribution.support == "inside":
+            return True
         lower_zero = bounds.positive or is_number(bounds.lower, 0)
         if distribution.support == "positive":
             return bounds.upper is None and (lower_zero or bounds.lower is None)

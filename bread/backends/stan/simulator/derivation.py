@@ -19,6 +19,7 @@ from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.drawer import Drawer
 from bread.backends.stan.simulator.edges import Edges
 from bread.backends.stan.simulator.forms.inflated import Inflated
+from bread.backends.stan.simulator.forms.own_density import inverted
 from bread.backends.stan.simulator.forms.residuals import Residual
 from bread.backends.stan.simulator.helpers import functions_for
 from bread.backends.stan.simulator.implicit import Implicit
@@ -40,8 +41,9 @@ class Simulator:
 
     Attributes
     ----------
-    functions, data, generated : str
-        Functions, data declarations and the body of generated quantities, each on one line.
+    functions, last_functions, data, generated : str
+        Functions, those that call the program's own, data declarations and the body of generated quantities, each on
+        one line.
     hyperparameters : tuple of str
         Parameters that the laws of other parameters depend on.
     fixable : tuple of str
@@ -71,6 +73,7 @@ class Simulator:
     held: tuple[str, ...] = ()
     latents: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
+    last_functions: str = ""
 
 
 class Derivation:
@@ -151,12 +154,14 @@ class Derivation:
         edges = Edges(self._flow)
         prior, likelihood = (self._names(edges.find(draws, kind)) for kind in ("parameter", "data"))
         held = tuple(parameter.name for parameter in self._parameters if parameter.name in self._held)
-        notes = tuple(self._notes)
+        own_functions, own_notes = inverted(draws, self._flow)
+        notes = (*self._notes, *own_notes)
         latents = self._names({v for v in self._parameters if needs[v] - {v}})
         drawn = tuple(v.name for v in self._parameters)
         return Simulator(
-            functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held, latents, drawn
-        )
+            functions, data, generated, hyper, fixable, widened, prior, likelihood, notes, held, latents, drawn,
+            own_functions,
+        )  # fmt: skip
 
     def _hyperparameters(self, needs: dict[Variable, frozenset[Variable]]) -> tuple[str, ...]:
         return self._names({p for v in self._parameters for p in needs[v] if p is not v})

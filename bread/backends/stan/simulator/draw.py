@@ -51,7 +51,9 @@ class Draw:
     form : Form or None
         How it is made, where one generator is not enough: every mixture has one.
     own : Distribution or None
-        The mass function, where it is the program's own.
+        The mass or density function, where it is the program's own.
+    functions : str
+        Stan functions that its generator takes.
     """
 
     statement: Node
@@ -64,6 +66,7 @@ class Draw:
     components: tuple[Draw, ...] = ()
     form: Form | None = None
     own: Distribution | None = None
+    functions: str = ""
 
     @property
     def law(self) -> Distribution:

@@ -31,6 +31,7 @@ from bread.backends.stan.simulator.forms.hidden import read_hidden
 from bread.backends.stan.simulator.forms.inflated import InflatedReader
 from bread.backends.stan.simulator.forms.mixtures import read_mixture
 from bread.backends.stan.simulator.forms.own import own_mass, summed_mass
+from bread.backends.stan.simulator.forms.own_density import own_density
 from bread.backends.stan.simulator.forms.points import PointsReader
 from bread.backends.stan.simulator.forms.residuals import read_residuals
 from bread.backends.stan.simulator.unread import no_density
@@ -150,6 +151,10 @@ class Reader:
         read = tuple(Argument((argument,)) for argument in arguments)
         is_truncated = low is not None or high is not None
         own_law = own_mass(self.flow, self.source, node, name, arguments, is_truncated)
+        density = own_density(self, node, name, arguments, variate, is_truncated)
+        if density is not None:
+            law, functions = density
+            return Draw(node, controls, variate, name, read, own=law, functions=functions)
         if own_law is not None:
             form = summed_mass(self.source, node, name, variate)
             return Draw(node, controls, variate, name, read, form=form, own=own_law)
@@ -252,7 +257,7 @@ class Reader:
 
     def _read_densities(self, node: Node, controls: tuple[Node, ...], term: Node) -> list[Draw]:
         if self.is_density(term) and nodes(term):
-            draw = self.component(node, controls, term)
+            draw = self._component(node, controls, term)
             if draw is not None:
                 return [draw]
         for read in TERM_FORMS:
@@ -289,7 +294,11 @@ class Reader:
         return read_variate(node, self.flow.scopes, lambda v: v in self.outcomes)
 
     def component(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw | None:
-        """Read the density of a mixture's component."""
+        """Read the density of a mixture's component; none of the program's own that is no law of Stan's."""
+        draw = self._component(node, controls, term)
+        return None if draw is None or draw.functions else draw
+
+    def _component(self, node: Node, controls: tuple[Node, ...], term: Node) -> Draw | None:
         lookup = self._lookup(term)
         if lookup is not None:
             outcome, simplex = lookup
@@ -332,6 +341,7 @@ class Reader:
         if (
             sign > 0
             or not same
+            or draw.own is not None
             or draw.variate.open
             or name not in (f"{draw.distribution}_lccdf", f"{draw.distribution}_lcdf")
         ):

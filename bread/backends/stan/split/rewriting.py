@@ -199,6 +199,14 @@ def functions_edit(blocks: dict[str, Node], code: str, functions: str) -> Edit:
     return Edit(opening, opening, f" {functions} ")
 
 
+def last_functions_edit(blocks: dict[str, Node], functions: str) -> list[Edit]:
+    """Put functions at the end of the functions block, behind those of the program that they call."""
+    block = blocks.get("functions_block")
+    if not functions or block is None:
+        return []
+    return [Edit(end(block) - 1, end(block) - 1, f" {functions} ")]
+
+
 def data_edit(blocks: dict[str, Node], declarations: str) -> list[Edit]:
     """Put declarations at the end of the data block, or a new one before the next block, on an existing line."""
     if not declarations:

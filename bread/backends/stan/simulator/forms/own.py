@@ -1,7 +1,7 @@
 """The program's own mass functions, drawn by adding them up, number by number, until a uniform variate is reached.
 
 Their sum must be one, which is seen to with every draw. No generator of the program's is used: that ``foo_rng`` draws
-from ``foo_lpdf`` would be taken on trust, and where it does not a verdict would be false.
+from ``foo_lpmf`` would be taken on trust, and where it does not a verdict would be false.
 """
 
 from __future__ import annotations
@@ -41,33 +41,32 @@ def own_mass(
     """
     functions = flow.scopes.functions
     written = f"the density {name!r} is the program's own and "
-    if name + "_lpdf" in functions:
-        raise refuse(source, node, f"{written}has no generator that bread can prove right.", _OWN)
     if name + "_lpmf" not in functions:
         return None
     if is_truncated:
         raise refuse(source, node, f"{written}truncated.", "Write its mass function so that it sums to one. " + _OWN)
-    versions = _with_arguments(functions[name + "_lpmf"], len(arguments) + 1)
+    versions = with_arguments(functions[name + "_lpmf"], len(arguments) + 1)
     if len(versions) != 1:
         raise refuse(source, node, f"{written}overloaded.", "Give each version a name of its own. " + _OWN)
-    first, *others = versions[0]
+    first, *others = map(type_of, versions[0])
     if first != "int":
         raise refuse(source, node, f"{written}of several values at once.", f"Give it one value at a time. {_OWN}")
     return Distribution("scalar", "", tuple(i for i, one in enumerate(others) if one not in _SCALARS), True)
 
 
-def _with_arguments(functions: Sequence[Node], n: int) -> list[list[str]]:
-    """Return the types of the arguments of each function that takes ``n``; a forward declaration is none."""
+def with_arguments(functions: Sequence[Node], n: int) -> list[list[Node]]:
+    """Return the arguments of each function that takes ``n``; a forward declaration is none."""
     found = []
     for function in functions:
         children = nodes(function)
-        types = [_type(child) for child in children if child.data == "argument"]
-        if len(types) == n and any(child.data == "block" for child in children):
-            found.append(types)
+        arguments = [child for child in children if child.data == "argument"]
+        if len(arguments) == n and any(child.data == "block" for child in children):
+            found.append(arguments)
     return found
 
 
-def _type(argument: Node) -> str:
+def type_of(argument: Node) -> str:
+    """Return the type of an argument of a function, without its name."""
     return "".join(str(leaf) for leaf in nodes(argument)[-1].scan_values(lambda _: True))
 
 
