@@ -14,12 +14,12 @@ import bread.report.container as report
 from bread._arguments import Arguments, make_plan, require_parameters
 from bread._checkpoint import open_checkpoint
 from bread._run import Workers, purse_of, run
-from bread.backends import model_in_context, open_model
+from bread.backends import model_in_context, module_of, open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.paths.kinds import PriorPath
 from bread.report.compat import import_arviz
 from bread.running import interrupts
-from bread.running.executors import available_cores
+from bread.running.executors import available_cores, start_early
 from bread.running.plan import Plan
 from bread.running.progress import Display
 from bread.running.remote import require_executor
@@ -224,6 +224,7 @@ def check(
     display = Display(is_visible=progressbar, workers=n_cores)
     with interrupts.handled(), open_checkpoint(checkpoint) as saved, display:
         model = model_in_context(model)
+        start_early(module_of(model), n_cores, executor)
         opened = open_for_check(model, data, arguments, display)
         plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
         plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)

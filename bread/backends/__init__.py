@@ -115,6 +115,11 @@ def open_model(model: Any, options: OpenOptions) -> Model:
     )
 
 
+def module_of(model: Any) -> str | None:
+    """Return the module of bread's own backend that reads ``model``: what workers import. None for another's."""
+    return next((backend.module for backend in _BUILT_IN if backend.reads(model)), None)
+
+
 def _load(entry: EntryPoint) -> Backend:
     """Return the backend of another package."""
     backend = entry.load()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as FilePath
 from types import TracebackType
@@ -57,6 +58,15 @@ def open_executor(model: Model, cores: int, executor: Any = None) -> Executor:
     if executor is not None:
         return RemoteExecutor(model, executor)
     return SerialExecutor(model) if cores == 1 else PoolExecutor(model, cores)
+
+
+def start_early(module: str | None, cores: int, executor: Any = None) -> None:
+    """Start the workers that `open_executor` will use, if they are bread's own, and let them import a module.
+
+    That takes them seconds of processor time, which are free while the parent does what only one process can.
+    """
+    if module is not None and executor is None and cores > 1:
+        start_workers(_import_in_worker, (module,), cores)
 
 
 class SerialExecutor:
@@ -134,6 +144,11 @@ class PoolExecutor:
 
 
 _models: dict[str, Model] = {}
+
+
+def _import_in_worker(module: str) -> None:
+    with contextlib.suppress(Exception):  # what is not installed, the parent says
+        importlib.import_module(module)
 
 
 def _load_in_worker(file: str) -> None:

@@ -60,8 +60,9 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
     try:
         with _silence():
             result = pm.sample(
-                random_seed=seed, cores=cores, progressbar=progressbar, quiet=not progressbar, model=model, **flags
-            )
+                random_seed=seed, cores=cores, progressbar=progressbar, quiet=not progressbar, model=model,
+                compute_convergence_checks=False, **flags,  # bread looks at the draws itself
+            )  # fmt: skip
     except Exception as error:
         raise UnsupportedModelError(
             f"pm.sample fails on the real data: {first_line(error)}. Correct the model, pass posterior= "
