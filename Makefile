@@ -28,7 +28,8 @@ test-jax:  ## kernels of BlackJAX and NumPyro, and a cluster of dask, in an envi
 test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: five minutes
 	$(PYTHON) -m venv .venv-engine
 	.venv-engine/bin/python -m pip install --quiet --editable ".[jax,pymc]" pytest
-	.venv-engine/bin/python -m pytest tests/backends/pymc/test_vectorised.py
+	.venv-engine/bin/python -m pytest tests/backends/pymc/test_vectorised.py \
+	  tests/backends/pymc/test_vectorised_fallback.py
 
 test-slow: $(VENV)/.test  ## the long statistical runs
 	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,22 +12,18 @@ from numpy.typing import ArrayLike
 
 import bread.report.container as report
 from bread._arguments import Arguments, make_plan, require_parameters
-from bread._checkpoint import Checkpoint, open_checkpoint
+from bread._checkpoint import open_checkpoint
+from bread._run import Workers, purse_of, run
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Fit, Model, Simulations
-from bread.errors import BreadError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import import_arviz
 from bread.running import interrupts
-from bread.running.executors import available_cores, open_executor
+from bread.running.executors import available_cores
 from bread.running.plan import Plan
-from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
-from bread.running.purse import Purse, open_purse
 from bread.running.remote import require_executor
 from bread.running.results import CheckResult
-from bread.running.rough import empty_look, rough_look, stands_in
-from bread.running.runner import Runner
 
 
 def check(
@@ -236,7 +231,7 @@ def check(
         if finished is not None:
             return finished
         result = opened.new_result(plan, arguments)
-        purse = _purse(plan, result, saved, time.perf_counter() - began)
+        purse = purse_of(plan, result, saved, time.perf_counter() - began)
         annealed = run(
             opened.model, plan, result, Workers(n_cores, executor), saved, display, purse, max_seconds=max_seconds
         )
@@ -244,13 +239,6 @@ def check(
         if not result.is_interrupted:
             saved.finish(container)
         return container
-
-
-class Workers(NamedTuple):
-    """Where the check runs."""
-
-    cores: int
-    executor: Any
 
 
 class Opened(NamedTuple):
@@ -301,69 +289,3 @@ def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]
     for text, category in by_text.items():
         warnings.warn(text, category, stacklevel=4)
     return fit, [text for text, category in by_text.items() if issubclass(category, UserWarning)]
-
-
-def _purse(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Purse | None:
-    return None if plan.budget is None else open_purse(plan.budget, result, saved.keeper.kept, before)
-
-
-def run(
-    model: Model,
-    plan: Plan,
-    result: CheckResult,
-    workers: Workers,
-    saved: Checkpoint,
-    display: Display,
-    purse: Purse | None = None,
-    *,
-    is_forecast: bool = False,
-    max_seconds: float | None = None,
-) -> Model:
-    """Run the plan and return the model that was annealed; an interruption keeps what is finished, an error carries it.
-
-    ``is_forecast``: only what the forecast of a budget rests on.
-
-    The model differs from the one that was opened where it is localised.
-    """
-    fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
-    rough: CheckResult | None = None
-    opened = model
-    try:
-        interrupts.defer()
-        with interrupts.limited(max_seconds):
-            if max_seconds is not None and not is_forecast:
-                rough = empty_look(plan, result)
-                with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-                    rough_look(model, plan, result, rough, executor, display)
-            if plan.simulate_from == "localised":
-                model = localise(model, plan, result, fit, display)
-            with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-                runner = Runner(model, plan, result, executor, display, purse)
-                runner.foresee(fit) if is_forecast else runner.run(fit)
-    except KeyboardInterrupt:
-        if is_forecast:
-            raise
-        result.is_interrupted = True
-        stopped_by = f"Stopped after max_seconds={max_seconds:g}" if interrupts.is_over() else "Interrupted"
-        message = f"{stopped_by}: the report holds what was finished; its verdict is at best inconclusive."
-        if stands_in(result, rough):
-            model = opened
-        result.warnings.append(message)
-        warnings.warn(message + saved.hint, UserWarning, stacklevel=3)
-    except Exception as error:
-        result.is_interrupted = True
-        result.warnings.append(str(error))
-        stopped = error if isinstance(error, BreadError) else _stopped_by(error)
-        stopped.report = report.to_container(result, model.constrain)
-        raise stopped from (None if stopped is error else error)
-    unfitted = result.unfitted_message()
-    if unfitted:
-        warnings.warn(unfitted, UserWarning, stacklevel=3)
-    return model
-
-
-def _stopped_by(error: Exception) -> BreadError:
-    return BreadError(
-        f"The check was stopped by {type(error).__name__}: {error}. What was finished is in the `report` attribute "
-        "of this error."
-    )

@@ -7,8 +7,9 @@ from inspect import signature
 from typing import Any
 
 from bread._arguments import Arguments, make_plan
-from bread._check import Workers, check, open_for_check, run
+from bread._check import check, open_for_check
 from bread._checkpoint import Checkpoint
+from bread._run import Workers, run
 from bread.backends import model_in_context
 from bread.errors import InvalidArgumentError
 from bread.reading.outlook import Outlook, outlook

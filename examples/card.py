@@ -10,15 +10,25 @@ from typing import Any
 import bread
 
 
-def arguments(description: str | None) -> argparse.Namespace:
-    """Read the command line that all examples share."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--output", type=Path, default=Path("output"), help="folder for reports and plots")
-    parser.add_argument("--seed", type=int, default=1, help="random seed")
-    parser.add_argument("--cores", type=int, default=None, help="processes (default: all)")
-    options = parser.parse_args()
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the command line that all examples share."""
+    reader = argparse.ArgumentParser(description=description)
+    reader.add_argument("--output", type=Path, default=Path("output"), help="folder for reports and plots")
+    reader.add_argument("--seed", type=int, default=1, help="random seed")
+    reader.add_argument("--cores", type=int, default=None, help="processes (default: all)")
+    return reader
+
+
+def read(reader: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read the command line and make the folder for reports."""
+    options = reader.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     return options
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """Read a command line that has nothing of its own."""
+    return read(parser(description))
 
 
 def run(name: str, model: Any, options: argparse.Namespace, **settings: Any) -> Any:

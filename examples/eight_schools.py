@@ -1,13 +1,15 @@
-"""Eight schools: centred against non-centred, with a HalfNormal(5) and with the usual HalfCauchy(5) scale."""
+"""Eight schools, non-centred and centred, with a HalfNormal(5) scale; with --all also with the usual HalfCauchy(5)."""
 
 from __future__ import annotations
 
-from card import arguments, run
+from card import parser, read, run
 from models import eight_schools
 
 if __name__ == "__main__":
-    options = arguments(__doc__)
-    for has_heavy_tail in (False, True):
+    reader = parser(__doc__)
+    reader.add_argument("--all", action="store_true", help="the heavy-tailed scale, too")
+    options = read(reader)
+    for has_heavy_tail in (False, True) if options.all else (False,):
         for is_centred in (False, True):
             form = "centred" if is_centred else "non-centred"
             scale = "HalfCauchy" if has_heavy_tail else "HalfNormal"

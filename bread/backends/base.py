@@ -15,7 +15,6 @@ variables exist) are outside the contract, and a backend refuses such models.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from bread.backends.info import Identity, Layout, ModelInfo, RealData
 from bread.backends.nodes import Node, Replicates
+from bread.backends.options import OpenOptions
 from bread.backends.support.posterior_draws import read_posterior
 from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.backends.values import (
@@ -40,7 +40,7 @@ from bread.backends.values import (
     Settings,
     Simulations,
 )
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.errors import UnsupportedModelError
 from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
 
@@ -307,49 +307,3 @@ class Model(Protocol):
         raise UnsupportedModelError(
             f"The backend {self.info.identity.backend!r} has no log density of single variables given their parents."
         )
-
-
-@dataclass(frozen=True)
-class OpenOptions:
-    """What a backend is told when it opens a model: arguments of `bread.check`, as the user gave them.
-
-    A backend refuses by name what means nothing to it (`refuse`).
-
-    Attributes
-    ----------
-    kernel : object
-        The kernel asked for; None for the backend's own choice.
-    engine : str or None
-        What is to run the chains.
-    hyperparameters : tuple of str or None
-        Free variables to hold or to localise; None for the backend's own choice.
-    data : object
-        The data of a model that does not hold its own: a dict, or the path of a file.
-    observed : str, sequence of str or None
-        Which of the data are outcomes.
-    simulator : object
-        What draws parameters and data jointly, in place of the model's own simulator.
-    likelihood : int, sequence of int or None
-        Lines of the model's text that are its likelihood.
-    simulate_from : {"prior", "fitted", "localised"}
-        Where data sets come from. "fitted": the simulator must be able to hold the hyperparameters. "localised":
-        `Model.localise` follows, and only then need the hyperparameters have a law.
-    any_kernel : bool
-        Take kernels that are not known to be right, and run them as they are: `bread.debug` tests them.
-    """
-
-    kernel: Any = None
-    engine: str | None = None
-    hyperparameters: tuple[str, ...] | None = None
-    data: Any = None
-    observed: str | Sequence[str] | None = None
-    simulator: Any = None
-    likelihood: int | Sequence[int] | None = None
-    simulate_from: str = "prior"
-    any_kernel: bool = False
-
-    def refuse(self, names: Sequence[str], why: str) -> None:
-        """Raise InvalidArgumentError for the first option among ``names`` that was given."""
-        for name in names:
-            if getattr(self, name) is not None:
-                raise InvalidArgumentError(f"{name}= {why}. Leave it out.")

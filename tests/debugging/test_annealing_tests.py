@@ -76,6 +76,7 @@ def test_levels_on_right_models(name):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", PATHS)
+@pytest.mark.slow
 def test_bugs_of_tempering_are_found_by_the_tests_that_should(name):
     mutant = MUTANTS[name]
     good, bad = (annealed(mutant.build(None, is_bad), 1200, seed=2) for is_bad in (False, True))
@@ -105,6 +106,7 @@ def test_the_battery_finds_bugs_of_tempering_and_says_what_they_are(name):
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_a_prior_reaches_where_the_likelihood_is_zero():
     """The density at beta = 0 is the prior's there: no difference of two infinities, which was called a bug."""
     model = UniformLocation(np.array([0.3, 0.9]))
@@ -134,6 +136,7 @@ def test_models_of_the_reference_backend_pass_the_whole_battery(name):
     passes(name)
 
 
+@pytest.mark.slow
 def test_a_gap_that_hides_everything_is_said():
     wide = ModelSubject(NormalMean(np.full(5, 0.3), noise_sd=1e-3, kernel=AR), 1.0, SeedSequence(1))
     result = run_battery([wide], budget=1, seed=1)
@@ -142,6 +145,7 @@ def test_a_gap_that_hides_everything_is_said():
     )
 
 
+@pytest.mark.slow
 def test_only_a_kernel_at_the_end_of_a_path_is_annealed():
     model = CONJUGATE["normal_mean"]
     ends = [ModelSubject(model, beta, SeedSequence(1)) for beta in (0.0, 1.0)]
@@ -159,6 +163,7 @@ class RunsAsItIs(NormalMean):
     remembers = True
 
 
+@pytest.mark.slow
 def test_a_kernel_that_may_not_be_reversed_is_left_out_with_the_reason():
     result = run_battery([ModelSubject(RunsAsItIs(np.array([1.0])), 1.0, SeedSequence(1))], budget=1, seed=1)
     assert not result.alarm
@@ -201,6 +206,7 @@ class ZeroWeights(NormalMean):
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_chance_rings_on_nothing_that_fools():
     """Forward weights that are all zero, data that say nothing, huge gaps, a label that cannot move at small beta."""
     stuck = LabelMixture(

@@ -49,6 +49,7 @@ def test_good_twins_of_the_dozen_pass(name):
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_an_error_that_test_and_code_share_is_not_seen_but_against_draws_from_elsewhere():
     mutant = MUTANTS["compensating-error"]
     assert not run_on(mutant, budget=SMALL).alarm
@@ -58,6 +59,7 @@ def test_an_error_that_test_and_code_share_is_not_seen_but_against_draws_from_el
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("name", "convenient"), [("sign-flip", standard_normal()), ("gibbs-offset", equal_masses())])
+@pytest.mark.slow
 def test_symmetric_targets_hide_bugs_that_the_default_ones_show(name, convenient):
     mutant = MUTANTS[name]
     assert not run_on(mutant, targets=[convenient], budget=SMALL).alarm

@@ -75,6 +75,7 @@ def test_bugs_of_reversibility_leave_the_law_alone(name):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", BY_PART["motion"])
+@pytest.mark.slow
 def test_chains_without_motion_remember_where_they_began(name):
     mutant = MUTANTS[name]
     assert memory(mutant.good()) < 0.1 < 0.3 < memory(mutant.bad())

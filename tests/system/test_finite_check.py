@@ -111,6 +111,7 @@ class NotTurned(exact.HeatBath):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("kind", "is_right"), [(exact.HeatBath, True), (NotTurned, False)])
+@pytest.mark.slow
 def test_a_sweep_that_is_not_turned_round_is_a_bug(kind: type[exact.HeatBath], is_right: bool) -> None:
     """Axes that depend on each other, data that say little: only products across them tell."""
     prior = np.array([[0.30, 0.02, 0.02], [0.02, 0.20, 0.02], [0.10, 0.02, 0.30]])

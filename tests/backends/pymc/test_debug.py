@@ -91,6 +91,7 @@ def whole_numbers_and_orders():
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.slow
 def test_masses_and_orders_are_no_defect_of_a_density(seed):
     """Bridge sampling over the line calls a mass function no density at p = 1e-15."""
     opened = open_model(whole_numbers_and_orders(), OpenOptions())
@@ -147,6 +148,7 @@ class Hoards(pm.Metropolis):
     ("kernel", "is_told"),
     [(Forgetful, False), (Hoards, True)],
 )
+@pytest.mark.slow
 def test_what_pm_sample_resets_before_each_chain_is_no_memory(kernel, is_told):
     with pm.Model() as model:
         mu = pm.Normal("mu", 0.0, 1.0, shape=3)

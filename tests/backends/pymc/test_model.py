@@ -251,6 +251,7 @@ def test_wrong_posterior(change: Any, message: str) -> None:
         schools().read_posterior(change(named_draws()))
 
 
+@pytest.mark.slow
 def test_angles_are_wrapped() -> None:
     opened = open_model(MODELS["circular_and_scale"](), OpenOptions())
     assert opened.periodic.tolist() == [True, False, False]

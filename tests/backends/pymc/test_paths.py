@@ -1,4 +1,4 @@
-"""PyMC models annealed along every kind of path: densities against formulae, exact evidence, refusals."""
+"""PyMC models annealed along every kind of path: densities against formulae, exact evidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.conformance import (
     tuned_kernel,
 )
 from tests.support.pymc_conjugate import MODELS as CONJUGATE
-from tests.support.pymc_conjugate import SHORT, label_mixture
+from tests.support.pymc_conjugate import SHORT
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 
@@ -327,29 +327,6 @@ def test_a_reference_fitted_to_what_pm_fit_returns() -> None:
     assert draws["sigma"].shape == (1, 2000) and (draws["sigma"] > 0).all()
     with pytest.raises(InvalidArgumentError, match="^path= must be an InferenceData"):
         bread.check(model, path=3.0, progressbar=False)
-
-
-def test_paths_are_refused_with_the_reason(sliced: Any) -> None:
-    for model in (sliced, open_model(label_mixture(), OpenOptions())):
-        assert model.info.paths == ("prior",)
-        reason = model.info.path_refusals["reference"]
-        posterior = model.condition(model.info.data.observed)
-        path = ReferencePath(diagonal(np.zeros(2), np.ones(2)))
-        with pytest.raises(InvalidArgumentError, match=reason[:40].replace("[", r"\[")):
-            posterior.draw_base(path, [SeedSequence(1)])
-        with pytest.raises(InvalidArgumentError, match="needs"):
-            posterior.log_ratio(path, np.zeros((1, 2)))
-    assert "kernel='nuts'" in sliced.info.path_refusals["reference"]
-    assert "discrete" in reason
-
-
-def test_angles_have_no_reference_path() -> None:
-    with pm.Model() as model:
-        angle = pm.VonMises("angle", 0, 1)
-        pm.Normal("y", pm.math.cos(angle), 1, observed=0.3)
-    info = open_model(model, OpenOptions()).info
-    assert info.paths == ("prior",)
-    assert "angle_circular__ is an angle" in info.path_refusals["reference"]
 
 
 def test_transforms_and_positions(opened: Any) -> None:

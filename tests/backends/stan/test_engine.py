@@ -187,6 +187,7 @@ def test_invariance_and_reversal_reject_broken_kernels() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("beta", [0.0, 0.25])
+@pytest.mark.slow
 def test_evolve_is_invariant_at_any_temperature(beta: float) -> None:
     posterior = EXAMPLE.posterior(NUTS)
     start, seeds = EXAMPLE.draw(beta, 3000, default_rng(8)), SeedSequence(9).spawn(3000)

@@ -86,6 +86,7 @@ def test_a_nested_reference_is_evaluated_natively_and_as_in_python(dim: int, dri
             assert_near(gradient, (1 - beta) * own + beta * (0.3 - state) / 1.7**2)
 
 
+@pytest.mark.slow
 def test_a_nested_law_of_some_coordinates_with_jacobians() -> None:
     """Coordinates in another order; those of a lower bound and of two bounds have the slopes 1 and 1 - 2 sigmoid."""
     wanted, positions = nested(NestedReference, 4, 1), np.array([5, 0, 3, 2])

@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
+from bread.backends.stan.analysis.data import check_data, check_program, whole_numbers
 from bread.backends.stan.analysis.design import Design, held_design
 from bread.backends.stan.analysis.latents import latents
 from bread.backends.stan.analysis.observed import check_observed, infer_observed
@@ -76,14 +75,14 @@ def analyse(
     blocks = parse(source)
     scopes = resolve(blocks)
     flow = analyse_dataflow(blocks, scopes)
-    _check_program(source, scopes)
-    _check_data(source, scopes, data_names)
+    check_program(source, scopes)
+    check_data(source, scopes, data_names)
     names = (observed,) if isinstance(observed, str) else observed
 
     def analysed(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
         flow.values = data or {}
         outcomes = infer_observed(flow, text) if names is None else check_observed(names, flow, text)
-        flow.integers = _integers(flow.scopes, outcomes, data or {})
+        flow.integers = whole_numbers(flow.scopes, outcomes, data or {})
         analysis = _Analysis(text, blocks, flow.scopes, flow, outcomes, likelihood_lines, held, stanc)
         return replace(analysis.program(names is None), written=source)
 
@@ -322,41 +321,7 @@ class _Analysis:
         return tuple(notes)
 
 
-def _integers(scopes: Scopes, outcomes: Sequence[Variable], data: Mapping[str, Any]) -> dict[str, int]:
-    """Return the values of scalar integers of the data that stay what they are, whatever is simulated."""
-    held = (v for v in scopes.of_kind("data") if v not in outcomes and v.name != PRIOR_ONLY)
-    values = {v.name: data[v.name] for v in held if v.type == "int" and not v.rank and v.name in data}
-    return {name: int(value) for name, value in values.items() if _is_whole(value)}
-
-
-def _is_whole(value: Any) -> bool:
-    """Return whether a value is one whole number; what else it may be, such as nested lists, is for Stan to refuse."""
-    if isinstance(value, np.ndarray):
-        return not value.ndim and value.dtype.kind in "biu"
-    return isinstance(value, (bool, int, np.bool_, np.integer))
-
-
 def _switches(simulator: Simulator | None) -> dict[str, int]:
     if simulator is None:
         return {}
     return {ONLY_PARAMETERS: 0, **{f"bread_use_fixed_{name}": 0 for name in simulator.fixable}}
-
-
-def _check_program(source: Source, scopes: Scopes) -> None:
-    if rewriting.uses_reserved_names(source):
-        raise UnsupportedModelError(
-            f"{source.name!r} uses names that start with 'bread_', which bread adds itself. Rename them."
-        )
-    if not scopes.of_kind("parameter"):
-        raise UnsupportedModelError(f"{source.name!r} has no parameters: there is nothing to infer.")
-
-
-def _check_data(source: Source, scopes: Scopes, data_names: Sequence[str] | None) -> None:
-    if data_names is None:
-        return
-    for variable in scopes.of_kind("data"):
-        if variable.name not in data_names:
-            raise InvalidArgumentError(
-                f"The data lack {variable.name!r}, which {source.origin(variable.line)} declares. Data given: "
-                f"{', '.join(map(repr, data_names)) or 'none'}."
-            )

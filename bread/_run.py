@@ -1,0 +1,95 @@
+"""Run a plan on an opened model: interruptions and errors keep what is finished."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import bread.report.container as report
+from bread._checkpoint import Checkpoint
+from bread.backends.base import Model
+from bread.errors import BreadError
+from bread.running import interrupts
+from bread.running.executors import open_executor
+from bread.running.plan import Plan
+from bread.running.preparation import fit_real_data, localise
+from bread.running.progress import Display
+from bread.running.purse import Purse, open_purse
+from bread.running.results import CheckResult
+from bread.running.rough import empty_look, rough_look, stands_in
+from bread.running.runner import Runner
+
+
+class Workers(NamedTuple):
+    """Where the check runs."""
+
+    cores: int
+    executor: Any
+
+
+def purse_of(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Purse | None:
+    """Return what a budget has left after ``before`` seconds; None without one."""
+    return None if plan.budget is None else open_purse(plan.budget, result, saved.keeper.kept, before)
+
+
+def run(
+    model: Model,
+    plan: Plan,
+    result: CheckResult,
+    workers: Workers,
+    saved: Checkpoint,
+    display: Display,
+    purse: Purse | None = None,
+    *,
+    is_forecast: bool = False,
+    max_seconds: float | None = None,
+) -> Model:
+    """Run the plan and return the model that was annealed; an interruption keeps what is finished, an error carries it.
+
+    ``is_forecast``: only what the forecast of a budget rests on.
+
+    The model differs from the one that was opened where it is localised.
+    """
+    fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
+    rough: CheckResult | None = None
+    opened = model
+    try:
+        interrupts.defer()
+        with interrupts.limited(max_seconds):
+            if max_seconds is not None and not is_forecast:
+                rough = empty_look(plan, result)
+                with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+                    rough_look(model, plan, result, rough, executor, display)
+            if plan.simulate_from == "localised":
+                model = localise(model, plan, result, fit, display)
+            with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+                runner = Runner(model, plan, result, executor, display, purse)
+                runner.foresee(fit) if is_forecast else runner.run(fit)
+    except KeyboardInterrupt:
+        if is_forecast:
+            raise
+        result.is_interrupted = True
+        stopped_by = f"Stopped after max_seconds={max_seconds:g}" if interrupts.is_over() else "Interrupted"
+        message = f"{stopped_by}: the report holds what was finished; its verdict is at best inconclusive."
+        if stands_in(result, rough):
+            model = opened
+        result.warnings.append(message)
+        warnings.warn(message + saved.hint, UserWarning, stacklevel=3)
+    except Exception as error:
+        result.is_interrupted = True
+        result.warnings.append(str(error))
+        stopped = error if isinstance(error, BreadError) else _stopped_by(error)
+        stopped.report = report.to_container(result, model.constrain)
+        raise stopped from (None if stopped is error else error)
+    unfitted = result.unfitted_message()
+    if unfitted:
+        warnings.warn(unfitted, UserWarning, stacklevel=3)
+    return model
+
+
+def _stopped_by(error: Exception) -> BreadError:
+    return BreadError(
+        f"The check was stopped by {type(error).__name__}: {error}. What was finished is in the `report` attribute "
+        "of this error."
+    )
