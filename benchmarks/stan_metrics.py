@@ -4,7 +4,7 @@
 
 Compiles Stan's classes as they are (stan_metrics.cpp; not the leaner ones that bread anneals with) and the targets as a
 Stan program (stan_metrics.stan), in a minute or two. Target by target, each row one kernel: a line of Markdown with the
-verdict, the smallest p-value after correction, the test that gave it, whether it is reversible, and seconds. The battery
+verdict, the smallest p-value after correction, its test, whether it is reversible, and seconds. The battery
 compares the log density that Stan carries with the target's own too, up to a constant.
 """
 

@@ -32,7 +32,7 @@ class Row(NamedTuple):
     """All runs of one bug and of its good twin.
 
     ``steps`` is the median of what its runs spent. ``tests`` has the runs in which each test failed, "name: number"
-    joined by ";". ``clean`` are runs of the good twin on all its targets, ``alarms`` those with an alarm, ``below`` those
+    joined by ";". ``clean`` are runs of the good twin on all its targets, ``alarms`` those that rang, ``below`` those
     with a p-value of at most each level of `LOOSE`.
     """
 
