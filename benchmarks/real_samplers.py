@@ -125,11 +125,32 @@ def gibbs(**options: Any) -> Callable[[pm.Model], Any]:
     return lambda model: pm.CategoricalGibbsMetropolis(model.free_RVs, model=model, **options)
 
 
+def dense(kind: Any) -> Callable[[pm.Model], Any]:
+    """Return a builder of HMC or NUTS with a full metric, of about the covariance of `correlated`."""
+    return lambda model: kind(scaling=np.linalg.inv(np.eye(3) + 0.5), is_cov=False, model=model)
+
+
+def two_steps(model: pm.Model) -> Any:
+    """Return a compound step: slices for the scale, NUTS for the rest."""
+    free = model.free_RVs
+    return [pm.Slice(free[:1], model=model), pm.NUTS(free[1:], model=model)]
+
+
 METHODS: dict[str, tuple[Any, tuple[Build, ...]]] = {
     "NUTS": (pm.NUTS, CONTINUOUS),
     "NUTS, max_treedepth=2": (lambda model: pm.NUTS(max_treedepth=2, model=model), (correlated, funnel)),
+    "NUTS, step_rand": (
+        lambda model: pm.NUTS(step_rand=lambda size, rng: size * rng.uniform(0.8, 1.2), model=model),
+        (correlated,),
+    ),
+    "NUTS, full metric": (dense(pm.NUTS), (correlated,)),
+    "NUTS, Emax=2": (lambda model: pm.NUTS(Emax=2.0, model=model), (correlated, funnel)),
+    "NUTS, adapt_step_size=False": (lambda model: pm.NUTS(adapt_step_size=False, model=model), (correlated,)),
+    "NUTS and Slice": (two_steps, (funnel,)),
     "HamiltonianMC": (pm.HamiltonianMC, CONTINUOUS),
     "HamiltonianMC, path_length=0.5": (lambda model: pm.HamiltonianMC(path_length=0.5, model=model), (correlated,)),
+    "HamiltonianMC, max_steps=3": (lambda model: pm.HamiltonianMC(max_steps=3, model=model), (correlated,)),
+    "HamiltonianMC, full metric": (dense(pm.HamiltonianMC), (correlated,)),
     "Slice": (pm.Slice, CONTINUOUS),
     "Slice, w=0.1": (lambda model: pm.Slice(w=0.1, model=model), (scalar,)),
     "Metropolis, normal": (metropolis(pm.step_methods.NormalProposal), (*CONTINUOUS, *WHOLE)),
@@ -138,6 +159,8 @@ METHODS: dict[str, tuple[Any, tuple[Build, ...]]] = {
     "Metropolis, Laplace": (metropolis(pm.step_methods.LaplaceProposal), (scalar, matrix)),
     "Metropolis, Poisson": (metropolis(pm.step_methods.PoissonProposal), (counts, offset_support)),
     "Metropolis, multivariate normal": (multivariate, (correlated, matrix)),
+    "Metropolis, blocked": (lambda model: pm.Metropolis(blocked=True, model=model), (funnel, matrix)),
+    "Metropolis, scaling=0.3": (lambda model: pm.Metropolis(scaling=0.3, model=model), (correlated,)),
     "BinaryMetropolis": (lambda model: pm.BinaryMetropolis(model.free_RVs, model=model), (binary,)),
     "BinaryGibbsMetropolis": (lambda model: pm.BinaryGibbsMetropolis(model.free_RVs, model=model), (binary,)),
     "BinaryGibbsMetropolis, fixed order": (
@@ -147,7 +170,11 @@ METHODS: dict[str, tuple[Any, tuple[Build, ...]]] = {
     "CategoricalGibbsMetropolis, uniform": (gibbs(proposal="uniform"), (binary, *CATEGORICAL)),
     "CategoricalGibbsMetropolis, proportional": (gibbs(proposal="proportional"), (binary, *CATEGORICAL)),
     "CategoricalGibbsMetropolis, fixed order": (gibbs(proposal="uniform", order=[1, 0]), (categories(3),)),
-    "DEMetropolisZ": (pm.DEMetropolisZ, (scalar, correlated)),
+    "DEMetropolisZ": (pm.DEMetropolisZ, (scalar, correlated, matrix)),
+    "DEMetropolisZ, normal, tune=lambda": (
+        lambda model: pm.DEMetropolisZ(proposal_dist=pm.step_methods.NormalProposal, tune="lambda", model=model),
+        (correlated,),
+    ),
     "DEMetropolis": (pm.DEMetropolis, (scalar,)),
 }
 

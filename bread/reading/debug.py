@@ -25,6 +25,12 @@ def is_debug(report: Any) -> bool:
     return read_group(report, GROUP) is not None
 
 
+def is_drawn(found: xr.Dataset, index: int) -> bool:
+    """Return whether a test has comparisons to draw: all of chance, and of those without it those that failed."""
+    tested = np.isfinite(found["comparison_p_value"].values[found["of_test"].values == index]).any()
+    return bool(tested and (found["is_random"].values[index] or found["fails"].values[index]))
+
+
 def debug_text(report: Any) -> tuple[str, str, float]:
     """Return status, sentences and the smallest p-value of a report of `bread.debug`."""
     found = require_group(report, GROUP)

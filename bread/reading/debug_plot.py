@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bread.errors import InvalidArgumentError
+from bread.reading.debug import is_drawn
 from bread.report.compat import read_group
 from bread.report.debug import GROUP
 from bread.report.opening import takes_report
@@ -20,7 +21,7 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
     """Draw the p-values of each test's comparisons against uniform ones, worst tests first.
 
     Where nothing is wrong the points lie near the line or above it. Far below it on the left are comparisons that no
-    chance explains; the red line is where one alone fails the test. Tests without chance are not drawn.
+    chance explains; the red line is where one alone fails the test. Tests without chance are drawn where they fail.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
     for i in np.argsort(np.nan_to_num(found["test_p_value"].values, nan=2.0), kind="stable"):
         p_values = found["comparison_p_value"].values[found["of_test"].values == i]
         p_values = np.sort(np.maximum(p_values[np.isfinite(p_values)], _SMALLEST))
-        if len(p_values) and len(np.unique(p_values)) > 1:
+        if is_drawn(found, int(i)):
             shown.append((int(i), p_values))
     if figure is None:
         n_rows = max(1, -(-len(shown) // _COLUMNS))

@@ -1,5 +1,7 @@
 """The battery finds planted bugs, and lets their good twins pass; two defects of tests show what it depends on."""
 
+from pathlib import Path
+
 import pytest
 from scipy.stats import binom
 
@@ -8,6 +10,8 @@ from tests.support.mutants import MUTANTS
 from tests.support.mutants.case import named
 from tests.support.mutants.densities import compensated
 from tests.support.mutants.power import equal_masses, run_on, run_on_model, standard_normal, subject_of
+from tests.support.mutants.study import pieces, result_of
+from tests.support.mutants.tables import clean_table, load, power_table, undetectable_table
 
 SMALL = 40_000  # steps and evaluations: about a second
 # One of each family that a small budget suffices for.
@@ -86,16 +90,32 @@ def test_planted_bugs_are_found_with_power(name):
 @pytest.mark.statistical
 def test_good_twins_raise_no_more_alarms_than_the_level():
     """Every good twin on each of its targets alone, under as many seeds as it takes for 500 runs."""
-    alarms, n = 0, 0
-    for seed in range(1, 6):
-        for name in MUTANTS:
-            for target in MUTANTS[name].targets:
-                if name in OF_MODELS:
-                    result = run_on_model(MUTANTS[name], is_bad=False, budget=25_000, seed=seed)
-                    alarms, n = alarms + result.alarm, n + 1
-                    continue
-                result = run_on(MUTANTS[name], is_bad=False, targets=[named(target)], budget=25_000, seed=seed)
-                alarms, n = alarms + result.alarm, n + 1
+    results = [result_of(piece) for piece in pieces(range(1, 4)) if not piece.is_bad]
+    alarms, n = sum(result.alarm for result in results), len(results)
     print(f"{alarms} alarms in {n} runs")
     assert n >= 500
     assert alarms <= binom.ppf(0.99, n, LEVEL)
+
+
+def test_no_two_runs_share_random_numbers():
+    """Good twins of many bugs are one kernel: under one seed their alarms would be one alarm."""
+    made = list(pieces())
+    assert len({piece.root for piece in made}) == len(made)
+    assert len({piece.seed for piece in made}) < len(made)  # negative control: seeds alone do not tell them apart
+
+
+def test_figures_of_the_documents_are_those_of_the_study():
+    page = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text()
+    rows = load()
+    assert [row.name for row in rows] == list(MUTANTS)
+    for table in (power_table(rows), undetectable_table(rows), clean_table(rows)):
+        assert table in page
+
+
+def test_the_study_found_what_can_be_found_and_rang_no_more_often_than_its_level():
+    rows = load()
+    n = sum(row.clean for row in rows)
+    assert n >= 500 and sum(row.alarms for row in rows) <= binom.ppf(0.99, n, LEVEL)
+    for row in rows:
+        if MUTANTS[row.name].detectable:
+            assert row.found >= 0.95 * row.runs > 0

@@ -134,7 +134,29 @@ def test_every_test_of_chance_has_a_panel(wrong):
     axes = bread.plot_debug(wrong)
     titles = [ax.get_title() for ax in axes]
     assert any("averages of chains" in title and "fails" in title for title in titles)
-    assert len(axes) >= 5
+    found = bread.report.compat.read_group(wrong, "debug")
+    for name, is_random, p_value in zip(
+        found["name"].values, found["is_random"].values, found["test_p_value"].values, strict=True
+    ):
+        if is_random and np.isfinite(p_value):
+            assert sum(title.startswith(f"{name}\n") for title in titles) == 1
+
+
+def test_a_test_of_one_comparison_and_one_without_chance_that_fails_have_panels(wrong):
+    found = bread.report.compat.read_group(wrong, "debug").copy(deep=True)
+    number = {str(name): i for i, name in enumerate(found["name"].values)}
+    certain = number["gradient"]
+    one = number["invariance"]
+    rows = found["of_test"].values == one
+    found["comparison_p_value"][np.flatnonzero(rows)[1:]] = np.nan
+    report = bread.report.compat.make_container({"debug": found}, dict(bread.report.compat.read_attributes(wrong)))
+    before = [ax.get_title() for ax in bread.plot_debug(report)]
+    assert any(title.startswith("invariance\n") for title in before)
+    assert not any(title.startswith("gradient\n") for title in before)
+    found["comparison_p_value"][np.flatnonzero(found["of_test"].values == certain)] = 0.0
+    found["fails"][certain] = 1
+    report = bread.report.compat.make_container({"debug": found}, dict(bread.report.compat.read_attributes(wrong)))
+    assert any(ax.get_title().startswith("gradient\n") for ax in bread.plot_debug(report))
 
 
 @pytest.mark.parametrize(

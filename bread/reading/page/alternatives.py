@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bread.reading.agreement_plot import MOST_ROWS
+from bread.reading.debug import is_drawn
 from bread.reading.fit import read_fit
 from bread.reading.plot_data import bounds_data, consistency_data, path_data, require, work_data
 from bread.reading.words import p_words
@@ -114,11 +115,7 @@ def debug(report: Any) -> str:
 
 def n_drawn_tests(found: xr.Dataset) -> int:
     """Return how many tests have comparisons that `bread.plot_debug` draws."""
-    of_test, p_values = found["of_test"].values, found["comparison_p_value"].values
-    return sum(
-        len(np.unique(own[np.isfinite(own)])) > 1
-        for own in (p_values[of_test == i] for i in range(int(found.sizes["test"])))
-    )
+    return sum(is_drawn(found, i) for i in range(int(found.sizes["test"])))
 
 
 def _range(x: np.ndarray[Any, Any]) -> str:

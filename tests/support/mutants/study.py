@@ -1,8 +1,9 @@
 """Power and false alarms of the battery over many seeds, a line of a file for each run as it ends.
 
-    python -m tests.support.mutants.study runs.csv [--minutes 60] [--only nuts,ensemble] [--kind bad]
+    python -m tests.support.mutants.study runs.csv [--minutes 60] [--only nuts,ensemble] [--kind bad] [--seeds 10]
 
-A file that is there goes on: runs that it has are not made again. `table` reads it back.
+A file that is there goes on: runs that it has are not made again. With `--details` every test of every clean run is
+written to a second file. `tests.support.mutants.tables` makes tables of it.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
+from numpy.random import SeedSequence
 
 from bread.debugging.battery import BUDGET
+from bread.debugging.results import BatteryResult
 from tests.support.mutants import MUTANTS
 from tests.support.mutants.case import named
 from tests.support.mutants.power import run_on, run_on_model
 
 SHORT = 25_000  # steps of a clean run
 SEEDS = range(1, 21)
+FEW = 1  # seeds of bugs that cannot be detected: each spends the whole budget
 
 
 class Piece(NamedTuple):
@@ -33,6 +38,15 @@ class Piece(NamedTuple):
     is_bad: bool
     budget: int
     seed: int
+
+    @property
+    def root(self) -> int:
+        """Root of the run's random numbers, its own: good twins of many bugs are one kernel.
+
+        Under one seed for all, runs on the same target would draw the same states, and alarms would not be independent.
+        """
+        name = crc32(f"{self.name}/{self.target}/{self.is_bad}".encode())
+        return int(SeedSequence([self.seed, name]).generate_state(1)[0])
 
 
 class Run(NamedTuple):
@@ -50,26 +64,32 @@ def pieces(seeds=SEEDS) -> Iterator[Piece]:
     """Return all runs, seed by seed: bugs on their first target, good twins on each of theirs."""
     for seed in seeds:
         for name, mutant in MUTANTS.items():
-            yield Piece(name, mutant.targets[0], True, BUDGET, seed)
+            if mutant.detectable or seed <= FEW:
+                yield Piece(name, mutant.targets[0], True, BUDGET, seed)
         for name, mutant in MUTANTS.items():
             for target in mutant.targets:
                 yield Piece(name, target, False, SHORT, seed)
 
 
-def run(piece: Piece) -> Run:
+def result_of(piece: Piece) -> BatteryResult:
     """Run the battery once."""
     mutant = MUTANTS[piece.name]
-    how = {"is_bad": piece.is_bad, "budget": piece.budget, "seed": piece.seed}
-    began = time.perf_counter()
+    how = {"is_bad": piece.is_bad, "budget": piece.budget, "seed": piece.root}
     if mutant.breaks == "paths":
-        result = run_on_model(mutant, **how)
-    else:
-        result = run_on(mutant, targets=[named(piece.target)], **how)
+        return run_on_model(mutant, **how)
+    return run_on(mutant, targets=[named(piece.target)], **how)
+
+
+def run(piece: Piece) -> tuple[Run, BatteryResult]:
+    """Return what one run said, in short and in full."""
+    began = time.perf_counter()
+    result = result_of(piece)
     tests = sorted({failed.name for failed in result.failed if failed.test.about != "reversibility"})
     if not tests and result.alarm:
         tests = sorted({failed.name for failed in result.failed})
     seconds = time.perf_counter() - began
-    return Run(piece, bool(result.alarm), float(result.p_value), int(result.spent), seconds, "; ".join(tests))
+    short = Run(piece, bool(result.alarm), float(result.p_value), int(result.spent), seconds, "; ".join(tests))
+    return short, result
 
 
 def written(path: Path) -> list[Run]:
@@ -94,19 +114,16 @@ def write(path: Path, one: Run) -> None:
         )  # fmt: skip
 
 
-def table(runs: list[Run]) -> str:
-    """Return lines of Markdown: each bug with its power, its work, and the tests that saw it."""
-    lines = ["| bug | found | median steps | tests |", "|---|---|---|---|"]
-    for name in MUTANTS:
-        bad = [one for one in runs if one.piece.is_bad and one.piece.name == name]
-        if bad:
-            seen = [test for one in bad for test in one.tests.split("; ") if test]
-            often = sorted(set(seen), key=lambda test: (-seen.count(test), test))[:3]
-            spent = int(np.median([one.spent for one in bad]))
-            lines.append(f"| {name} | {sum(one.alarm for one in bad)} of {len(bad)} | {spent} | {', '.join(often)} |")
-    clean = [one for one in runs if not one.piece.is_bad]
-    lines.append(f"\n{sum(one.alarm for one in clean)} alarms in {len(clean)} clean runs")
-    return "\n".join(lines)
+def write_details(path: Path, piece: Piece, result: BatteryResult) -> None:
+    """Add a line for each test of chance: its p-value among its comparisons, and that of its first comparison."""
+    with path.open("a", newline="") as file:
+        for one in result.tests:
+            made = one.p_values[~np.isnan(one.p_values)]
+            if one.test.is_random and made.size:
+                csv.writer(file).writerow(
+                    [piece.name, piece.target, piece.seed, one.subject, one.name, one.rounds, one.n, made.size,
+                     f"{one.finding.p_value:.4g}", f"{made[0]:.6g}"]
+                )  # fmt: skip
 
 
 def main() -> None:
@@ -116,18 +133,22 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--only", default="", help="families or names, separated by commas")
     parser.add_argument("--kind", choices=("bad", "good", "both"), default="both")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    parser.add_argument("--details", type=Path, help="file for the tests of clean runs")
     wanted = parser.parse_args()
     only = {word for word in wanted.only.split(",") if word}
     until = time.monotonic() + 60.0 * wanted.minutes
     done = {one.piece for one in written(wanted.path)}
-    for piece in pieces():
+    for piece in pieces(SEEDS[: wanted.seeds]):
         if time.monotonic() > until:
             break
         is_meant = not only or {piece.name, MUTANTS[piece.name].family} & only
         if piece in done or not is_meant or wanted.kind not in ("both", "bad" if piece.is_bad else "good"):
             continue
-        write(wanted.path, run(piece))
-    print(table(written(wanted.path)))
+        short, result = run(piece)
+        write(wanted.path, short)
+        if wanted.details and not piece.is_bad:
+            write_details(wanted.details, piece, result)
 
 
 if __name__ == "__main__":
