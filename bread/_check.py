@@ -155,7 +155,7 @@ def check(
     draws : int, optional
         Annealed draws on the real data at the largest T (report group ``posterior``): exactly so many; 0 for none. By
         default as many as the comparison with the fit needs, about 1000 (Stan), but no more than cost what search and
-        confirmation cost (PyMC); 100 where there is no fit to compare.
+        confirmation cost (PyMC); 100 where there is no fit to compare, or it has fewer than 100 effective draws.
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
     max_seconds : float, optional

@@ -13,9 +13,11 @@ from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.results import OBSERVED, CheckResult
 from bread.running.tasks import DensityTask
-from bread.statistics.content import draws_needed
+from bread.statistics.agreement import effective_sample_size, quantile_effective_size
+from bread.statistics.content import QUANTILES, draws_needed
+from bread.statistics.draws import effective_draws_suffice
 
-FEWEST_DRAWS = 100  # where more cost too much, or there is nothing to compare
+FEWEST_DRAWS = 100  # where more cost too much, or nothing can be compared
 STATES_PER_TASK = 500
 CONFIRMATION = ("start", "search", "confirm")  # phases that anneal simulated data sets for the bound
 
@@ -40,17 +42,37 @@ def is_compared(result: CheckResult) -> bool:
     return result.fit is not None and result.localisation is None
 
 
+def has_enough_draws(result: CheckResult) -> bool:
+    """Return whether the fit has the effective draws of every parameter without which nothing is compared.
+
+    The same sizes as in the report's group `agreement`, which asks them of the log density too.
+    """
+    assert result.fit is not None
+    for name, values in result.fit.draws.items():
+        if name not in result.info.layout.parameters:
+            continue
+        own = np.asarray(values, dtype=np.float64)
+        columns = own.reshape(*own.shape[:2], -1)
+        if not columns.shape[2]:
+            continue
+        sizes = [quantile_effective_size(columns, quantile) for quantile in QUANTILES]
+        if not effective_draws_suffice(np.minimum(effective_sample_size(columns), np.array(sizes)).T).suffices:
+            return False
+    return True
+
+
 def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
     """Return how many draws to anneal on the real data: what the user asked for, or what the comparison needs.
 
-    By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so.
+    By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so;
+    `FEWEST_DRAWS` where there is nothing to compare, or the fit has too few effective draws to be compared.
     Where chains do not run whole in compiled code, no more than cost what search and confirmation have cost, with the
     starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone: not on the machine's speed.
     """
     if plan.draws is not None:
         return plan.draws
     needed = FEWEST_DRAWS
-    if is_compared(result):
+    if is_compared(result) and has_enough_draws(result):
         assert result.fit is not None
         n_parameters = sum(math.prod(values.shape[2:]) for values in result.fit.draws.values())
         needed = max(needed, draws_needed(n_parameters + 1))  # the log density is one more

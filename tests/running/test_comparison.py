@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bread.running.comparison import FEWEST_DRAWS, wanted_draws
@@ -53,3 +54,25 @@ def test_kernels_without_gradients_count_evaluations():
         if key[0] >= 0:
             result.runs[key] = replace(run, n_gradients=0 * run.n_gradients, n_evaluations=100 * run.n_evaluations)
     assert few < wanted(result) <= -(-NEEDED // 4) * 4
+
+
+def with_draws(result, name, values):
+    result.fit = replace(result.fit, draws={**result.fit.draws, name: values})
+    return result
+
+
+def test_draws_that_cannot_be_compared_cost_a_hundred():
+    result = compared(runs_compiled=True)
+    assert wanted(result) > FEWEST_DRAWS
+    steps = np.random.default_rng(5).standard_normal((4, 200))
+    slow = np.cumsum(steps, axis=1)  # a random walk: a handful of effective draws
+    assert wanted(with_draws(result, "tau", slow)) == FEWEST_DRAWS
+    assert wanted(with_draws(compared(runs_compiled=True), "tau", steps)) > FEWEST_DRAWS
+    short = compared(runs_compiled=True)  # ten draws a chain
+    short.fit = replace(short.fit, draws={name: values[:, :10] for name, values in short.fit.draws.items()})
+    assert wanted(short) == FEWEST_DRAWS
+
+
+def test_what_is_no_parameter_of_the_model_is_not_asked_for_effective_draws():
+    slow = np.cumsum(np.random.default_rng(5).standard_normal((4, 200)), axis=1)
+    assert wanted(with_draws(compared(runs_compiled=True), "derived", slow)) > FEWEST_DRAWS
