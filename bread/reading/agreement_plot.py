@@ -9,8 +9,9 @@ import numpy as np
 import xarray as xr
 
 from bread.reading.agreement import YOURS, worst_first
-from bread.reading.plot_axes import below, new_axes
+from bread.reading.plot_axes import new_axes
 from bread.reading.plot_data import require
+from bread.reading.plot_text import begin, finish, is_small, names_that_fit
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#000000", "#D55E00")  # of the three quantiles; Okabe & Ito, colour-blind safe
 BAND, NOMINAL = "#0072B2", "#7F7F7F"
 MOST_ROWS = 20
+_LEGEND = {"handlelength": 1.4, "columnspacing": 1.2}
 
 
 @takes_report
@@ -61,6 +63,7 @@ def _chosen_axes(ax: Axes | Sequence[Axes] | None) -> list[Axes]:
 
 
 def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any]) -> None:
+    begin(ax)
     whose = _whose(agreement)
     content = agreement["interval_content"].transpose("parameter", "quantile").values[order]
     limits = agreement["interval_content_ci"].transpose("parameter", "quantile", "ci_bound").values[order]
@@ -69,19 +72,23 @@ def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any])
         ax.axvline(float(quantile), color=NOMINAL, linestyle=":", linewidth=1.0, zorder=1)
         ax.hlines(rows, limits[:, column, 0], limits[:, column, 1], color=colour, linewidth=1.4)
         ax.plot(content[:, column], rows, "o", color=colour, markersize=4.5, label=f"{100 * quantile:.0f}% quantile")
-    ax.set_yticks(rows, [str(name) for name in agreement["parameter"].values[order]])
+    ax.set_yticks(rows, names_that_fit(ax, [str(name) for name in agreement["parameter"].values[order]]))
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(-0.02, 1.02)
-    ax.set_xticks([0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0], ["0", "", "0.25", "0.5", "0.75", "", "1"])
+    ax.set_xticks(
+        [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0],
+        ["0", "", "" if is_small(ax) else "0.25", "0.5", "" if is_small(ax) else "0.75", "", "1"],
+    )
     n_left = agreement.sizes["parameter"] - len(order)
     rest = f"; {n_left} more agree better" if n_left else ""
     ax.set_xlabel(f"share of {agreement.attrs['n_annealed']} annealed draws below {whose} quantile")
     ax.set_ylabel("parameter, worst first")
     ax.set_title(f"{agreement.attrs['status'].capitalize()}{rest}")
-    _legend(ax)
+    finish(ax, legend=_LEGEND, is_below=True, columns=3)
 
 
 def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
+    begin(ax)
     x, difference = worst["step"].values, worst["fit_cdf"].values - worst["annealed_cdf"].values
     band, error = float(worst.attrs["sampling_error"]), float(worst.attrs["error"])
     ax.fill_between(
@@ -99,15 +106,7 @@ def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
     ax.set_ylabel(f"P({_whose(worst)} draw ≤ x) − P(annealed draw ≤ x)")
     largest, limit = float(worst["cdf_difference"]), float(worst["error_limit"])
     ax.set_title(f"{name}: differs by {largest:.2f}, off by {limit:.2f} at most")
-    _legend(ax)
-
-
-def _legend(ax: Axes) -> None:
-    size = float(ax.xaxis.label.get_fontsize())
-    ax.legend(
-        frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below(ax, 3.6 * size), ncols=3,
-        handletextpad=0.4, handlelength=1.4, columnspacing=1.2, borderaxespad=0.0,
-    )  # fmt: skip
+    finish(ax, legend=_LEGEND, is_below=True, columns=3)
 
 
 def _whose(agreement: xr.Dataset) -> str:

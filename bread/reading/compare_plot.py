@@ -9,7 +9,8 @@ import xarray as xr
 
 from bread.errors import InvalidArgumentError
 from bread.reading.compare import read_comparison
-from bread.reading.plot_axes import import_pyplot, new_axes
+from bread.reading.plot_axes import import_pyplot, new_axes, width_in_letters
+from bread.reading.plot_text import begin, finish
 from bread.report.opening import takes_report
 
 # Okabe & Ito (2008): told apart with every common colour blindness; line style and marker differ as well.
@@ -24,6 +25,8 @@ _LABELS = {
 }
 _NAMES = {"error": "V, error of a probability", "jeffreys": "B (nats)"}
 _DODGE = 0.02  # of the width of the axes, in logs: error bars side by side
+_GAP = 1.5  # letters between labels
+_SHORT, _NUMBER = 3.0, 11.0  # an axis of so small a ratio has ticks of any digits, each in the room of so many letters
 _ROOM = 3.0  # decades on an axis up to which values 2 and 5 have ticks
 
 
@@ -70,7 +73,7 @@ def plot_compare(report: Any, *, against: str | None = None, bound: str | None =
     if against is not None:
         found = ax if ax is not None else new_axes(1)[0]
         _draw(found, table, name, against)
-        found.legend()
+        finish(found, legend={"frameon": True})
         return found
     shown = [axis for axis in ("steps", "gradients", "seconds") if _is_used(table, axis)]
     axes = new_axes(len(shown))
@@ -79,7 +82,7 @@ def plot_compare(report: Any, *, against: str | None = None, bound: str | None =
         if place:
             panel.set_ylabel("")
             panel.sharey(axes[0])
-    axes[0].legend()
+        finish(panel, legend=None if place else {"frameon": True})
     return axes
 
 
@@ -98,6 +101,7 @@ def _draw(ax: Any, table: xr.Dataset, bound: str, axis: str) -> None:
     costs_of_all = table[axis].values[np.isfinite(table["error"].values) & (table[axis].values > 0)]
     if not len(costs_of_all):
         raise InvalidArgumentError(f"No model of this report has {_LABELS[axis]}. Take another cost as against=.")
+    begin(ax)
     span = np.log(costs_of_all.max() / costs_of_all.min()) if len(costs_of_all) > 1 else 1.0
     n_models = table.sizes["model"]
     lowest = highest = np.nan
@@ -127,18 +131,25 @@ def _draw(ax: Any, table: xr.Dataset, bound: str, axis: str) -> None:
         highest = np.nanmax([highest, *(value + high)])
     ax.set_xscale("log")
     ax.set_yscale("log")
-    _ticks(ax.xaxis, costs_of_all.min(), costs_of_all.max())
+    _ticks(ax.xaxis, costs_of_all.min(), costs_of_all.max(), width_in_letters(ax))
     _ticks(ax.yaxis, lowest, highest)
     ax.set_xlabel(_LABELS[axis])
     ax.set_ylabel(_NAMES[bound])
 
 
-def _ticks(axis: Any, low: float, high: float) -> None:
-    """Put ticks with plain labels at 1, 2 and 5 of each decade; at 1 alone where there are many decades."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _ticks(axis: Any, low: float, high: float, n_letters: float = np.inf) -> None:
+    """Put ticks with plain labels at 1, 2 and 5 of each decade; at 1 alone where they would be too many."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     narrow = not (np.isfinite(low) and np.isfinite(high) and low > 0) or np.log10(high / low) <= _ROOM / 2
-    digits = (1.0, 2.0, 5.0) if narrow else (1.0, 3.0) if np.log10(high / low) <= _ROOM else (1.0,)
-    axis.set_major_locator(LogLocator(base=10.0, subs=digits, numticks=12))
+    digits: tuple[float, ...] = (1.0, 2.0, 5.0) if narrow else (1.0, 3.0) if np.log10(high / low) <= _ROOM else (1.0,)
+    if np.isfinite(n_letters) and low > 0:
+        longest = max(len(f"{10.0 ** np.floor(np.log10(value)):,.10g}") for value in (low, high))
+        while len(digits) > 1 and len(digits) * (np.log10(high / low) + 0.5) * (longest + _GAP) > n_letters:
+            digits = (1.0, 3.0) if len(digits) == 3 else (1.0,)
+    is_short = np.isfinite(n_letters) and low > 0 and 1.0 < high / low < _SHORT
+    axis.set_major_locator(
+        MaxNLocator(max(2, int(n_letters / _NUMBER))) if is_short else LogLocator(base=10.0, subs=digits, numticks=12)
+    )
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -13,6 +13,8 @@ from bread.report.debug import GROUP
 from bread.report.opening import takes_report
 
 _COLUMNS = 3
+_WIDTH = 2.7  # inches of a panel, at least
+PASSES, FAILS, LIMIT = "#0072B2", "#D55E00", "#000000"  # Okabe & Ito, colour-blind safe; markers and lines differ too
 _SMALLEST = 1e-16
 
 
@@ -21,7 +23,7 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
     """Draw the p-values of each test's comparisons against uniform ones, worst tests first.
 
     Where nothing is wrong the points lie near the line or above it. Far below it on the left are comparisons that no
-    chance explains; the red line is where one alone fails the test. Tests without chance are drawn where they fail.
+    chance explains; the dashed line is where one alone fails the test. Tests without chance are drawn where they fail.
 
     Parameters
     ----------
@@ -53,20 +55,20 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
         if is_drawn(found, int(i)):
             shown.append((int(i), p_values))
     if figure is None:
-        n_rows = max(1, -(-len(shown) // _COLUMNS))
-        figure = pyplot.figure(figsize=(9.0, 2.6 * n_rows), layout="constrained")
+        figure = pyplot.figure(figsize=(9.0, 2.6 * max(1, -(-len(shown) // _COLUMNS))), layout="constrained")
     axes = []
-    n_rows = max(1, -(-len(shown) // _COLUMNS))
+    n_columns = min(_COLUMNS, max(1, int(figure.get_figwidth() / _WIDTH)))
+    n_rows = max(1, -(-len(shown) // n_columns))
     for place, (i, p_values) in enumerate(shown):
-        ax = figure.add_subplot(n_rows, _COLUMNS, place + 1)
+        ax = figure.add_subplot(n_rows, n_columns, place + 1)
         n = len(p_values)
         expected = (np.arange(n) + 0.5) / n
         fails = bool(found["fails"].values[i])
-        ax.loglog(expected, p_values, ".", color="C1" if fails else "C0", markersize=4)
+        ax.loglog(expected, p_values, "x" if fails else ".", color=FAILS if fails else PASSES, markersize=4)
         ax.loglog([0.3 / n, 1.0], [0.3 / n, 1.0], color="0.6", linewidth=0.8)
         scale = _threshold(found, i, level, n)
         if scale is not None:
-            ax.axhline(scale, color="C3", linewidth=0.8)
+            ax.axhline(scale, color=LIMIT, linestyle="--", linewidth=0.8)
         verdict = "fails" if fails else "passes"
         ax.set_title(f"{found['name'].values[i]!s}\n{found['subject'].values[i]!s}: {verdict}", fontsize=8)
         ax.tick_params(labelsize=7)

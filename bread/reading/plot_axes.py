@@ -41,10 +41,17 @@ def new_axes(n_columns: int) -> list[Axes]:
 
 
 def temperature_axis(ax: Axes, temperatures: Any) -> None:
-    """Make the x axis logarithmic, with a tick at every T that was run."""
+    """Make the x axis logarithmic, with a tick at every T that was run; those are named that have room."""
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(temperatures))
-    ax.set_xticklabels([f"{value:.0f}" for value in temperatures])
+    low, high = np.log2(ax.get_xlim())
+    letter = _LETTER * _font_size(ax.xaxis) / _points(ax, 0)
+    named = _apart(
+        sorted({float(value) for value in temperatures}, key=lambda value: (value != max(temperatures), value)),
+        lambda tick: float((np.log2(tick) - low) / (high - low)),
+        lambda a, b: letter * ((len(f"{a:.0f}") + len(f"{b:.0f}")) / 2 + _SPACE / 2),
+    )
+    ax.set_xticklabels([f"{value:.0f}" if value in named else "" for value in temperatures])
     ax.minorticks_off()
     ax.set_xlabel("number of temperatures")
 

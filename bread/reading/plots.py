@@ -27,6 +27,7 @@ from bread.reading.plot_data import (
     smoothed,
     work_data,
 )
+from bread.reading.plot_text import begin, finish, is_small
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def plot_bounds(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes
     """
     upper, lower = _pair_of_axes(ax)
     data = bounds_data(report)
+    begin(upper)
     _draw_curve(upper, data.reverse, REVERSE, "v", "reverse chains, from the exact posterior")
     if data.observed is not None:
         _draw_curve(upper, data.observed, OBSERVED, "s", "real data, forward", linestyle="--", band=0.0)
@@ -74,9 +76,11 @@ def plot_bounds(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> Axes
     compress(upper, np.concatenate([data.forward.lower, data.forward.mean, data.reverse.mean]))
     upper.set_ylabel("log weight − log evidence (nats)")
     upper.set_title("Bounds of the log evidence: mean and quartiles")
-    upper.legend(frameon=False, title=data.certificate.size_of_b or None)
     if lower is not None:
         upper.set_xlabel("")
+    finish(upper, legend={"title": data.certificate.size_of_b or None})
+    if lower is not None:
+        begin(lower)
         _draw_certificate(lower, data.certificate, temperatures)
     return upper
 
@@ -97,14 +101,17 @@ def _draw_certificate(ax: Axes, data: CertificateData, temperatures: FloatArray)
     temperature_axis(ax, temperatures)
     highest = np.concatenate([data.error, data.upper[known], data.limit_exact[shown], [data.max_error]]).max()
     is_narrow = width_in_letters(ax) < _LEGEND_LETTERS
-    top = (1.85 if is_narrow else 1.35) * float(highest)  # room for the legend
+    top = (1.1 if is_small(ax) else 1.85 if is_narrow else 1.35) * float(highest)  # room for the legend
     ax.set_ylim(0.0, top)
     ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 1.0])
     ax.set_ylim(0.0, top)
     ax.set_ylabel("error of a probability")
-    ax.legend(
-        frameon=False, loc="upper right" if is_narrow else "upper center", ncols=1 if is_narrow else 3,
-        fontsize="small", columnspacing=1.0, labelspacing=0.25,
+    finish(
+        ax,
+        legend={
+            "loc": "upper right" if is_narrow else "upper center", "ncols": 1 if is_narrow else 3,
+            "fontsize": "small", "columnspacing": 1.0, "labelspacing": 0.25,
+        },
     )  # fmt: skip
 
 
@@ -130,6 +137,7 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     data = consistency_data(report)
+    begin(ax)
     finite = np.where(np.isfinite(data.simulated), data.simulated, np.nan)
     if len(data.x) == 2:
         return _draw_one_difference(ax, data, finite[:, 0])
@@ -143,7 +151,7 @@ def plot_consistency(report: Any, *, ax: Axes | None = None) -> Axes:
     compress(ax, np.concatenate([finite[:, :-1].ravel(), data.observed[:-1]]))  # every curve ends at 0
     ax.set_ylabel(f"forward log weight − its value at {data.x[-1]:.0f} (nats)")
     ax.set_title(f"Do real data anneal like simulated data? p = {data.p_value:.2g}")
-    ax.legend(frameon=False, loc="lower right")
+    finish(ax, legend={"loc": "lower right"})
     return ax
 
 
@@ -158,11 +166,11 @@ def _draw_one_difference(ax: Axes, data: ConsistencyData, simulated: FloatArray)
     if np.isfinite(data.observed[0]):
         ax.axvline(data.observed[0], color=OBSERVED, linewidth=1.8, label="real data")
     low, high = (f"{value:.0f}" for value in data.x)
-    ax.set_ylim(0.1, 1.2)  # room for the legend
+    ax.set_ylim(0.1, 0.9 if is_small(ax) else 1.2)  # room for the legend
     ax.set_yticks([])
     ax.set_xlabel(f"forward log weight at {low} temperatures − at {high} (nats)")
     ax.set_title(f"Do real data anneal like simulated data? p = {data.p_value:.2g}")
-    ax.legend(frameon=False, loc="upper center", ncols=3)
+    finish(ax, legend={"loc": "upper center", "ncols": 3})
     return ax
 
 
@@ -189,6 +197,7 @@ def plot_work(
         means that the bound is loose.
     """
     ax = _axes(ax)
+    begin(ax)
     data = work_data(report, simulation, n_temperatures)
     everything = np.concatenate([data.forward, data.reverse])
     everything = everything[np.isfinite(everything)]
@@ -225,7 +234,7 @@ def plot_work(
         ax.set_xlabel("log weight (nats)")
         what = f"simulated data set {simulation}"
     ax.set_title(f"Log weights at {data.n_temperatures} temperatures, {what}")
-    ax.legend(frameon=False)
+    finish(ax, legend={})
     return ax
 
 
@@ -247,6 +256,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     data = path_data(report)
+    begin(ax)
     betas, forward = smoothed(data.betas, data.forward, data.power, _BINS)
     _, reverse = smoothed(data.betas, data.reverse, data.power, _BINS)
     is_finite = np.isfinite(data.gap)
@@ -268,7 +278,7 @@ def plot_path(report: Any, *, ax: Axes | None = None) -> Axes:
     compress(ax, np.concatenate([data.forward, data.reverse]))
     ax.set_ylabel(f"mean {data.log_ratio_name}, relative to exact draws (nats)")
     ax.set_title(f"Up and down the path at {data.n_temperatures} temperatures")
-    ax.legend(frameon=False, loc="lower right")
+    finish(ax, legend={"loc": "lower right"})
     return ax
 
 

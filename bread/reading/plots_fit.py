@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bread.reading.fit import FAR, NAMED
-from bread.reading.plot_axes import below, new_axes, width_in_letters
+from bread.reading.plot_axes import new_axes, width_in_letters
 from bread.reading.plot_data import require
+from bread.reading.plot_text import begin, finish, names_that_fit
 from bread.reading.plots import FORWARD, OBSERVED, REFERENCE, REVERSE
 from bread.report.opening import takes_report
 from bread.statistics.fit import FIT_LEVEL
@@ -44,6 +45,7 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
     """
     ax = new_axes(1)[0] if ax is None else ax
     group = require(report, "fit", "plot_fit")
+    begin(ax)
     names, p_values = group["node"].values, group["p_value_by_node"].values
     elements, sizes = group["extreme_element"].values, group["extreme_size"].values
     rows = np.arange(len(names))
@@ -56,7 +58,8 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_xlim(min(1e-4, float(np.nanmin(p_values)) / 2.0), 1.5)
     ax.set_yticks(rows)
-    ax.set_yticklabels([f"{name} ({kind})" for name, kind in zip(names, group["kind"].values, strict=True)])
+    texts = [f"{name} ({kind})" for name, kind in zip(names, group["kind"].values, strict=True)]
+    ax.set_yticklabels(names_that_fit(ax, texts))
     ax.set_ylim(len(names) - 0.4, -0.6)
     for row in rows:
         far = [
@@ -66,14 +69,10 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
         ]
         fitting = _fitting(far[:NAMED], width_in_letters(ax))
         place = {"xy": (0.01, row), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        ax.annotate(fitting, xytext=(0, -9), va="top", fontsize=9, **place)  # type: ignore[arg-type]
+        ax.annotate(fitting, xytext=(0, -9), va="top", fontsize=0.9 * float(ax.xaxis.label.get_fontsize()), **place)  # type: ignore[arg-type]
     ax.set_xlabel("p-value of the node: small is a misfit")
     ax.set_title(f"Do the real data look like the model's? p = {float(group['p_value']):.2g}")
-    size = float(ax.xaxis.label.get_fontsize())
-    ax.legend(
-        frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below(ax, 3.8 * size),
-        ncols=2 if width_in_letters(ax) < _LEGEND_LETTERS else 4, handletextpad=0.4, borderaxespad=0.0,
-    )  # fmt: skip
+    finish(ax, legend={}, is_below=True, columns=2 if width_in_letters(ax) < _LEGEND_LETTERS else 4)
     return ax
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bread.errors import InvalidArgumentError
 from bread.reading.debug import is_debug
 from bread.reading.plot_axes import import_pyplot
+from bread.reading.plot_text import begin
 from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
 from bread.report.opening import takes_report
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _SIZE = (12.0, 9.0)
 _PLOTS: tuple[Callable[..., Any], ...] = (plot_bounds, plot_consistency, plot_work, plot_path)
 _LINE = 44
+_NARROW = 5.0  # inches, below which the plots stand in one column
 
 
 @takes_report
@@ -34,7 +36,8 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Four panels, in this order by rows: log weights against the number of temperatures; real against simulated data;
+        Four panels, in one column where the figure is narrower than 5 inches (make it four times as high as wide), in
+        this order by rows: log weights against the number of temperatures; real against simulated data;
         densities of log weights; where the gap arises. A plot that this report cannot have is replaced by the reason.
 
     Raises
@@ -48,7 +51,9 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
         raise InvalidArgumentError("plot_report draws reports of bread.check; plot_debug draws those of bread.debug.")
     if figure is None:
         figure = import_pyplot().figure(figsize=_SIZE, layout="constrained")
-    for plot, ax in zip(_PLOTS, figure.subplots(2, 2).flat, strict=True):
+    is_narrow = figure.get_figwidth() < _NARROW
+    grid = figure.subplots(len(_PLOTS), 1) if is_narrow else figure.subplots(2, 2)
+    for plot, ax in zip(_PLOTS, grid.flat, strict=True):
         try:
             plot(report, ax=ax)
         except InvalidArgumentError as error:
@@ -59,5 +64,7 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
 def _say_why(ax: Any, reason: str) -> None:
     ax.clear()
     ax.set_axis_off()
+    begin(ax)
+    size = float(ax.xaxis.label.get_fontsize())
     words = "\n".join(textwrap.wrap(reason, _LINE))
-    ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, parse_math=False)
+    ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, parse_math=False, fontsize=size)

@@ -23,7 +23,9 @@ def closed() -> Any:
 
 
 def texts(figure: Any) -> list[str]:
-    return [ax.get_title() or " ".join(text.get_text() for text in ax.texts) for ax in figure.axes]
+    """Return the title of each panel, or what stands there in place of a plot, whatever its lines."""
+    found = [ax.get_title() or " ".join(text.get_text() for text in ax.texts) for ax in figure.axes]
+    return [text.replace("\n", " ") for text in found]
 
 
 def test_four_plots_in_one_figure() -> None:
