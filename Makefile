@@ -6,6 +6,7 @@ CMDSTAN ?=
 MINUTES ?= inf
 TESTS ?= tests
 BLOCKS ?=
+EXTRAS ?=
 BIN = $(VENV)/bin
 # what to install follows; uv takes seconds where pip takes minutes, but knows neither pip's configuration nor every platform
 INSTALL = PYTHON="$(PYTHON)" .ci/install
@@ -66,7 +67,7 @@ docs-links: $(VENV)/.docs  ## the documentation without its code: pages, referen
 	BREAD_DOCS_EXECUTION=off $(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/links
 
 check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
-	PYTHON="$(PYTHON)" .ci/wheel
+	PYTHON="$(PYTHON)" .ci/wheel $(EXTRAS)
 
 benchmark: $(VENV)/.test  ## cost of the engine, as ratios in one run
 	$(BIN)/python benchmarks/run.py
