@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bread.reading.report_plot import plot_report
     from bread.reading.summary import summary
     from bread.reading.verdict import Verdict, verdict
+    from bread.report.quantities import add_quantities
 
 __all__ = [
     "BayesFactor",
@@ -38,6 +39,7 @@ __all__ = [
     "Outlook",
     "Verdict",
     "__version__",
+    "add_quantities",
     "bayes_factor",
     "check",
     "compare",
@@ -67,6 +69,7 @@ _MODULES = {
     "Evidence": "bread.reading.evidence",
     "Outlook": "bread.reading.outlook",
     "Verdict": "bread.reading.verdict",
+    "add_quantities": "bread.report.quantities",
     "bayes_factor": "bread.reading.bayes_factor",
     "check": "bread._check",
     "compare": "bread._compare",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from enum import IntEnum
 
+import numpy as np
 from numpy.random import SeedSequence
 
 from bread.errors import InvalidArgumentError
@@ -71,3 +73,9 @@ def seed_sequence(
 def chain_seeds(root: int, purpose: Purpose, simulation: int, n_temperatures: int, chains: range) -> list[SeedSequence]:
     """Return one seed per chain."""
     return [seed_sequence(root, purpose, simulation, n_temperatures, chain) for chain in chains]
+
+
+def named_seed(root: int, purpose: Purpose, simulation: int, name: str) -> SeedSequence:
+    """Return the seed of something that has a name, on one data set; it meets no seed of a chain."""
+    words = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype="<u4")
+    return SeedSequence(root, spawn_key=(int(purpose), 2 * simulation, *(int(word) for word in words)))

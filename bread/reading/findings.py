@@ -19,6 +19,7 @@ from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
 from bread.reading.modes import Modes, read_modes
 from bread.reading.prior_integrals import PriorIntegralFindings, read_prior_integrals
+from bread.reading.quantities import QuantitiesFound, read_quantities, worse_draws
 from bread.reading.unfinished import PhaseSeconds, read_phase_seconds
 from bread.reading.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
@@ -68,7 +69,10 @@ class Findings:
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
     draws : DrawsFound or None
-        The comparison of the user's own draws, or the fit's, with annealed draws on the real data.
+        The comparison of the user's own draws, or the fit's, with annealed draws on the real data; that of added
+        quantities where it differs more.
+    quantities : QuantitiesFound or None
+        Quantities that were added after the check.
     modes : Modes or None
         The search for modes on the real data; None without one.
     zero_weights : ZeroWeights or None
@@ -120,10 +124,16 @@ class Findings:
     prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
     draws: DrawsFound | None = None
+    quantities: QuantitiesFound | None = None
     modes: Modes | None = None
     zero_weights: ZeroWeights | None = None
     carriers: CarriersFound | None = None
     phase_seconds: PhaseSeconds = field(default_factory=PhaseSeconds)
+
+    @property
+    def quantity_p_value(self) -> float:
+        """Of the ranks of added quantities; NaN where there are none."""
+        return _NAN if self.quantities is None else self.quantities.p_value
 
     @property
     def is_fit_doubtful(self) -> bool:
@@ -194,6 +204,8 @@ def read_findings(report: Any) -> Findings:
         dataset = read_group(report, name)
         if dataset is not None:
             facts |= read(dataset)
+    facts["quantities"] = read_quantities(report)
+    facts["draws"] = worse_draws(facts.get("draws"), facts["quantities"])
     return Findings(**facts)
 
 

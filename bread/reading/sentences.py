@@ -18,6 +18,7 @@ from bread.reading.numbers import percent_of as _percent_of
 from bread.reading.numbers import power_of_two as _round_up
 from bread.reading.numbers import with_unit as _nats
 from bread.reading.prior_integrals import named_constants, prior_integral_bug
+from bread.reading.quantities import furthest, quantities_sentence
 from bread.reading.shape import harder, size_of_difference
 from bread.reading.unfinished import what_took_the_time
 from bread.reading.words import NOTHING_MEANS_ANYTHING
@@ -45,6 +46,7 @@ def text(findings: Findings, status: str) -> str:
     if status != "bug":
         sentences.append(misfit_sentence(findings.fit, findings.draws is not None))
         sentences.append(named_constants(findings.prior_integrals))
+        sentences.append(quantities_sentence(findings.quantities, ALARM_LEVEL))
         sentences.append(zero_weights(findings.zero_weights, _ratio(findings)))
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [
@@ -61,12 +63,14 @@ def _bug(findings: Findings) -> list[str]:
         return direct_bug(findings.direct, _p(findings.direct.p_value))
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return prior_integral_bug(findings.prior_integrals, _p(findings.prior_integrals.p_value))
-    if findings.rank_p_value <= min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value)):
-        p_value = findings.rank_p_value
-        what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {findings.rank_function})"
-    else:
-        p_value = min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value))
+    of_weights = min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value))
+    of_ranks = min(_or_one(findings.rank_p_value), _or_one(findings.quantity_p_value))
+    if of_ranks > of_weights:
+        p_value = of_weights
         what = f"forward and reverse log weights contradict each other ({_p(p_value)})"
+    else:
+        p_value, where = of_ranks, furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
+        what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {where})"
     return [
         f"Something is broken: {what}. Where simulator, density and kernel fit together, a p-value this small "
         "comes up by chance in fewer than one check of 200.",
@@ -271,10 +275,14 @@ def _is_difference(findings: Findings) -> bool:
 
 
 def _alarm_when_fitted(findings: Findings) -> str:
-    smallest = min((p for p in (findings.alarm_p_value, findings.rank_p_value) if not math.isnan(p)), default=1.0)
+    of_ranks = [p for p in (findings.rank_p_value, findings.quantity_p_value) if not math.isnan(p)]
+    smallest = min([*of_ranks, _or_one(findings.alarm_p_value)])
     if findings.simulate_from in EXACT_SIMULATIONS or smallest > ALARM_LEVEL:
         return ""
-    which = findings.rank_function if findings.rank_p_value <= ALARM_LEVEL else "the log weights"
+    is_rank = min(of_ranks, default=1.0) <= ALARM_LEVEL
+    which = (
+        furthest(findings.quantities, findings.rank_p_value, findings.rank_function) if is_rank else "the log weights"
+    )
     return (
         f"Reverse chains seem not to have forgotten their start ({_p(smallest)}, {which}): raise init_steps, or run "
         'simulate_from="prior", which tells whether it is a bug.'

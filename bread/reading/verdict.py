@@ -17,7 +17,7 @@ Status = Literal[
     "better", "trade-off", "cannot tell",
 ]  # fmt: skip
 
-BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together
+BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
 MISMATCH_LEVEL = 0.05
 
 
@@ -49,6 +49,8 @@ class Verdict(str):
     fit_p_value : float
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
+    quantity_p_value : float
+        Of the weighted ranks of quantities that were added, corrected for their number; NaN without any.
     direct_p_value : float
         Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
@@ -86,6 +88,7 @@ class Verdict(str):
     alarm_p_value: float
     forms_p_value: float
     rank_p_value: float
+    quantity_p_value: float
     direct_p_value: float
     agreement: bool | None
     comparison: str
@@ -141,7 +144,8 @@ def verdict(report: Any) -> Verdict:
 
         * "bug": a test of exact draws (simulator against density, kernel against density) has p < 0.001; the
           integral of a prior varies with its parents (p < 0.001); or simulated from the prior or localised, and an
-          exact test of the chains (theory alarm, forms of V, weighted ranks) has p <= 0.0033;
+          exact test of the chains (theory alarm, forms of V, weighted ranks, those of quantities that
+          `bread.add_quantities` added) has p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05): the bound says little about them;
         * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
           the annealed ones by more than V explains;
@@ -197,6 +201,7 @@ def verdict(report: Any) -> Verdict:
         alarm_p_value=findings.alarm_p_value,
         forms_p_value=findings.forms_p_value,
         rank_p_value=findings.rank_p_value,
+        quantity_p_value=findings.quantity_p_value,
         direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
         agreement={"agreement": True, "disagreement": False}.get(drawn),
         comparison=drawn,
@@ -211,7 +216,7 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return "bug"
-    tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value)
+    tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value, findings.quantity_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"
     if findings.consistency_is_final and findings.consistency_p_value <= MISMATCH_LEVEL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ N_STEPS = 201  # of the distribution functions that are kept
 SHARES = ("0.05", "0.5", "0.95", "0.05 to 0.95")
 
 
-class _Columns(NamedTuple):
+class Columns(NamedTuple):
     """Quantities in columns: the fit's (chain, draw, d) and the annealed (n, d), log density last if there is one."""
 
     names: tuple[str, ...]
@@ -39,6 +40,7 @@ class _Columns(NamedTuple):
 
     @property
     def n_parameters(self) -> int:
+        """How many there are beside the log density."""
         return len(self.names) - self.has_log_density
 
 
@@ -84,7 +86,36 @@ def agreement_dataset(
     columns = _columns(result, result.fit, annealed)
     if columns is None:
         return None
-    error = _known(error_limit(result, n_temperatures, result.error_level))
+    shared = error_limit(result, n_temperatures, 1.0 - ALPHA / 2.0)
+    return comparison_dataset(
+        columns,
+        error=error_limit(result, n_temperatures, result.error_level),
+        shared_error=shared,
+        attributes={
+            "source": result.fit.source,
+            "n_dropped": int(result.n_draws_dropped),
+            "n_zero": int(result.n_draws_zero),
+        },
+    )
+
+
+def comparison_dataset(
+    columns: Columns, *, error: float, shared_error: float, attributes: Mapping[str, str | int]
+) -> xr.Dataset:
+    """Return the comparison of two sets of draws as a group like `agreement`.
+
+    Parameters
+    ----------
+    columns : Columns
+        Something in them must vary.
+    error : float
+        V's limit at the level that decides; NaN where it is not known.
+    shared_error : float
+        The same at level 1 - ALPHA / 2, for `error_limit`.
+    attributes : mapping
+        `source`, `n_dropped`, `n_zero`.
+    """
+    error, shared = _known(error), _known(shared_error)
     contents, sizes = _contents(columns, error)
     test = _test(columns, error)
     comparison = compare_draws(
@@ -94,7 +125,6 @@ def agreement_dataset(
         test.p_value_beyond_error_combined,
         sizes.quantiles,
     )
-    shared = _known(error_limit(result, n_temperatures, 1.0 - ALPHA / 2.0))
     bound = distribution_bound(columns.own, columns.annealed, error=shared, alpha=ALPHA / 2.0)
     moments = compare_moments(columns.own, columns.annealed, sizes.whole, sizes.whole)
     by_parameter = {
@@ -140,12 +170,10 @@ def agreement_dataset(
         },
         attrs={
             "status": comparison.status,
-            "source": result.fit.source,
+            **attributes,
             "n_chains": int(columns.own.shape[0]),
             "n_draws": int(columns.own.shape[0] * columns.own.shape[1]),
             "n_annealed": len(columns.annealed),
-            "n_dropped": int(result.n_draws_dropped),
-            "n_zero": int(result.n_draws_zero),
             "error": 1.0 if error == ANYTHING else error,
             "sampling_error": bound.sampling_error,
             "level": LEVEL,
@@ -158,7 +186,7 @@ def _known(error: float) -> float:
     return ANYTHING if np.isnan(error) else min(error, ANYTHING)
 
 
-def _columns(result: CheckResult, fit: Fit, annealed: dict[str, NDArray[Any]]) -> _Columns | None:
+def _columns(result: CheckResult, fit: Fit, annealed: dict[str, NDArray[Any]]) -> Columns | None:
     """Return what is compared; None where nothing varies or there are fewer than two annealed draws."""
     names = [name for name in fit.draws if name in annealed]
     if not names or len(annealed[names[0]]) < 2:
@@ -178,7 +206,7 @@ def _columns(result: CheckResult, fit: Fit, annealed: dict[str, NDArray[Any]]) -
         labels.append(agreement.LOG_DENSITY)
         own.append(np.asarray(densities[0])[..., None])
         theirs.append(np.asarray(densities[1])[:, None])
-    columns = _Columns(tuple(labels), np.concatenate(own, axis=2), np.concatenate(theirs, axis=1), has_log_density)
+    columns = Columns(tuple(labels), np.concatenate(own, axis=2), np.concatenate(theirs, axis=1), has_log_density)
     if are_constant(columns.own.reshape(-1, len(labels)), columns.annealed).all():
         return None
     return columns
@@ -191,7 +219,7 @@ class _Sizes(NamedTuple):
     quantiles: FloatArray
 
 
-def _contents(columns: _Columns, error: float) -> tuple[IntervalContents, _Sizes]:
+def _contents(columns: Columns, error: float) -> tuple[IntervalContents, _Sizes]:
     """Return the interval contents and the effective sizes that their tests used."""
     whole = agreement.effective_sample_size(columns.own)
     own = [agreement.quantile_effective_size(columns.own, quantile) for quantile in QUANTILES]
@@ -199,7 +227,7 @@ def _contents(columns: _Columns, error: float) -> tuple[IntervalContents, _Sizes
     return interval_contents(columns.own, columns.annealed, sizes.quantiles, error=error, level=LEVEL), sizes
 
 
-def _test(columns: _Columns, error: float) -> agreement.Agreement:
+def _test(columns: Columns, error: float) -> agreement.Agreement:
     """Return the test of equality, also of the log density and of products of pairs."""
     n = columns.n_parameters
     log_density = (columns.own[..., -1], columns.annealed[:, -1]) if columns.has_log_density else None
@@ -213,7 +241,7 @@ def _test(columns: _Columns, error: float) -> agreement.Agreement:
 
 
 def _power(
-    columns: _Columns, comparison: Comparison, sizes: _Sizes, n_tested: int, error: float
+    columns: Columns, comparison: Comparison, sizes: _Sizes, n_tested: int, error: float
 ) -> dict[str, tuple[tuple[()], np.float64]]:
     """Return what would have been seen, as a difference and as one beyond the error."""
     names = "detectable_shift", "detectable_missing_mass"
@@ -228,7 +256,7 @@ def _power(
     return found
 
 
-def _distribution_functions(columns: _Columns) -> dict[str, tuple[tuple[str, str], FloatArray]]:
+def _distribution_functions(columns: Columns) -> dict[str, tuple[tuple[str, str], FloatArray]]:
     """Return both distribution functions of each quantity at quantiles of all draws together."""
     levels = np.linspace(0.0, 1.0, N_STEPS)
     flat = columns.own.reshape(-1, len(columns.names))

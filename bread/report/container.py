@@ -15,6 +15,8 @@ group                     what it holds
 `direct_tests`            exact draws against their density, before annealing: is anything broken?
 `prior_integrals`         what priors integrate to that are not known to be normalised
 `alarm`                   theory alarm and weighted ranks: is anything broken?
+`ranked_paths`            the draws that are ranked: the exact one of each simulation, and annealed ones
+`prior_sbc`               ranks of parameters as ArviZ's plots take them; `posterior_sbc` under "fitted"
 `agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
 `modes`                   modes on the real data, and whether the annealed draws miss one
 `annealing_path`          log ratios up and down the path
@@ -61,6 +63,7 @@ from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.prior_integrals import prior_integral_notes, prior_integrals_dataset
 from bread.report.provenance import provenance_attributes
+from bread.report.ranks import ranked_paths_dataset, sbc_dataset, sbc_group
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset
 from bread.report.zero_weights import zero_weight_attributes
@@ -82,7 +85,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         with a warning, kept in the attribute `warnings`: hours of computing are not lost to it.
     constrain : callable, optional
         Maps states (n, dim) to the model's own parameters, name -> (n, ...); `bread.backends.base.Model.constrain`.
-        Without it the groups `posterior`, `approximate_posterior` and `agreement` are left out.
+        Without it the groups `posterior`, `approximate_posterior`, `ranked_paths`, `prior_sbc` and `agreement` are
+        left out.
 
     Returns
     -------
@@ -107,6 +111,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
             return None
 
     draws = attempt("posterior", lambda: annealed_draws(result, constrain))
+    paths = attempt("ranked_paths", lambda: ranked_paths_dataset(result, constrain))
+    sbc = sbc_group(str(result.settings.get("simulate_from", "prior")))
     builders: dict[str, Callable[[], xr.Dataset | None]] = {
         "posterior": lambda: posterior_dataset(result, draws),
         "bounds": lambda: bounds_dataset(result),
@@ -116,6 +122,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "direct_tests": lambda: direct_tests_dataset(result),
         "prior_integrals": lambda: prior_integrals_dataset(result),
         "alarm": lambda: alarm_dataset(result),
+        "ranked_paths": lambda: paths,
+        sbc: lambda: sbc_dataset(result, paths),
         "agreement": lambda: agreement_dataset(result, draws, final),
         "modes": lambda: modes_dataset(result, constrain, draws),
         "forward": lambda: direction_dataset(result, "forward"),

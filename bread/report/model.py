@@ -63,7 +63,7 @@ def approximate_posterior_dataset(
     if constrain is None or not simulations:
         return None
     states = np.concatenate([result.runs[index, "forward", n_temperatures].state_at_end for index in simulations])
-    values = _constrained(constrain, states)
+    values = constrained(constrain, states)
     if len(states) != len(simulations) * result.n_chains or not values:
         return None
     shape = (len(simulations), result.n_chains)
@@ -95,7 +95,7 @@ def posterior_dataset(result: CheckResult, draws: dict[str, NDArray[Any]] | None
     return model_dataset(shaped, result.info.layout.parameters, result.info.data.coords, leading)
 
 
-def _constrained(constrain: Constrain, states: FloatArray) -> dict[str, NDArray[Any]]:
+def constrained(constrain: Constrain, states: FloatArray) -> dict[str, NDArray[Any]]:
     """Map states to named values; rows that are not finite (a failed chain) become NaN."""
     is_finite = np.isfinite(states).all(axis=1)
     if not is_finite.any():

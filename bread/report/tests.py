@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, FloatArray, IntArray
-from bread.report.bounds import CI_BOUND, usable_simulations
+from bread.report.bounds import CI_BOUND
+from bread.report.ranked import RANKED_PATH, meaning, ranked_paths, tested_runs
 from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics import alarms
@@ -33,32 +33,25 @@ def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
     have chosen; where T was given, at all T, averaged, and its rank is that at the largest (`ranked_at`). Where a check
     was interrupted, those before the first that had not finished count. `n_rows` is how many pairs of simulation and T
     that is. Those with a failed chain are left out and counted in `n_excluded`; a function that is NaN somewhere is not
-    ranked (NaN).
+    ranked (NaN). `ranked_log_weight` (simulation, ranked_path) are the log weights that rank: of reverse chain 0, then
+    of the forward chains; the group `ranked_paths` has the draws where these chains ended.
     """
-    pairs, forward_runs, reverse_runs = result.attempts.finished_tests(result.runs)
-    if not pairs:
+    tested, ranked = tested_runs(result), ranked_paths(result)
+    if tested is None or ranked is None:
         return None
-    rows = np.array(pairs, dtype=np.int64)
-    forward, reverse = (np.array([run.log_weight for run in runs]) for runs in (forward_runs, reverse_runs))
-    usable = usable_simulations(forward, reverse)
-    if not usable.any():
-        return None
-    alarm = alarms.theory_alarm(forward[usable], reverse[usable], rows[usable, 0])
-    forms = compare_forms(forward[usable], reverse[usable], rows[usable, 0])
-    last = _last_rows(rows, usable)
-    simulations, forward, reverse = rows[last, 0], forward[last], reverse[last]
-    names, h_forward, h_reverse = _functions(
-        result, simulations, [forward_runs[row] for row in last], [reverse_runs[row] for row in last]
-    )
+    usable = tested.usable
+    alarm = alarms.theory_alarm(tested.forward[usable], tested.reverse[usable], tested.rows[usable, 0])
+    forms = compare_forms(tested.forward[usable], tested.reverse[usable], tested.rows[usable, 0])
+    simulations, forward, reverse = ranked.simulations, ranked.forward, ranked.reverse
+    names, h_forward, h_reverse = _functions(result, simulations, ranked.forward_runs, ranked.reverse_runs)
     ranks, p_values = np.full(h_reverse.shape, np.nan), np.full(len(names), np.nan)
     can_rank = ~np.isnan(h_forward).any(axis=(0, 1)) & ~np.isnan(h_reverse).any(axis=0)
     if can_rank.any():
         uniforms = _uniforms(result, simulations, len(names))[:, can_rank]
         ranks[:, can_rank] = alarms.weighted_ranks(
-            forward, reverse[:, 0], h_forward[..., can_rank], h_reverse[:, can_rank], uniforms
+            forward, reverse, h_forward[..., can_rank], h_reverse[:, can_rank], uniforms
         )
         p_values[can_rank] = alarms.rank_p_values(ranks[:, can_rank])
-    is_exact = result.settings.get("simulate_from", "prior") != "fitted"
     return xr.Dataset(
         {
             "e_value": ((), np.float64(np.exp(min(alarm.log_e_value, _MAX_LOG)))),
@@ -71,23 +64,18 @@ def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
             "weighted_rank": (("simulation", "function"), ranks, {"description": "uniform in theory"}),
             "weighted_rank_p_value": ("function", p_values),
             "weighted_rank_p_value_combined": ((), np.float64(alarms.combined_p_value(p_values))),
-            "ranked_at": ("simulation", rows[last, 1], {"description": "number of temperatures"}),
+            "ranked_at": ("simulation", ranked.n_temperatures, {"description": "number of temperatures"}),
+            "ranked_log_weight": (
+                ("simulation", "ranked_path"),
+                ranked.log_weight,
+                {"units": "nats", "description": RANKED_PATH},
+            ),
             "n_rows": ((), np.int64(np.count_nonzero(usable))),
             "n_excluded": ((), np.int64(np.count_nonzero(~usable))),
         },
         coords={"simulation": simulations, "function": np.array(names, dtype=np.str_), "ci_bound": CI_BOUND},
-        attrs={"meaning": "exact test" if is_exact else "diagnostic of init_steps, or a bug"},
+        attrs={"meaning": meaning(result)},
     )
-
-
-def _last_rows(rows: IntArray, usable: NDArray[np.bool_]) -> IntArray:
-    """Return the usable row of each simulation that has the largest T."""
-    last: dict[int, int] = {}
-    for row in np.flatnonzero(usable):
-        held = last.get(int(rows[row, 0]))
-        if held is None or rows[held, 1] < rows[row, 1]:
-            last[int(rows[row, 0])] = int(row)
-    return np.array([last[simulation] for simulation in sorted(last)], dtype=np.int64)
 
 
 def _uniforms(result: CheckResult, simulations: IntArray, n_functions: int) -> FloatArray:

@@ -40,7 +40,8 @@ KNOWN_HIDDEN = {("agreement", "quantile")}  # a dimension: xarray itself names i
 def hidden_names(made):
     """Return (group, name) of variables that an attribute of xarray's datasets hides, the model's own names apart."""
     groups = set(report.group_names(made)) - {
-        "posterior", "approximate_posterior", "observed_data", "simulated_data", "constant_data"
+        "posterior", "approximate_posterior", "observed_data", "simulated_data", "constant_data",
+        "ranked_paths", "prior_sbc", "posterior_sbc",
     }  # fmt: skip
     return {
         (group, str(name))
@@ -62,7 +63,7 @@ def test_schema_names_dimensions_and_types():
     made = container(posterior_shift=0.0)
     expected = {
         "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "fit", "alarm",
-        "annealing_path", "kernel", "cost",
+        "ranked_paths", "prior_sbc", "annealing_path", "kernel", "cost",
         "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
     }  # fmt: skip
     assert set(report.group_names(made)) == expected

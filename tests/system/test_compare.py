@@ -13,6 +13,7 @@ from bread.backends.finite import FiniteModel
 from bread.backends.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 from bread.errors import InvalidArgumentError
 from bread.paths.schedules import linear
+from bread.report.compat import import_arviz
 
 PRIOR = np.array([0.5, 0.2, 0.3])
 LIKELIHOOD = np.array([[0.7, 0.3], [0.1, 0.9], [0.45, 0.55]])
@@ -88,6 +89,7 @@ def test_the_verdict_names_the_better_one_and_the_table_shows_both(report: Any) 
 def test_a_report_comes_back_from_a_file(report: Any, tmp_path: Any) -> None:
     report.to_netcdf(tmp_path / "comparison.nc")
     assert str(bread.verdict(tmp_path / "comparison.nc")) == str(bread.verdict(report))
+    assert str(bread.verdict(import_arviz().from_netcdf(str(tmp_path / "comparison.nc")))) == str(bread.verdict(report))
     with pytest.raises(InvalidArgumentError):
         bread.plot_bounds(report)
 

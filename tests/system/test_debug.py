@@ -15,6 +15,7 @@ from bread.cli import app
 from bread.debugging.targets import default_targets
 from bread.errors import InvalidArgumentError
 from bread.reading.verdict import Verdict
+from bread.report.compat import import_arviz
 from tests.support.reference_models import CONJUGATE
 
 SCALE = 1.5
@@ -104,6 +105,7 @@ def test_a_report_survives_a_file(wrong, tmp_path):
     again = bread.verdict(tmp_path / "debug.nc")
     assert isinstance(again, Verdict) and again == bread.verdict(wrong) and again.status == "bug"
     assert bread.summary(tmp_path / "debug.nc").equals(bread.summary(wrong))
+    assert bread.verdict(import_arviz().from_netcdf(str(tmp_path / "debug.nc"))) == again
 
 
 @pytest.mark.parametrize(("status", "exit_status"), [("no bug found", 0), ("bug", 5)])
