@@ -6,13 +6,16 @@ CMDSTAN ?=
 MINUTES ?= inf
 TESTS ?= tests
 BLOCKS ?=
+EXTRAS ?=
 BIN = $(VENV)/bin
+# what to install follows; uv takes seconds where pip takes minutes, but knows neither pip's configuration nor every platform
+INSTALL = PYTHON="$(PYTHON)" .ci/install
 HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_right_end
 # of scripts: whether the names they use exist, whatever their types
 NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
   $(foreach code,arg-type assignment index operator return-value type-var union-attr,--disable-error-code=$(code))
 
-.PHONY: example test test-slow test-study test-stan-slow test-cmdstan test-jax test-engine lint check-wheel readme docs docs-links benchmark clean
+.PHONY: example test test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-engine lint check-wheel readme docs docs-links benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -21,18 +24,19 @@ test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal --minutes $(MINUTES) $(TESTS)
 
 test-jax:  ## kernels of BlackJAX and NumPyro, and a cluster of dask, in an environment of their own
-	$(PYTHON) -m venv .venv-jax
-	.venv-jax/bin/python -m pip install --quiet --editable ".[jax,dask]" pytest
+	$(INSTALL) .venv-jax --editable ".[jax,dask]" pytest
 	.venv-jax/bin/python -m pytest tests/testing/test_jax_kernels.py tests/running/test_cluster.py
 
 test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: five minutes
-	$(PYTHON) -m venv .venv-engine
-	.venv-engine/bin/python -m pip install --quiet --editable ".[jax,pymc]" pytest
+	$(INSTALL) .venv-engine --editable ".[jax,pymc]" pytest
 	.venv-engine/bin/python -m pytest tests/backends/pymc/test_vectorised.py \
 	  tests/backends/pymc/test_vectorised_fallback.py
 
+test-moderate: $(VENV)/.test  ## what tests/moderate.txt names
+	$(BIN)/python -m pytest -m moderate -n auto --dist worksteal --minutes $(MINUTES)
+
 test-slow: $(VENV)/.test  ## the long statistical runs
-	$(BIN)/python -m pytest -m "slow and not study" -n auto --dist worksteal --minutes $(MINUTES) \
+	$(BIN)/python -m pytest -m "slow and not study and not moderate" -n auto --dist worksteal --minutes $(MINUTES) \
 	  --ignore=tests/backends/stan/test_corpus_proof.py --ignore=tests/backends/stan/test_cmdstan.py \
 	  --deselect=$(HUNDREDS)
 
@@ -63,25 +67,21 @@ docs-links: $(VENV)/.docs  ## the documentation without its code: pages, referen
 	BREAD_DOCS_EXECUTION=off $(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/links
 
 check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
-	PYTHON="$(PYTHON)" .ci/wheel
+	PYTHON="$(PYTHON)" .ci/wheel $(EXTRAS)
 
 benchmark: $(VENV)/.test  ## cost of the engine, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-
-$(VENV)/.examples: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[examples]"
+$(VENV)/.examples: pyproject.toml
+	$(INSTALL) $(VENV) --editable ".[examples]"
 	touch $@
 
-$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+$(VENV)/.docs: pyproject.toml
+	$(INSTALL) $(VENV) --editable ".[docs]"
 	touch $@
 
-$(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+$(VENV)/.test: pyproject.toml
+	$(INSTALL) $(VENV) --editable ".[test]"
 	touch $@ $(VENV)/.examples
 
 clean:

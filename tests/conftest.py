@@ -4,11 +4,13 @@ import os
 import signal
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("BREAD_PRECOMPILE", "1")  # dozens of Stan programs are compiled
+os.environ.setdefault("BREAD_CXXFLAGS", "-O1")  # and run for a moment only
 
 with warnings.catch_warnings():  # ArviZ 0.23 announces its successor once a day, and warnings are errors in tests
     warnings.simplefilter("ignore", FutureWarning)
@@ -31,8 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    moderate = set((Path(__file__).parent / "moderate.txt").read_text(encoding="utf-8").splitlines())
     for item in items:
-        if item.get_closest_marker("study"):
+        if item.nodeid in moderate:
+            item.add_marker("moderate")
+        if item.get_closest_marker("study") or item.get_closest_marker("moderate"):
             item.add_marker("slow")
 
 

@@ -61,3 +61,12 @@ def test_what_is_forbidden(line: str) -> None:
 )
 def test_what_is_allowed(line: str) -> None:
     assert not list(forbidden_imports(line))
+
+
+def test_what_is_left_out_by_name_is_there() -> None:
+    lines = (TESTS / "moderate.txt").read_text(encoding="utf-8").splitlines()
+    named = [line for line in lines if not line.startswith("#")]
+    assert len(named) == len(set(named)) and named == sorted(named)
+    for node in named:
+        path, function = node.split("[")[0].split("::")
+        assert f"def {function}(" in (TESTS.parent / path).read_text(encoding="utf-8"), node

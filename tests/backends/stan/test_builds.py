@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from bread.backends.stan.language.messages import StanBuildError, StanProgramError
-from bread.backends.stan.native.build import build_library, translate
+from bread.backends.stan.native.build import CXXFLAGS, build_library, translate
 from bread.backends.stan.native.cache import MARK, PRECOMPILE
 from bread.backends.stan.native.library import StanLibrary
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
-from bread.errors import MissingDependencyError
+from bread.errors import InvalidArgumentError, MissingDependencyError
 from tests.support.builds import cache_in, wait_for
 from tests.support.stan_engine_programs import CONJUGATE, EXAMPLE, toolchain
 
@@ -97,6 +97,21 @@ def test_the_key_knows_program_name_version_and_compiler(recorder: Toolchain, tm
     assert len(paths) == 4
 
 
+def test_flags_of_the_users_come_last_and_make_another_build(
+    recorder: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = cache_in(tmp_path)
+    monkeypatch.delenv(CXXFLAGS, raising=False)
+    plain = build_library(CONJUGATE, recorder, cache=cache)
+    monkeypatch.setenv(CXXFLAGS, "-O1  -DNDEBUG")
+    assert build_library(CONJUGATE, recorder, cache=cache) != plain
+    model = [command for command in commands(tmp_path) if Path(command[-1]).name == "model.cpp"][-1]
+    assert model.index("-O3") < model.index("-O1") < model.index("-DNDEBUG")
+    monkeypatch.setenv(CXXFLAGS, "-O2 -ffast-math")
+    with pytest.raises(InvalidArgumentError, match="BREAD_CXXFLAGS has '-ffast-math'"):
+        build_library(CONJUGATE, recorder, cache=cache)
+
+
 def test_a_compiler_error_is_one_line_and_leaves_no_entry(recorder: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "fail").touch()
     with pytest.raises(StanBuildError, match=r"status 1 .*error: no such thing") as caught:
@@ -127,7 +142,7 @@ BUILDING = """
     import sys
     from dataclasses import replace
     from pathlib import Path
-    from bread.backends.stan.native.build import build_library, translate
+    from bread.backends.stan.native.build import CXXFLAGS, build_library, translate
     from bread.backends.stan.native.cache import BuildCache
     from bread.backends.stan.native.toolchain import Compiler, find_toolchain
 
@@ -184,7 +199,7 @@ def test_a_refused_program_is_not_compiled(recorder: Toolchain, tmp_path: Path) 
 REAL = """
     import sys
     from pathlib import Path
-    from bread.backends.stan.native.build import build_library, translate
+    from bread.backends.stan.native.build import CXXFLAGS, build_library, translate
     from bread.backends.stan.native.cache import BuildCache
     from bread.backends.stan.native.toolchain import find_toolchain
 
