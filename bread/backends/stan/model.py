@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
+from bread.backends.stan.native.values import data_json, joined_json
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.state_draws import StateDraws
 from bread.backends.support.posterior_draws import require_support
@@ -210,7 +212,12 @@ class StanModel:
                 raise InvalidArgumentError(
                     f"data[{name!r}] must be of shape {expected[name].shape}, like the real data; got {array.shape}."
                 )
-        return self.library.instance({**self.data, **arrays}, law=self.law)
+        return self.library.instance(joined_json(self._fixed_json, data_json(arrays)), law=self.law)
+
+    @cached_property
+    def _fixed_json(self) -> str:
+        observed = self.info.data.observed
+        return data_json({name: value for name, value in self.data.items() if name not in observed})
 
     def localise(self, names: Sequence[str], reference: Reference) -> StanModel:
         """Return this model with ``reference`` as the law of the named parameters; compiles once a set of names.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import threading
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from bread.backends.stan.language.messages import StanDataError, run_time_reason
 from bread.backends.stan.native.structures import ControlStruct, require_layout
+from bread.backends.stan.native.watching import WatchedCall
 from bread.errors import BreadError, DensityError
 
 MESSAGE_BYTES = 8192  # most of an error message of the driver
@@ -132,7 +132,7 @@ class Library:
     def call_watched(self, name: str, handle: int, progress: Progress | None, *arguments: Any) -> str:
         """Do the same for a long call, which any exception in this thread stops, such as KeyboardInterrupt.
 
-        The call runs in a thread of its own: Python handles signals in the main thread, and only between its own
+        The call runs in another thread: Python handles signals in the main thread, and only between its own
         instructions.
 
         Parameters
@@ -141,9 +141,9 @@ class Library:
             Told now and then the share of the work that is done. Its exceptions stop the call and pass through.
         """
         control = ControlStruct()
-        call = _WatchedCall(lambda: self.call(name, handle, ctypes.addressof(control), *arguments))
+        call = WatchedCall(lambda: self.call(name, handle, ctypes.addressof(control), *arguments))
         try:
-            call.start(name)
+            call.start()
             while not call.ended.wait(None if progress is None else PROGRESS_SECONDS):
                 if progress is not None:
                     progress(control.done)
@@ -154,53 +154,6 @@ class Library:
             call.abandon()
             raise
         return call.result()
-
-
-class _WatchedCall:
-    """A call in a thread of its own that may be given up at any moment, even while the thread is being started.
-
-    An interrupt may come when the thread is made and does not run yet, or runs and is not yet known to: then it can
-    neither be joined nor left alone, because it will use memory of the caller's. So it asks for leave when it begins.
-    """
-
-    def __init__(self, function: Callable[[], str]) -> None:
-        self._function = function
-        self._leave = threading.Lock()
-        self._is_abandoned = False
-        self._has_begun = False
-        self._outcome: str | Exception | None = None
-        self.ended = threading.Event()
-
-    def start(self, name: str) -> None:
-        """Start the thread."""
-        threading.Thread(target=self._work, name=name, daemon=True).start()
-
-    def _work(self) -> None:
-        with self._leave:
-            if self._is_abandoned:
-                return
-            self._has_begun = True
-        try:
-            self._outcome = self._function()
-        except Exception as error:
-            self._outcome = error
-        finally:
-            self.ended.set()
-
-    def abandon(self) -> None:
-        """Keep the call from beginning, or wait for its end: it uses memory that is freed next, whoever interrupts."""
-        with self._leave:
-            self._is_abandoned = True
-        while self._has_begun and not self.ended.is_set():
-            with contextlib.suppress(KeyboardInterrupt):
-                self.ended.wait()
-
-    def result(self) -> str:
-        """Return what the call returned, or raise what it raised."""
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        assert self._outcome is not None
-        return self._outcome
 
 
 @functools.cache

@@ -131,6 +131,7 @@ class StanInstance(StanVariables):
 
     def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
         self._library, self._data, self._seed, self._law = library, data, seed, law
+        self._kept_arguments: PathArguments | None = None
         super().__init__(library.local_path(), data, seed)
 
     @property
@@ -313,7 +314,17 @@ class StanInstance(StanVariables):
     # -- arguments --------------------------------------------------------------------------------------------
 
     def _arguments(self, path: Path) -> PathArguments:
-        return PathArguments(path, self.dim, self._law)
+        return self._without_reference if path.reference is None else PathArguments(path, self.dim, self._law)
+
+    @property
+    def _without_reference(self) -> PathArguments:
+        """What paths without a reference pass on. Kept where no Python code is called, which may leave an error."""
+        if self._kept_arguments is not None:
+            return self._kept_arguments
+        made = PathArguments(_PRIOR, self.dim, self._law)
+        if not made.calls_python:
+            self._kept_arguments = made
+        return made
 
     @contextlib.contextmanager
     def _path(self, path: Path) -> Iterator[PathArguments]:

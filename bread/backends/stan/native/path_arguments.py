@@ -50,13 +50,15 @@ class PathArguments:
     Attributes
     ----------
     struct : PathStruct
+    calls_python : bool
+        Whether a reference of the user's is evaluated.
     error : str
         Text of the first exception that a reference of the user's raised in a call; "" if there was none.
     """
 
     def __init__(self, path: Path, dim: int, law: Law | None = None) -> None:
         self._kept: list[Any] = []
-        self.error = ""
+        self.error, self.calls_python = "", False
         reference = None if path.reference is None else self._density(path.reference, np.arange(dim))
         own = None if law is None else self._density(law.reference, law.positions, law.jacobians)
         self.struct = PathStruct(reference, own)
@@ -80,7 +82,7 @@ class PathArguments:
             else:
                 nested = self._nested(reference)
         else:
-            callback = self._callback(reference, len(coordinates))
+            callback, self.calls_python = self._callback(reference, len(coordinates)), True
         struct = DensityStruct(
             *components,
             len(coordinates),

@@ -96,6 +96,11 @@ def data_json(data: Mapping[str, Any]) -> str:
         ) from None
 
 
+def joined_json(one: str, other: str) -> str:
+    """Return the data of both texts of `data_json`, which share no name, as one."""
+    return one if other == "{}" else other if one == "{}" else f"{one[:-1]}, {other[1:]}"
+
+
 def _plain(value: Any, name: str) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item, name) for key, item in value.items()}

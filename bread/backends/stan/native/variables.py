@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -18,6 +19,23 @@ from bread.backends.stan.native.values import Layout
 from bread.errors import InvalidArgumentError
 
 Group = Literal["parameters", "transformed", "generated"]
+
+
+class _Description(NamedTuple):
+    coordinates: tuple[str, ...]
+    layouts: Mapping[str, Layout]
+
+
+@functools.lru_cache(maxsize=16)
+def _read_description(text: str) -> _Description:
+    """Return names and shapes of an instance: those of the last, where only values of data differ."""
+    described = json.loads(text)
+    coordinates = tuple(described.pop("coordinates"))
+    layouts = {
+        group: Layout(tuple(item["names"]), tuple(tuple(shape) for shape in item["dims"]))
+        for group, item in described.items()
+    }
+    return _Description(coordinates, MappingProxyType(layouts))
 
 
 class StanVariables:
@@ -43,22 +61,17 @@ class StanVariables:
     def __init__(self, path: pathlib.Path, data: str, seed: int) -> None:
         self.loaded: Library = load(path)
         self._handle = self.loaded.new(data, seed)
-        description = json.loads(self.loaded.describe(self._handle))
-        self._description = description
-        self.coordinates: tuple[str, ...] = tuple(description["coordinates"])
+        self._description = _read_description(self.loaded.describe(self._handle))
+        self.coordinates = self._description.coordinates
         self.dim = len(self.coordinates)
 
     def __del__(self) -> None:
         if hasattr(self, "_handle"):
             self.loaded.delete(self._handle)
 
-    @cached_property
-    def _layouts(self) -> dict[str, Layout]:
-        return {
-            group: Layout(tuple(item["names"]), tuple(tuple(shape) for shape in item["dims"]))
-            for group, item in self._description.items()
-            if group != "coordinates"
-        }
+    @property
+    def _layouts(self) -> Mapping[str, Layout]:
+        return self._description.layouts
 
     def names(self, group: Group) -> tuple[str, ...]:
         """Return the variables of one block: parameters, transformed parameters, or generated quantities."""
