@@ -81,8 +81,10 @@ def test_a_check_starts_its_workers_before_it_opens_the_model(
 
 
 def leave_mark(folder: str) -> None:
+    """Leave a mark, and wait for that of the other worker: two calls are then on two workers."""
     Path(folder, str(os.getpid())).touch()
-    time.sleep(0.2)  # so that the next call finds another worker
+    while len(list(Path(folder).iterdir())) < 2:
+        time.sleep(0.02)
 
 
 def is_running(pid: int) -> bool:
@@ -94,8 +96,7 @@ def is_running(pid: int) -> bool:
 
 def workers_of(folder: Path) -> list[int]:
     """Return the processes of two workers, once both have left their marks."""
-    for _ in range(2):
-        start_workers(leave_mark, (str(folder),), 2)
+    start_workers(leave_mark, (str(folder),), 2)
     wait_until(lambda: len(list(folder.iterdir())) == 2)
     return [int(path.name) for path in folder.iterdir()]
 

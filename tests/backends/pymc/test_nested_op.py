@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cloudpickle
 import numpy as np
 import pytensor
 import pytest
@@ -108,6 +109,18 @@ def test_tempered_gradients_are_the_same_with_and_without_it(beta):
         value, gradient = tempered(state)
         found.append(np.array([value, *gradient, tempered.finish(state)]))
     np.testing.assert_allclose(found[0], found[1], rtol=ROUNDING)
+
+
+def test_a_copy_in_another_process_compiles_nothing_of_its_own():
+    reference = nested(4, 1)
+    compiled = nested_op.compiled_base(reference)
+    sent = cloudpickle.dumps(compiled)
+    assert len(sent) < 2 * len(cloudpickle.dumps(reference)) + 1000
+    copy = cloudpickle.loads(sent)
+    for state in states_of(reference):
+        value, gradient = compiled(state)
+        assert copy(state)[0] == value
+        np.testing.assert_array_equal(copy(state)[1], gradient)
 
 
 def test_positions_of_another_number_of_coordinates_are_an_error():

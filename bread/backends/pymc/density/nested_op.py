@@ -175,13 +175,15 @@ class CompiledNested:
     Parameters
     ----------
     reference : NestedReference
-    function : callable
-        The compiled operation.
     """
 
-    def __init__(self, reference: NestedReference, function: Callable[..., Any]) -> None:
-        self._pack, self._function = packed(reference), function
+    def __init__(self, reference: NestedReference) -> None:
+        self._reference, self._pack, self._function = reference, packed(reference), _function()
         self._nothing, self._alone = np.zeros(reference.dim), np.array([1.0, 0.0])
+
+    def __reduce__(self) -> tuple[type[CompiledNested], tuple[NestedReference]]:
+        """Leave out the compiled operation, of which every process has its own."""
+        return CompiledNested, (self._reference,)
 
     def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient, shape (n,), at a position."""
@@ -201,7 +203,7 @@ def compiled_base(reference: object) -> CompiledNested | None:
     """
     if not isinstance(reference, NestedReference) or compile_mode() is None:
         return None
-    return CompiledNested(reference, _function())
+    return CompiledNested(reference)
 
 
 @cache
