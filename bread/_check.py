@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from bread.backends.base import Fit, Model, Simulations
 from bread.paths.kinds import PriorPath
 from bread.report.compat import import_arviz
 from bread.running import interrupts
-from bread.running.executors import available_cores, start_early
+from bread.running.executors import available_cores, started_early
 from bread.running.plan import Plan
 from bread.running.progress import Display
 from bread.running.remote import require_executor
@@ -222,9 +223,9 @@ def check(
     if executor is not None:
         require_executor(executor)
     display = Display(is_visible=progressbar, workers=n_cores)
-    with interrupts.handled(), open_checkpoint(checkpoint) as saved, display:
+    with interrupts.handled(), open_checkpoint(checkpoint) as saved, display, ExitStack() as stack:
         model = model_in_context(model)
-        start_early(module_of(model), n_cores, executor)
+        stack.enter_context(started_early(module_of(model), n_cores, executor))
         opened = open_for_check(model, data, arguments, display)
         plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
         plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)

@@ -24,6 +24,7 @@ MOST_RESTARTS = 3  # of the pool, with no call finished in between
 _POLL_SECONDS = 0.2
 _IDLE_SECONDS = 300  # an idle worker ends after this long
 _END_SECONDS = 5.0
+_pools: list[Any] = []  # the one that is kept for later calls, where there is one
 _ENDED = (TerminatedWorkerError, ShutdownExecutorError)  # by a signal or a crash; by another check in this process
 
 
@@ -83,6 +84,12 @@ def start_workers(function: Callable[..., Any], arguments: tuple[Any, ...], core
             pool.submit(function, *arguments)
 
 
+def stop_workers() -> None:
+    """End the workers, if there are any, at whatever they are; the next call starts others."""
+    if _pools:
+        _end(_pools.pop())
+
+
 def _calls(
     function: Callable[..., Any], arguments: dict[int, tuple[Any, ...]], cores: int, poll: Callable[[], None]
 ) -> Iterator[tuple[int, Any]]:
@@ -104,9 +111,11 @@ def _calls(
 
 
 def _pool(cores: int) -> Any:
-    return get_reusable_executor(
+    pool = get_reusable_executor(
         max_workers=cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker, initargs=(os.getpid(),)
     )
+    _pools[:] = [pool]
+    return pool
 
 
 def _end(pool: Any) -> None:

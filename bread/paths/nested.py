@@ -93,6 +93,16 @@ class NestedReference:
         return Pieces(np.concatenate([self.knots[:1], self.knots]), widths, coefficients)
 
     @cached_property
+    def marginal_laws(self) -> list[tuple[float, float, float, float]]:
+        """Of each component of the law of u: log of weight and constant factor, mean, 1 / scale, degrees of freedom."""
+        laws = []
+        for log, one in zip(np.log(self.marginal.weights), self.marginal.components, strict=True):
+            rate = replace(one, mean=np.zeros(1)).standardise(np.ones(1))[0]
+            nu = np.inf if one.degrees is None else one.degrees[0]
+            laws.append((float(log + one.log_normaliser), float(one.mean[0]), float(rate), float(nu)))
+        return laws
+
+    @cached_property
     def _one_state(self) -> _OneState:
         return _OneState(self)
 
@@ -179,11 +189,7 @@ class _OneState:
         self._coefficients = list(np.concatenate([functions, total], axis=-1))
         self._origins: list[float] = pieces.origins.tolist()
         self._widths: list[float] = pieces.widths.tolist()
-        self._marginal: list[tuple[float, float, float, float]] = []
-        for log, one in zip(np.log(reference.marginal.weights), reference.marginal.components, strict=True):
-            rate = replace(one, mean=np.zeros(1)).standardise(np.ones(1))[0]
-            nu = np.inf if one.degrees is None else one.degrees[0]
-            self._marginal.append((float(log + one.log_normaliser), float(one.mean[0]), float(rate), float(nu)))
+        self._marginal = reference.marginal_laws
 
     def __call__(self, state: FloatArray) -> tuple[float, FloatArray]:
         # `dot` where `@` would do: on few numbers it takes half the time, with the same bits

@@ -21,7 +21,7 @@ from bread.running.interrupts import interruptible, raise_pending
 from bread.running.remote import RemoteExecutor
 from bread.running.tasks import Task
 from bread.scratch import scratch_folder
-from bread.workers import call_on_workers, start_workers
+from bread.workers import call_on_workers, start_workers, stop_workers
 
 
 class Executor(Protocol):
@@ -60,13 +60,22 @@ def open_executor(model: Model, cores: int, executor: Any = None) -> Executor:
     return SerialExecutor(model) if cores == 1 else PoolExecutor(model, cores)
 
 
-def start_early(module: str | None, cores: int, executor: Any = None) -> None:
+@contextlib.contextmanager
+def started_early(module: str | None, cores: int, executor: Any = None) -> Iterator[None]:
     """Start the workers that `open_executor` will use, if they are bread's own, and let them import a module.
 
-    That takes them seconds of processor time, which are free while the parent does what only one process can.
+    That takes them seconds of processor time, which are free while the parent does what only one process can. Where
+    the block ends in an error, such as the refusal of a model, they end too: they would wait for minutes for nothing.
     """
-    if module is not None and executor is None and cores > 1:
-        start_workers(_import_in_worker, (module,), cores)
+    if module is None or executor is not None or cores == 1:
+        yield
+        return
+    start_workers(_import_in_worker, (module,), cores)
+    try:
+        yield
+    except BaseException:
+        stop_workers()
+        raise
 
 
 class SerialExecutor:

@@ -14,6 +14,8 @@ from bread.backends.pymc.internals import CallableGradient
 
 CompiledFunction = Callable[..., Any]
 BaseFunction = Callable[[FloatArray], tuple[float, FloatArray]]
+# (position, slope, weights) -> log density of the reference, weights[0] * its gradient + weights[1] * slope
+MixedFunction = Callable[[FloatArray, FloatArray, FloatArray], tuple[float, FloatArray]]
 
 
 class TemperedGradient(CallableGradient):
@@ -45,16 +47,20 @@ class TemperedGradient(CallableGradient):
         self.n_evaluations = 0
         self._zeros = np.zeros(size, dtype=self.dtype)
         self._base: BaseFunction | None = None
+        self._mixed: MixedFunction | None = None
         self._beta = 1.0
+        self._weights = np.array([0.0, 1.0])
 
     def follow_reference(self, base: BaseFunction | None) -> None:
         """Follow a reference path from the log density and gradient ``base(position)``, or no such path (None)."""
         self._base = base
+        self._mixed = getattr(base, "mixed", None)
         self._beta = 1.0
 
     def set_beta(self, beta: float) -> None:
         """Set the inverse temperature on a reference path."""
         self._beta = float(beta)
+        self._weights = np.array([1.0 - self._beta, self._beta])
 
     def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
         """Return the tempered log density (nats) and its gradient, shape (n,)."""
@@ -78,11 +84,14 @@ class TemperedGradient(CallableGradient):
                 log_ratio = value = value.item()  # the reference is subtracted where the trajectory ends
             else:
                 joint, slope, _ = self.function(position)
-                value, gradient = base(position)
                 joint = joint.item()
+                if self._mixed is not None:
+                    value, gradient = self._mixed(position, slope, self._weights)
+                else:
+                    value, gradient = base(position)
+                    gradient = (1.0 - beta) * gradient + beta * slope
                 log_ratio = joint - value
                 value = (1.0 - beta) * value + beta * joint
-                gradient = (1.0 - beta) * gradient + beta * slope
         except Exception:
             value, gradient, log_ratio = -np.inf, self._zeros.copy(), np.nan
         self.trail[id(position)] = (position, log_ratio)

@@ -17,6 +17,7 @@ from pymc.blocking import RaveledVars
 from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc.density.density import DensityControls
 from bread.backends.pymc.density.gradients import BaseFunction
+from bread.backends.pymc.density.nested_op import compiled_base
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
@@ -228,8 +229,10 @@ class GradientEngine(Engine):
 
     def _base_function(self, reference: Reference) -> BaseFunction:
         """Return log density and gradient of the reference as a function of a position."""
-        evaluate = getattr(reference, "value_and_gradient", None) or (
-            lambda state: (float(reference.log_density(state)), reference.gradient(state))
+        evaluate = (
+            compiled_base(reference)
+            or getattr(reference, "value_and_gradient", None)
+            or (lambda state: (float(reference.log_density(state)), reference.gradient(state)))
         )
         order, inverse = self._order, self._inverse_order
         dtype = np.dtype(self.gradient.dtype)

@@ -1,0 +1,134 @@
+"""The compiled law of one coordinate and of the others given it, against the same law in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cloudpickle
+import numpy as np
+import pytensor
+import pytest
+from numpy.random import default_rng
+
+from bread.backends.pymc.density import nested_op
+from bread.backends.pymc.density.compiling import compile_mode
+from bread.backends.pymc.density.gradients import TemperedGradient
+from bread.paths.mixture import Component, MixtureReference, gaussian
+from bread.paths.nested import NestedReference
+
+pytestmark = pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")
+
+KNOTS = np.array([-1.9, -0.6, 0.2, 1.3])
+DRIVERS = np.array([-9.0, -1.9, -1.2, -0.6, 0.0, 0.2, 0.9, 1.3, 1.4, 8.0])  # in every piece, and on every knot
+NORMAL, STUDENT = Component(np.array([-0.4]), np.array([0.8])), Component(
+    np.array([1.1]), np.array([0.5]), degrees=np.array([7.0])
+)  # fmt: skip
+MARGINALS = {
+    "normal": MixtureReference((NORMAL,), np.ones(1)),
+    "mixture": MixtureReference((NORMAL, STUDENT), np.array([0.6, 0.4])),
+}
+ROUNDING = 1e-12  # of the largest term; sums of at most 150 terms in another order
+
+
+def nested(dim, driver, marginal="mixture"):
+    rng, n = default_rng([dim, driver]), dim - 1
+    return NestedReference(
+        driver=driver,
+        marginal=MARGINALS[marginal],
+        centre=rng.normal(1.0, 2.0, n),
+        matrix=np.eye(n) + rng.normal(0.0, 0.5 / np.sqrt(n), (n, n)),
+        knots=KNOTS,
+        values=rng.normal(0.0, 0.5, (len(KNOTS), 2, n)),
+        slopes=rng.normal(0.0, 0.3, (len(KNOTS), 2, n)),
+    )
+
+
+def states_of(reference):
+    states = reference.sample(len(DRIVERS), default_rng(1))
+    states[:, reference.driver] = DRIVERS
+    return states
+
+
+def largest_difference(compiled, reference):
+    """Of log densities and gradients, relative to the largest of the state."""
+    worst = 0.0
+    for state in states_of(reference):
+        value, gradient = compiled(state)
+        exact, slope = reference.value_and_gradient(state)
+        scale = max(1.0, abs(exact), float(np.abs(slope).max()))
+        worst = max(worst, abs(value - exact) / scale, float(np.abs(gradient - slope).max()) / scale)
+    return worst
+
+
+@pytest.mark.parametrize("marginal", list(MARGINALS))
+@pytest.mark.parametrize(("dim", "driver"), [(2, 0), (2, 1), (4, 0), (4, 2), (4, 3), (150, 70)])
+def test_compiled_density_and_gradient_are_those_of_numpy(dim, driver, marginal):
+    reference = nested(dim, driver, marginal)
+    assert largest_difference(nested_op.compiled_base(reference), reference) < ROUNDING
+
+
+@pytest.mark.parametrize("wrong", ["centre", "matrix", "values", "slopes", "knots"])
+def test_a_reference_that_differs_a_little_is_seen(wrong):
+    reference = nested(4, 1)
+    other = replace(reference, **{wrong: getattr(reference, wrong) + 1e-6})
+    assert largest_difference(nested_op.compiled_base(other), reference) > 100 * ROUNDING
+
+
+def test_far_away_the_density_is_what_numpy_says():
+    reference = nested(4, 1)
+    compiled = nested_op.compiled_base(reference)
+    for state in (np.full(4, np.nan), np.full(4, np.inf), np.full(4, 1e200), np.full(4, -1e200)):
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(compiled(state)[0], reference.value_and_gradient(state)[0])
+
+
+def test_mixed_gradients_are_sums():
+    reference = nested(4, 1)
+    compiled, state, slope = (
+        nested_op.compiled_base(reference),
+        states_of(reference)[2],
+        np.array([1.0, -2.0, 0.5, 3.0]),
+    )
+    value, gradient = compiled(state)
+    mixed_value, mixed = compiled.mixed(state, slope, np.array([0.3, 0.7]))
+    assert mixed_value == value
+    np.testing.assert_allclose(mixed, 0.3 * gradient + 0.7 * slope, rtol=1e-13)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.35, 1.0])
+def test_tempered_gradients_are_the_same_with_and_without_it(beta):
+    def model(position):
+        return np.array(-0.5 * position @ position), -position, None
+
+    reference = nested(4, 1)
+    state, found = states_of(reference)[3], []
+    for base in (nested_op.compiled_base(reference), reference.value_and_gradient):
+        tempered = TemperedGradient(model, {}, ("x",), 4)
+        tempered.follow_reference(base)
+        tempered.set_beta(beta)
+        value, gradient = tempered(state)
+        found.append(np.array([value, *gradient, tempered.finish(state)]))
+    np.testing.assert_allclose(found[0], found[1], rtol=ROUNDING)
+
+
+def test_a_copy_in_another_process_compiles_nothing_of_its_own():
+    reference = nested(4, 1)
+    compiled = nested_op.compiled_base(reference)
+    sent = cloudpickle.dumps(compiled)
+    assert len(sent) < 2 * len(cloudpickle.dumps(reference)) + 1000
+    copy = cloudpickle.loads(sent)
+    for state in states_of(reference):
+        value, gradient = compiled(state)
+        assert copy(state)[0] == value
+        np.testing.assert_array_equal(copy(state)[1], gradient)
+
+
+def test_positions_of_another_number_of_coordinates_are_an_error():
+    with pytest.raises(ValueError, match="of one dimension"):
+        nested_op.compiled_base(nested(4, 1))(np.zeros(5))
+
+
+def test_other_references_and_modes_of_the_user_compile_nothing():
+    assert nested_op.compiled_base(gaussian(np.zeros(2), np.eye(2))) is None
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        assert nested_op.compiled_base(nested(4, 1)) is None
