@@ -100,11 +100,12 @@ def unbiased(
     Notes
     -----
     TV(pi_t, pi) <= E[max(0, ceil((tau - L - t) / L))], with tau the meeting time and L the lag, is a theorem about
-    expectations. A sample sees the meeting times that it sees: two chains that start in one mode meet early, however many modes there
-    are, and a pair in a thousand that takes very long carries the expectation. So no upper limit holds whatever the law
-    of tau. ``limit`` assumes that beyond the largest times seen the tail falls off as fast as over the slower half of
-    those seen; it is infinite where a pair never met, and where those excesses vary more than exponential ones
-    (p <= 0.01). ``limit_exact`` assumes nothing, and bounds TV(pi_t, pi_(t + L)), not the distance to the posterior.
+    expectations. A sample holds the meeting times that it holds: two chains that start in one mode meet early,
+    however many modes there are, and a pair in a thousand that takes very long carries the expectation. So no upper
+    limit holds whatever the law of tau. ``limit`` assumes that beyond the largest times seen the tail falls off as fast
+    as over the slower half of those seen; it is infinite where a pair never met, and where those excesses vary more
+    than exponential ones (p <= 0.01). ``limit_exact`` assumes nothing, and bounds TV(pi_t, pi_(t + L)), not the
+    distance to the posterior.
 
     The kernel is bread's own: HMC with common random numbers, then a random walk with reflection-maximal proposals.
     The numbers are about this kernel from this start, not about draws of another sampler. V of `bread.check` needs no
@@ -250,7 +251,8 @@ def _starts(model: Model, posterior: Posterior, start: str | float, root: int, s
             return states
     law = "the prior" if isinstance(start, str) else f"Normal(0, {start:g}^2)"
     raise DensityError(
-        f"Of {n} starts from {law}, {len(missing)} had no finite density in {_TRIES} tries. Pass start= with another standard deviation."
+        f"Of {n} starts from {law}, {len(missing)} had no finite density in {_TRIES} tries. "
+        "Pass start= with another standard deviation."
     )
 
 

@@ -142,7 +142,7 @@ class _Sums:
 
         Iteration s of the window leads to t where t = s + j lag with j >= 1.
         """
-        if self.functions is None or t <= self.lag or not len(rows):
+        if self.functions is None or t < self.lag or not len(rows):
             return
         latest = min(self.last, t - self.lag)
         if latest < self.first:

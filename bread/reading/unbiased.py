@@ -60,9 +60,9 @@ def _unmet(told: Any, start: str) -> str:
     which = "pilot pairs" if told["is_pilot"] else "pairs"
     return (
         f"Inconclusive: the bound is not known. {told['n_unmet']} of {told['n_pairs']} {which} from {start} did not "
-        f"meet in {told['horizon']} iterations: chains mix slowly (several modes, narrow or curved shapes), or the coupling "
-        "does not draw them together, which this cannot tell apart. Raise max_iterations, use another form of the "
-        "model, or bread.check, which needs no meeting. A bound from the pairs that did meet would be too small."
+        f"meet in {told['horizon']} iterations: chains mix slowly (several modes, narrow or curved shapes), or the "
+        "coupling does not draw them together, which this cannot tell apart. Raise max_iterations, use another "
+        "form of the model, or bread.check, which needs no meeting. A bound from pairs that did meet would be too small."
     )
 
 
@@ -70,9 +70,9 @@ def _heavy(found: xr.Dataset, start: str) -> str:
     times = found["meeting_time"].values - int(found.attrs["lag"])
     return (
         f"Inconclusive: no limit of the bound can be given. All {len(times)} pairs from {start} met, half of them "
-        f"within {int(np.median(times))} iterations after the start, but the last took {int(times.max())}: a few take so "
-        "long that rarer and longer ones must be expected (several modes, or narrow shapes). Raise pairs and lag, use "
-        "another form of the model, or bread.check."
+        f"within {int(np.median(times))} iterations after the start, but the last took {int(times.max())}: a few take "
+        "so long that rarer and longer ones must be expected (several modes, or narrow shapes). Raise pairs and "
+        "lag, use another form of the model, or bread.check."
     )
 
 

@@ -9,6 +9,7 @@ TV(pi_t, pi_(t + L)) <= P(N_t > 0): a probability, whose limit assumes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.random import default_rng
@@ -197,11 +198,16 @@ def _tail_p_value(times: FloatArray) -> float:
     Against exponential ones; meeting times are whole numbers, and uniform noise of less than one makes their excesses
     continuous, so that ties stand for no more than they say.
     """
-    rng = default_rng(20240611)  # of a null distribution alone
+    rng = default_rng(20240611)  # of noise below one iteration
     kept = len(times) // 2
     ordered = np.sort(times + rng.random(len(times)))
     excess = ordered[-kept:] - ordered[-kept - 1]
     seen = float(np.sum(excess**2) / np.sum(excess) ** 2)
-    null = rng.exponential(size=(_N_REPLICATES, kept))
-    spread = np.sum(null**2, axis=1) / np.sum(null, axis=1) ** 2
-    return float((1 + np.sum(spread >= seen)) / (_N_REPLICATES + 1))
+    return float((1 + np.sum(_null_spread(kept) >= seen)) / (_N_REPLICATES + 1))
+
+
+@lru_cache(maxsize=8)
+def _null_spread(n: int) -> FloatArray:
+    """Return Greenwood's statistic of n exponential excesses, many times."""
+    null = default_rng(20240612).exponential(size=(_N_REPLICATES, n))
+    return np.asarray(np.sum(null**2, axis=1) / np.sum(null, axis=1) ** 2)
