@@ -62,7 +62,7 @@ def _unmet(told: Any, start: str) -> str:
         f"Inconclusive: the bound is not known. {told['n_unmet']} of {told['n_pairs']} {which} from {start} did not "
         f"meet in {told['horizon']} iterations: chains mix slowly (several modes, narrow or curved shapes), or the "
         "coupling does not draw them together, which this cannot tell apart. Raise max_iterations, use another "
-        "form of the model, or bread.check, which needs no meeting. A bound from pairs that did meet would be too small."
+        "form of the model, or bread.check, which needs no meeting. A bound from pairs that met would be too small."
     )
 
 

@@ -32,6 +32,7 @@ def plot_unbiased(report: Any, *, axes: Any = None) -> Any:
     Returns
     -------
     list of Axes
+        Two of them.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def test_means_are_exact_and_the_bound_is_reported(model):
     """Means within 5 standard errors of the exact ones; prior means are at least 10 away."""
     report = run(model, pairs=100)
     found = require_group(report, "unbiased")
-    mean, _ = model.gaussian_targets(np.array([1.0]), model.statistics(model.info.data.observed))
+    mean, _ = model.gaussian_targets(np.array([1.0]), model.summarise(model.info.data.observed))
     exact, error = np.ravel(mean), found["mean_standard_error"].values
     assert (np.abs(found["mean"].values - exact) < 5 * error).all()
     assert (np.abs(found["mean"].values - model.prior_location) > 10 * error).any()  # negative control
