@@ -41,6 +41,7 @@ def test_limits_cover_where_times_are_geometric(lag):
     assert heavy / N_RUNS <= 0.01 + 4 * np.sqrt(0.01 * 0.99 / N_RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_means_without_a_limit_for_the_tail_do_not_cover():
     """Negative control: the mean and two standard errors alone are below the truth in far more than 5% of runs."""

@@ -11,6 +11,7 @@ from bread.report.compat import require_group
 from tests.support import pymc_conjugate
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_means_of_a_conjugate_model():
     """mu ~ N(0.5, 1.5^2), three observations of variance 1.2^2 with sum 3.4: within 5 standard errors."""
@@ -23,6 +24,7 @@ def test_means_of_a_conjugate_model():
     assert list(found["parameter"].values) == ["mu"] and found.attrs["n_unmet"] == 0
 
 
+@pytest.mark.slow
 def test_flat_priors_start_from_a_normal_law():
     with pm.Model() as model:
         mu = pm.Flat("mu")

@@ -7,13 +7,14 @@ import pytest
 
 import bread
 from bread.report.compat import require_group
-from tests.support.stan_conjugate import NORMAL_MEAN
+from tests.support.stan_conjugate import NORMAL_MEAN, toolchain
 
 
 @pytest.mark.statistical
 @pytest.mark.slow
 def test_means_of_a_conjugate_program():
     """The model of the PyMC test beside it."""
+    toolchain()
     report = bread.unbiased(
         NORMAL_MEAN,
         data={"N": 3, "y": np.array([0.4, 1.9, 1.1])},
