@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bread._debug import debug
     from bread._plan import plan
     from bread._resume import resume
+    from bread._unbiased import unbiased
     from bread.errors import BreadError
     from bread.reading.agreement_plot import plot_agreement
     from bread.reading.bayes_factor import BayesFactor, bayes_factor
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bread.reading.plots_fit import plot_fit
     from bread.reading.report_plot import plot_report
     from bread.reading.summary import summary
+    from bread.reading.unbiased_plot import plot_unbiased
     from bread.reading.verdict import Verdict, verdict
     from bread.report.quantities import add_quantities
 
@@ -55,11 +57,13 @@ __all__ = [
     "plot_fit",
     "plot_path",
     "plot_report",
+    "plot_unbiased",
     "plot_work",
     "resume",
     "summary",
     "to_html",
     "to_markdown",
+    "unbiased",
     "verdict",
 ]
 
@@ -85,11 +89,13 @@ _MODULES = {
     "plot_fit": "bread.reading.plots_fit",
     "plot_path": "bread.reading.plots",
     "plot_report": "bread.reading.report_plot",
+    "plot_unbiased": "bread.reading.unbiased_plot",
     "plot_work": "bread.reading.plots",
     "resume": "bread._resume",
     "summary": "bread.reading.summary",
     "to_html": "bread.reading.page.html",
     "to_markdown": "bread.reading.page.markdown",
+    "unbiased": "bread._unbiased",
     "verdict": "bread.reading.verdict",
 }
 

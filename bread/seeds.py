@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     BATTERY = 32
     EVIDENCE = 33
     COMPARE = 34
+    UNBIASED = 35
 
 
 def root_entropy(random_seed: int | None) -> int:

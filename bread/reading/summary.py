@@ -13,6 +13,7 @@ from bread.backends.base import Failure
 from bread.reading.carriers import n_carrying
 from bread.reading.compare import compare_summary, is_compare
 from bread.reading.debug import debug_summary, is_debug
+from bread.reading.unbiased import is_unbiased, unbiased_summary
 from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
 
@@ -27,7 +28,8 @@ def summary(report: Any) -> pd.DataFrame:
     ----------
     report : InferenceData, DataTree or path
         From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr). Of `bread.debug`: a table
-        of its tests. Of `bread.compare`: V and B with their limits, and what a chain costs, by model and T.
+        of its tests. Of `bread.compare`: V and B with their limits, and what a chain costs, by model and T. Of
+        `bread.unbiased`: the bound of the total variation and its limits, by iteration.
 
     Returns
     -------
@@ -53,6 +55,8 @@ def summary(report: Any) -> pd.DataFrame:
         return debug_summary(report)
     if is_compare(report):
         return compare_summary(report)
+    if is_unbiased(report):
+        return unbiased_summary(report)
     bounds = read_group(report, "bounds")
     if bounds is None:
         return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))

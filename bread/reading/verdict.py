@@ -10,11 +10,12 @@ from bread.reading.compare import compare_text, is_compare
 from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.reading.fit import fit_status
+from bread.reading.unbiased import is_unbiased, unbiased_text
 from bread.report.opening import takes_report
 
 Status = Literal[
     "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
-    "better", "trade-off", "cannot tell",
+    "better", "trade-off", "cannot tell", "bounded",
 ]  # fmt: skip
 
 BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
@@ -28,7 +29,8 @@ class Verdict(str):
     ----------
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
         Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
-        `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone.
+        `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
+        `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report.
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V.
@@ -134,8 +136,8 @@ def verdict(report: Any) -> Verdict:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check`, `bread.debug` or `bread.compare`, reopened from a file, or the path of that file (netCDF or
-        zarr).
+        From `bread.check`, `bread.debug`, `bread.compare` or `bread.unbiased`, reopened from a file, or the path of
+        that file (netCDF or zarr).
 
     Returns
     -------
@@ -159,7 +161,8 @@ def verdict(report: Any) -> Verdict:
         Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found". Of a report of
         `bread.compare`: "bug" where a test of one model failed at its share of the level; "inconclusive" (interrupted,
         or fewer than 10 data sets); "better" (one is better than every other by at least one cost and worse by none);
-        "trade-off" (that depends on the cost); else "cannot tell".
+        "trade-off" (that depends on the cost); else "cannot tell". Of a report of `bread.unbiased`: "bounded" where the
+        limit falls below ``max_error``, which rests on an assumption about longer meeting times; else "inconclusive".
 
         ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
         with this kernel and schedule.
@@ -175,6 +178,9 @@ def verdict(report: Any) -> Verdict:
     if is_compare(report):
         compared = compare_text(report)
         return Verdict(compared.text, status=compared.status, best=compared.best)
+    if is_unbiased(report):
+        found, text = unbiased_text(report)
+        return Verdict(text, status=found)
     findings = read_findings(report)
     status = _status(findings)
     drawn = "" if findings.draws is None else findings.draws.status
