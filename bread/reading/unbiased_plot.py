@@ -8,7 +8,7 @@ import numpy as np
 
 from bread.errors import InvalidArgumentError
 from bread.reading.plot_axes import new_axes
-from bread.report.compat import read_group
+from bread.report.compat import group_names, read_group
 from bread.report.opening import takes_report
 from bread.report.unbiased import GROUP
 
@@ -41,7 +41,10 @@ def plot_unbiased(report: Any, *, axes: Any = None) -> Any:
     """
     found = read_group(report, GROUP)
     if found is None:
-        raise InvalidArgumentError("plot_unbiased draws reports of bread.unbiased, and this one is of another verb.")
+        raise InvalidArgumentError(
+            f"plot_unbiased draws reports of bread.unbiased; this one has the groups {', '.join(group_names(report))}. "
+            "Pass the report of bread.unbiased."
+        )
     left, right = new_axes(2) if axes is None else axes
     told = found.attrs
     t = found["iteration"].values
