@@ -160,15 +160,16 @@ def _annealed(report: Any, functions: Mapping[str, Quantity], annealed: xr.Datas
 
 def _compared(report: Any, functions: Mapping[str, Quantity], posterior: Any, annealed: xr.Dataset | None) -> Columns:
     """Return the quantities of the user's draws and of the annealed ones."""
+    kind = type(posterior).__name__
     if str(read_attributes(report).get("simulate_from")) == "localised":
         raise InvalidArgumentError(
-            "posterior= cannot be compared: under simulate_from='localised' the annealed draws are those of a model "
-            "with another prior. Run bread.check with another simulate_from, or leave posterior= out."
+            "posterior= cannot be compared under simulate_from='localised': the annealed draws are those of a model "
+            f"with another prior; got a {kind}. Run bread.check with another simulate_from, or leave posterior= out."
         )
     if annealed is None:
         raise InvalidArgumentError(
-            "posterior= is compared with annealed draws on the real data, which this report does not keep (draws=0, or "
-            "the check ended before them). Run bread.check to its end, or leave posterior= out."
+            f"posterior= is compared with annealed draws on the real data, which this report does not keep (draws=0, "
+            f"or the check ended before them); got a {kind}. Run bread.check to its end, or leave posterior= out."
         )
     own = _read_own(posterior, annealed)
     n_chains, n_draws = next(iter(own.values())).shape[:2]
@@ -182,7 +183,9 @@ def _compared(report: Any, functions: Mapping[str, Quantity], posterior: Any, an
                 "posterior= out, or return finite numbers."
             )
     if are_constant(ours, theirs).all():
-        raise InvalidArgumentError("On the real data no quantity varies: there is nothing to compare with posterior=.")
+        raise InvalidArgumentError(
+            f"On the real data none of {list(functions)} varies: there is nothing to compare. Leave posterior= out."
+        )
     return Columns(tuple(functions), ours.reshape(n_chains, n_draws, -1), theirs, has_log_density=False)
 
 

@@ -16,6 +16,7 @@ from scipy import stats
 from bread.backends.base import Failure, Kernel
 from bread.backends.stan.language.messages import StanDataError
 from bread.backends.stan.native.kernels import StanKernel
+from bread.backends.stan.native.watching import WatchedCall
 from bread.backends.stan.posterior import StanPosterior
 from bread.errors import DensityError, InvalidArgumentError
 from tests.support.stan_engine_programs import EXAMPLE, FAILING, HMC, NUTS, PATH, anneal, compiled, frozen_kernel
@@ -172,17 +173,17 @@ def test_an_interrupt_stops_a_long_run_and_leaves_the_program_usable() -> None:
 
 @pytest.mark.parametrize("is_started", [False, True])
 def test_an_interrupt_while_the_run_is_being_started_is_one(monkeypatch: pytest.MonkeyPatch, is_started: bool) -> None:
-    """Between making a thread and its first instruction it can neither be joined nor left alone."""
-    posterior, starts, usual_start = EXAMPLE.posterior(NUTS), [], threading.Thread.start
+    """Between handing a call to a thread and its first instruction it can neither be waited for nor left alone."""
+    posterior, starts, usual_start = EXAMPLE.posterior(NUTS), [], WatchedCall.start
 
-    def start(thread: threading.Thread) -> None:
-        starts.append(thread)
+    def start(call: WatchedCall) -> None:
+        starts.append(call)
         if is_started:
-            usual_start(thread)
+            usual_start(call)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(threading.Thread, "start", start)
+        patch.setattr(WatchedCall, "start", start)
         posterior.evolve(PATH, frozen_kernel(NUTS), 1.0, np.zeros(2), (50_000_000,), SeedSequence(33))
     assert len(starts) == 1
     run = posterior.evolve(PATH, frozen_kernel(NUTS), 1.0, np.zeros(2), (5,), SeedSequence(32))
