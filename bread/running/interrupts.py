@@ -9,6 +9,7 @@ once only where that is safe, and raises it later where it was noted or swallowe
 from __future__ import annotations
 
 import _thread
+import gc
 import math
 import os
 import signal
@@ -46,7 +47,7 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        if _is_in_finaliser(frame):  # which would drop the exception, and say so on standard error
+        if _drops_exceptions(frame):
             _thread.start_new_thread(_send_soon, (self.process, number))  # takes no lock that is taken here
             return
         if not self.has_come and time.monotonic() >= self.deadline:
@@ -75,9 +76,14 @@ def _send_soon(process: int, number: int) -> None:
     os.kill(process, number)
 
 
-def _is_in_finaliser(frame: FrameType | None) -> bool:
+def _drops_exceptions(frame: FrameType | None) -> bool:
+    """Return whether this is in a finaliser, or a callback of the garbage collector (JAX and hypothesis have some).
+
+    Python drops what is raised there, and says so on standard error.
+    """
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        if frame.f_code.co_name == "__del__" or frame.f_code in callbacks:
             return True
         frame = frame.f_back
     return False

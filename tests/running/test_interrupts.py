@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -96,6 +97,25 @@ def test_an_interrupt_inside_a_finaliser_is_raised_just_after_it() -> None:
         Collected()
         time.sleep(60)
         raise AssertionError("went on")
+
+
+def test_an_interrupt_inside_a_callback_of_the_garbage_collector_is_raised_just_after_it() -> None:
+    phases = []
+
+    def callback(phase: str, info: dict[str, int]) -> None:
+        if not phases:
+            phases.append(phase)
+            send(signal.SIGINT)
+
+    gc.callbacks.append(callback)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="nothing was computed"), interrupts.handled():
+            gc.collect()
+            time.sleep(60)
+            raise AssertionError("went on")
+    finally:
+        gc.callbacks.remove(callback)
+    assert phases == ["start"]
 
 
 def test_an_interrupt_that_a_library_turns_into_its_own_error_is_one() -> None:
