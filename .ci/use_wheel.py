@@ -37,13 +37,17 @@ def quick_report(path: Path) -> Any:
 def use_none(root: Path) -> None:
     """Check a model that needs no extra; what is missing is said in the line that installs it."""
     import bread
+    import bread.numpyro
 
     report = quick_report(Path("none.nc"))
     shown = subprocess.run(["bread", "show", "none.nc"], capture_output=True, text=True, check=False)
     assert shown.returncode in (0, 3) and "Bounds" in shown.stdout, shown.stderr
     page = bread.to_html(report, "none.html").read_text(encoding="utf-8")  # its templates are in the wheel
     assert page.startswith("<!doctype html>") and "Versions, seed and data" in page
-    missing = {"stan": lambda: bread.check("model.stan", progressbar=False)}
+    missing = {
+        "stan": lambda: bread.check("model.stan", progressbar=False),
+        "numpyro": lambda: bread.check(bread.numpyro.Model(print), progressbar=False),
+    }
     if find_spec("matplotlib") is None:  # ArviZ 0.x brings it
         missing["plots"] = lambda: bread.plot_bounds(report)
     for extra, use in missing.items():

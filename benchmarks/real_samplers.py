@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc import step_methods as STEPS
+from pymc.step_methods.hmc.quadpotential import QuadPotentialFull
 
 import bread
 
@@ -112,22 +114,22 @@ CATEGORICAL: tuple[Build, ...] = (categories(2), categories(3), categories(5))
 WHOLE: tuple[Build, ...] = (offset_support, counts)
 
 
-def metropolis(proposal: Any) -> Callable[[pm.Model], Any]:
-    return lambda model: pm.Metropolis(proposal_dist=proposal, model=model)
+COVARIANCE = np.eye(3) + 0.5  # about that of `correlated`
+PRECISION = np.linalg.inv(COVARIANCE)
+
+
+def with_options(kind: Any, **options: Any) -> Callable[[pm.Model], Any]:
+    return lambda model: kind(model=model, **options)
+
+
+def on_discrete(kind: Any, **options: Any) -> Callable[[pm.Model], Any]:
+    """Return a builder of a step method that wants its variables named."""
+    return lambda model: kind(model.free_RVs, model=model, **options)
 
 
 def multivariate(model: pm.Model) -> Any:
     n = int(sum(np.size(value) for value in model.initial_point().values()))
     return pm.Metropolis(S=np.eye(n) + 0.5, proposal_dist=pm.step_methods.MultivariateNormalProposal, model=model)
-
-
-def gibbs(**options: Any) -> Callable[[pm.Model], Any]:
-    return lambda model: pm.CategoricalGibbsMetropolis(model.free_RVs, model=model, **options)
-
-
-def dense(kind: Any) -> Callable[[pm.Model], Any]:
-    """Return a builder of HMC or NUTS with a full metric, of about the covariance of `correlated`."""
-    return lambda model: kind(scaling=np.linalg.inv(np.eye(3) + 0.5), is_cov=False, model=model)
 
 
 def two_steps(model: pm.Model) -> Any:
@@ -137,46 +139,88 @@ def two_steps(model: pm.Model) -> Any:
 
 
 METHODS: dict[str, tuple[Any, tuple[Build, ...]]] = {
-    "NUTS": (pm.NUTS, CONTINUOUS),
-    "NUTS, max_treedepth=2": (lambda model: pm.NUTS(max_treedepth=2, model=model), (correlated, funnel)),
-    "NUTS, step_rand": (
-        lambda model: pm.NUTS(step_rand=lambda size, rng: size * rng.uniform(0.8, 1.2), model=model),
-        (correlated,),
-    ),
-    "NUTS, full metric": (dense(pm.NUTS), (correlated,)),
-    "NUTS, Emax=2": (lambda model: pm.NUTS(Emax=2.0, model=model), (correlated, funnel)),
-    "NUTS, adapt_step_size=False": (lambda model: pm.NUTS(adapt_step_size=False, model=model), (correlated,)),
-    "NUTS and Slice": (two_steps, (funnel,)),
-    "HamiltonianMC": (pm.HamiltonianMC, CONTINUOUS),
-    "HamiltonianMC, path_length=0.5": (lambda model: pm.HamiltonianMC(path_length=0.5, model=model), (correlated,)),
-    "HamiltonianMC, max_steps=3": (lambda model: pm.HamiltonianMC(max_steps=3, model=model), (correlated,)),
-    "HamiltonianMC, full metric": (dense(pm.HamiltonianMC), (correlated,)),
     "Slice": (pm.Slice, CONTINUOUS),
-    "Slice, w=0.1": (lambda model: pm.Slice(w=0.1, model=model), (scalar,)),
-    "Metropolis, normal": (metropolis(pm.step_methods.NormalProposal), (*CONTINUOUS, *WHOLE)),
-    "Metropolis, uniform": (metropolis(pm.step_methods.UniformProposal), (scalar, matrix)),
-    "Metropolis, Cauchy": (metropolis(pm.step_methods.CauchyProposal), (scalar, matrix)),
-    "Metropolis, Laplace": (metropolis(pm.step_methods.LaplaceProposal), (scalar, matrix)),
-    "Metropolis, Poisson": (metropolis(pm.step_methods.PoissonProposal), (counts, offset_support)),
+    "Slice, w=0.1": (with_options(pm.Slice, w=0.1), (scalar, correlated)),
+    "Slice, tune=False": (with_options(pm.Slice, tune=False), (scalar, heavy_tails)),
+    "Slice, blocked=True": (with_options(pm.Slice, blocked=True), (funnel,)),
+    "Slice, iter_limit=50": (with_options(pm.Slice, iter_limit=50), (correlated,)),
+    "Metropolis, normal": (with_options(pm.Metropolis, proposal_dist=STEPS.NormalProposal), (*CONTINUOUS, *WHOLE)),
+    "Metropolis, uniform": (with_options(pm.Metropolis, proposal_dist=STEPS.UniformProposal), (scalar, matrix, counts)),
+    "Metropolis, Cauchy": (with_options(pm.Metropolis, proposal_dist=STEPS.CauchyProposal), (scalar, matrix, counts)),
+    "Metropolis, Laplace": (with_options(pm.Metropolis, proposal_dist=STEPS.LaplaceProposal), (scalar, matrix, counts)),
+    "Metropolis, Poisson": (with_options(pm.Metropolis, proposal_dist=STEPS.PoissonProposal), WHOLE),
     "Metropolis, multivariate normal": (multivariate, (correlated, matrix)),
-    "Metropolis, blocked": (lambda model: pm.Metropolis(blocked=True, model=model), (funnel, matrix)),
-    "Metropolis, scaling=0.3": (lambda model: pm.Metropolis(scaling=0.3, model=model), (correlated,)),
-    "BinaryMetropolis": (lambda model: pm.BinaryMetropolis(model.free_RVs, model=model), (binary,)),
-    "BinaryGibbsMetropolis": (lambda model: pm.BinaryGibbsMetropolis(model.free_RVs, model=model), (binary,)),
-    "BinaryGibbsMetropolis, fixed order": (
-        lambda model: pm.BinaryGibbsMetropolis(model.free_RVs, order=[2, 0, 1], transit_p=1.0, model=model),
+    "Metropolis, S a vector": (with_options(pm.Metropolis, S=np.array([0.3, 1.0, 2.0])), (correlated,)),
+    "Metropolis, S a matrix": (with_options(pm.Metropolis, S=COVARIANCE), (correlated, bounded)),
+    "Metropolis, scaling=0.3": (with_options(pm.Metropolis, scaling=0.3), (correlated,)),
+    "Metropolis, tune=False": (with_options(pm.Metropolis, tune=False), (scalar,)),
+    "Metropolis, tune_interval=20": (with_options(pm.Metropolis, tune_interval=20), (heavy_tails,)),
+    "Metropolis, blocked": (with_options(pm.Metropolis, blocked=True), (funnel, matrix)),
+    "BinaryMetropolis": (on_discrete(pm.BinaryMetropolis), (binary,)),
+    "BinaryMetropolis, scaling=3": (on_discrete(pm.BinaryMetropolis, scaling=3.0), (binary,)),
+    "BinaryMetropolis, tune=False, blocked=False": (
+        on_discrete(pm.BinaryMetropolis, tune=False, blocked=False),
         (binary,),
     ),
-    "CategoricalGibbsMetropolis, uniform": (gibbs(proposal="uniform"), (binary, *CATEGORICAL)),
-    "CategoricalGibbsMetropolis, proportional": (gibbs(proposal="proportional"), (binary, *CATEGORICAL)),
-    "CategoricalGibbsMetropolis, fixed order": (gibbs(proposal="uniform", order=[1, 0]), (categories(3),)),
+    "BinaryGibbsMetropolis": (on_discrete(pm.BinaryGibbsMetropolis), (binary,)),
+    "BinaryGibbsMetropolis, transit_p=0.3": (on_discrete(pm.BinaryGibbsMetropolis, transit_p=0.3), (binary,)),
+    "BinaryGibbsMetropolis, fixed order": (
+        on_discrete(pm.BinaryGibbsMetropolis, order=[2, 0, 1], transit_p=1.0),
+        (binary,),
+    ),
+    "CategoricalGibbsMetropolis, uniform": (
+        on_discrete(pm.CategoricalGibbsMetropolis, proposal="uniform"),
+        (binary, *CATEGORICAL),
+    ),
+    "CategoricalGibbsMetropolis, proportional": (
+        on_discrete(pm.CategoricalGibbsMetropolis, proposal="proportional"),
+        (binary, *CATEGORICAL),
+    ),
+    "CategoricalGibbsMetropolis, fixed order": (
+        on_discrete(pm.CategoricalGibbsMetropolis, proposal="uniform", order=[1, 0]),
+        (categories(3),),
+    ),
     "DEMetropolisZ": (pm.DEMetropolisZ, (scalar, correlated, matrix)),
     "DEMetropolisZ, normal, tune=lambda": (
-        lambda model: pm.DEMetropolisZ(proposal_dist=pm.step_methods.NormalProposal, tune="lambda", model=model),
+        with_options(pm.DEMetropolisZ, proposal_dist=STEPS.NormalProposal, tune="lambda"),
         (correlated,),
     ),
-    "DEMetropolis": (pm.DEMetropolis, (scalar,)),
-}
+    "DEMetropolisZ, uniform, tune=None": (
+        with_options(pm.DEMetropolisZ, proposal_dist=STEPS.UniformProposal, tune=None, scaling=0.1),
+        (correlated,),
+    ),
+    "DEMetropolisZ, lamb=0.5, tune_drop_fraction=0": (
+        with_options(pm.DEMetropolisZ, lamb=0.5, tune_drop_fraction=0.0),
+        (scalar,),
+    ),
+    "HamiltonianMC": (pm.HamiltonianMC, CONTINUOUS),
+    "HamiltonianMC, path_length=0.5": (with_options(pm.HamiltonianMC, path_length=0.5), (correlated,)),
+    "HamiltonianMC, max_steps=3": (with_options(pm.HamiltonianMC, max_steps=3), (correlated,)),
+    "HamiltonianMC, full metric": (with_options(pm.HamiltonianMC, scaling=PRECISION, is_cov=False), (correlated,)),
+    "HamiltonianMC, is_cov=True": (with_options(pm.HamiltonianMC, scaling=COVARIANCE, is_cov=True), (correlated,)),
+    "HamiltonianMC, potential=": (with_options(pm.HamiltonianMC, potential=QuadPotentialFull(COVARIANCE)), (bounded,)),
+    "HamiltonianMC, target_accept=0.95": (with_options(pm.HamiltonianMC, target_accept=0.95), (funnel,)),
+    "HamiltonianMC, Emax=2": (with_options(pm.HamiltonianMC, Emax=2.0), (funnel,)),
+    "NUTS": (pm.NUTS, CONTINUOUS),
+    "NUTS, max_treedepth=2": (with_options(pm.NUTS, max_treedepth=2), (correlated, funnel)),
+    "NUTS, early_max_treedepth=3": (with_options(pm.NUTS, early_max_treedepth=3), (funnel,)),
+    "NUTS, step_rand": (
+        with_options(pm.NUTS, step_rand=lambda size, rng: size * rng.uniform(0.8, 1.2)),
+        (correlated,),
+    ),
+    "NUTS, full metric": (with_options(pm.NUTS, scaling=PRECISION, is_cov=False), (correlated,)),
+    "NUTS, is_cov=True": (with_options(pm.NUTS, scaling=COVARIANCE, is_cov=True), (correlated,)),
+    "NUTS, scaling a vector": (with_options(pm.NUTS, scaling=np.array([1.0, 2.0, 0.5])), (heavy_tails,)),
+    "NUTS, potential=": (with_options(pm.NUTS, potential=QuadPotentialFull(COVARIANCE)), (bounded,)),
+    "NUTS, target_accept=0.95": (with_options(pm.NUTS, target_accept=0.95), (funnel,)),
+    "NUTS, step_scale=1, gamma=0.1, k=0.9, t0=20": (
+        with_options(pm.NUTS, step_scale=1.0, gamma=0.1, k=0.9, t0=20),
+        (correlated,),
+    ),
+    "NUTS, Emax=2": (with_options(pm.NUTS, Emax=2.0), (correlated, funnel)),
+    "NUTS, adapt_step_size=False": (with_options(pm.NUTS, adapt_step_size=False), (correlated,)),
+    "NUTS and Slice": (two_steps, (funnel,)),
+}  # pm.DEMetropolis needs other chains: see `benchmarks/demetropolis.py`
 
 
 def row(method: str, build: Build, *, budget: float, seed: int) -> str:

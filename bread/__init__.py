@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bread import exact
     from bread._check import check
     from bread._compare import compare
+    from bread._data_annealing import data_annealing
     from bread._debug import debug
     from bread._plan import plan
     from bread._resume import resume
@@ -45,6 +46,7 @@ __all__ = [
     "bayes_factor",
     "check",
     "compare",
+    "data_annealing",
     "debug",
     "evidence",
     "exact",
@@ -77,6 +79,7 @@ _MODULES = {
     "bayes_factor": "bread.reading.bayes_factor",
     "check": "bread._check",
     "compare": "bread._compare",
+    "data_annealing": "bread._data_annealing",
     "debug": "bread._debug",
     "evidence": "bread.reading.evidence",
     "exact": "bread",

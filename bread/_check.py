@@ -69,7 +69,8 @@ def check(
     ----------
     model : pymc.Model, bambi.Model, cmdstanpy.CmdStanModel, path or str, optional
         A PyMC model with observed data, or a Bambi model; inside ``with model:`` it may be left out. Or a Stan
-        program: a CmdStanModel, the path of a ``.stan`` file, or the program's text. It is never changed.
+        program: a CmdStanModel, the path of a ``.stan`` file, or the program's text. It is never changed. A NumPyro
+        model is wrapped with its arguments: ``bread.numpyro.Model(function, (x, y))``.
     data : dict or path, optional
         Stan: values of the data block, or the path of a file in CmdStan's JSON format.
     observed : str or sequence of str, optional

@@ -40,6 +40,7 @@ class Purpose(IntEnum):
     EVIDENCE = 33
     COMPARE = 34
     UNBIASED = 35
+    DATA_ANNEALING = 36
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -72,9 +72,20 @@ def _is_stan(model: Any) -> bool:
     return isinstance(model, (str, os.PathLike)) or hasattr(model, "stan_file")
 
 
+def _is_numpyro(model: Any) -> bool:
+    return type(model).__module__ == "bread.backends.numpyro.wrapper"
+
+
 _BUILT_IN = (
     _BuiltIn("bread.backends.pymc", _is_pymc, "PyMC models", "pymc", frozenset()),
     _BuiltIn("bread.backends.stan", _is_stan, "Stan programs", "stan", frozenset({"lark", "filelock", "platformdirs"})),
+    _BuiltIn(
+        "bread.backends.numpyro.opened",
+        _is_numpyro,
+        "NumPyro models",
+        "numpyro",
+        frozenset({"jax", "jaxlib", "numpyro"}),
+    ),
 )
 
 
@@ -111,7 +122,8 @@ def open_model(model: Any, options: OpenOptions) -> Model:
     raise InvalidArgumentError(
         f"model is an object of type {type(model).__name__!r} (package {type(model).__module__.split('.')[0]!r}), "
         "which no backend of bread reads. Pass a pymc.Model (or call bread.check() inside `with model:`), or a Stan "
-        f"program: a cmdstanpy.CmdStanModel, the path of a .stan file, or its text.{''.join(not_loaded)}"
+        "program: a cmdstanpy.CmdStanModel, the path of a .stan file, or its text. A NumPyro model is wrapped with its "
+        f"arguments: bread.numpyro.Model(function, (x, y)).{''.join(not_loaded)}"
     )
 
 

@@ -203,12 +203,16 @@ class Fit:
         Wall time of the fit (0 for the user's draws).
     n_divergences : int or None
         Divergent transitions among these draws; None where nobody counted.
+    distinct_share : float
+        What effective sample sizes are multiplied by, because draws are copies of others; see
+        `bread.statistics.repeats`.
     """
 
     draws: dict[str, NDArray[Any]]
     source: str
     seconds: float = 0.0
     n_divergences: int | None = None
+    distinct_share: float = 1.0
 
     def flat_draws(self) -> dict[str, NDArray[Any]]:
         """Return the draws with chains joined, each (n, ...)."""

@@ -166,6 +166,14 @@ def too_few(found: DrawsFound) -> str:
     )
 
 
+def more_draws() -> str:
+    """Say what to do about it."""
+    return (
+        "Run your sampler longer, or reparametrise until its chains agree, and pass all of its draws; without "
+        "posterior= the verdict is about annealed draws alone."
+    )
+
+
 def disagrees(found: DrawsFound, near: str) -> list[str]:
     """Say that the draws are not the posterior's, and what to do; ``near``: "are within 0.04 of it"."""
     worst = found.worst.replace("{them}", f"annealed draws that {near}")

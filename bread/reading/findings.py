@@ -153,6 +153,12 @@ class Findings:
         return is_whole and self.n_simulations >= FEWEST_SIMULATIONS and self.is_reached
 
     @property
+    def lacks_own_draws(self) -> bool:
+        """Whether draws that the user gave are all that stands between the check and "converged": they are too few."""
+        draws = self.draws
+        return self.is_certified and draws is not None and draws.is_yours and draws.status == "too few draws"
+
+    @property
     def misses_mode(self) -> bool:
         """Whether the annealed draws miss a mode on the real data."""
         return self.modes is not None and self.modes.n_missed > 0

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bread.statistics.mixing import Mixing
+from bread.statistics.repeats import ALMOST_DISTINCT
 
 
 @dataclass(frozen=True)
 class FitQuality:
-    """The worst diagnostics of the fit, and its divergent transitions (0 where nobody counted)."""
+    """The worst diagnostics of the fit, its divergent transitions (0 where nobody counted), and what copies cost it."""
 
     source: str
     mixing: Mixing
     n_divergences: int
+    distinct_share: float = 1.0
 
     @property
     def is_doubtful(self) -> bool:
@@ -34,7 +36,12 @@ def read_fit_quality(attributes: Mapping[str, Any]) -> FitQuality | None:
         float(attributes["fit_n_effective"]),
         str(attributes["fit_n_effective_parameter"]),
     )
-    return FitQuality(str(attributes["fit_source"]), found, int(attributes.get("fit_n_divergences", 0)))
+    return FitQuality(
+        str(attributes["fit_source"]),
+        found,
+        int(attributes.get("fit_n_divergences", 0)),
+        float(attributes.get("fit_distinct_share", 1.0)),
+    )
 
 
 def doubt(fit: FitQuality) -> str:
@@ -45,6 +52,8 @@ def doubt(fit: FitQuality) -> str:
         if not math.isnan(found.r_hat):
             signs.append(f"its largest R-hat is {found.r_hat:.2f} ({found.r_hat_name})")
         signs.append(f"{found.n_effective:.0f} draws of {found.n_effective_name} are effective")
+    if fit.distinct_share < ALMOST_DISTINCT:
+        signs.append(f"it holds copies (its draws count for {100 * fit.distinct_share:.0f}% of their number)")
     if fit.n_divergences:
         signs.append(f"{fit.n_divergences} transition{'' if fit.n_divergences == 1 else 's'} diverged")
     return " and ".join([", ".join(signs[:-1]), signs[-1]] if len(signs) > 1 else signs)

@@ -215,6 +215,8 @@ def _inconclusive(findings: Findings) -> list[str]:
     if _is_difference(findings):
         assert findings.draws is not None
         return own.differs(findings.draws, _error(findings.error_upper))
+    if findings.lacks_own_draws and findings.draws is not None:
+        return [own.too_few(findings.draws), own.more_draws(), _near(findings), none_found(findings.modes)]
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return [
             f"{_data_sets(findings).capitalize()} decide nothing: at {_temperatures(findings)} {number}"
@@ -261,7 +263,7 @@ def _draws(findings: Findings, status: str) -> list[str]:
         return []
     said = [own.dropped(draws)]
     if draws.status == "too few draws":
-        said.insert(0, own.too_few(draws))
+        said[:0] = [] if status == "inconclusive" and findings.lacks_own_draws else [own.too_few(draws)]
     elif draws.differ and status != "disagreement" and not (status == "inconclusive" and _is_difference(findings)):
         said.insert(0, own.differs_somehow(draws))
     elif draws.status == "agreement" and status != "converged":

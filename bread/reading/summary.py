@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bread.backends.base import Failure
 from bread.reading.carriers import n_carrying
 from bread.reading.compare import compare_summary, is_compare
+from bread.reading.data_annealing import data_annealing_summary, is_data_annealing
 from bread.reading.debug import debug_summary, is_debug
 from bread.reading.unbiased import is_unbiased, unbiased_summary
 from bread.report.compat import read_group, require_group
@@ -29,7 +30,8 @@ def summary(report: Any) -> pd.DataFrame:
     report : InferenceData, DataTree or path
         From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr). Of `bread.debug`: a table
         of its tests. Of `bread.compare`: V and B with their limits, and what a chain costs, by model and T. Of
-        `bread.unbiased`: the bound of the total variation and its limits, by iteration.
+        `bread.unbiased`: the bound of the total variation and its limits, by iteration. Of `bread.data_annealing`: log
+        evidence of each simulated data set with limits from both sides, and what it cost.
 
     Returns
     -------
@@ -55,6 +57,8 @@ def summary(report: Any) -> pd.DataFrame:
         return debug_summary(report)
     if is_compare(report):
         return compare_summary(report)
+    if is_data_annealing(report):
+        return data_annealing_summary(report)
     if is_unbiased(report):
         return unbiased_summary(report)
     bounds = read_group(report, "bounds")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from bread.reading import sentences as _sentences
 from bread.reading.compare import compare_text, is_compare
+from bread.reading.data_annealing import data_annealing_text, is_data_annealing
 from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.reading.fit import fit_status
@@ -30,7 +31,8 @@ class Verdict(str):
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
         Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
         `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
-        `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report.
+        `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
+        `bread.data_annealing`: "sandwiched" or "inconclusive", in the same way.
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V.
@@ -136,8 +138,8 @@ def verdict(report: Any) -> Verdict:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check`, `bread.debug`, `bread.compare` or `bread.unbiased`, reopened from a file, or the path of
-        that file (netCDF or zarr).
+        From `bread.check`, `bread.debug`, `bread.compare`, `bread.unbiased` or `bread.data_annealing`, reopened from a
+        file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
@@ -155,14 +157,16 @@ def verdict(report: Any) -> Verdict:
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
           then whatever the bound, before "disagreement" and "inconclusive";
-        * "inconclusive": in between, interrupted, fewer than 10 simulations, or own draws whose difference V may
-          explain.
+        * "inconclusive": in between, interrupted, fewer than 10 simulations, own draws whose difference V may
+          explain, or own draws that are too few to be compared (100 effective ones of everything are needed).
 
         Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found". Of a report of
         `bread.compare`: "bug" where a test of one model failed at its share of the level; "inconclusive" (interrupted,
         or fewer than 10 data sets); "better" (one is better than every other by at least one cost and worse by none);
         "trade-off" (that depends on the cost); else "cannot tell". Of a report of `bread.unbiased`: "bounded" where the
         limit falls below ``max_error``, which rests on an assumption about longer meeting times; else "inconclusive".
+        Of a report of `bread.data_annealing`: "sandwiched" where the upper limit of the mean gap between the bounds on
+        simulated data is at most ``max_gap``; else "inconclusive".
 
         ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
         with this kernel and schedule.
@@ -178,6 +182,9 @@ def verdict(report: Any) -> Verdict:
     if is_compare(report):
         compared = compare_text(report)
         return Verdict(compared.text, status=compared.status, best=compared.best)
+    if is_data_annealing(report):
+        found, text = data_annealing_text(report)
+        return Verdict(text, status=found)
     if is_unbiased(report):
         found, text = unbiased_text(report)
         return Verdict(text, status=found)
@@ -237,7 +244,7 @@ def _status(findings: Findings) -> Status:
         compared = "" if findings.draws is None else findings.draws.status
         if compared == "disagreement":
             return "disagreement"
-        return "inconclusive" if compared == "difference" else "converged"
+        return "inconclusive" if compared == "difference" or findings.lacks_own_draws else "converged"
     if findings.is_reached and findings.is_fit_doubtful:
         return "inconclusive"
     return "not converged" if findings.lower > findings.limit else "inconclusive"

@@ -31,12 +31,16 @@ SHARES = ("0.05", "0.5", "0.95", "0.05 to 0.95")
 
 
 class Columns(NamedTuple):
-    """Quantities in columns: the fit's (chain, draw, d) and the annealed (n, d), log density last if there is one."""
+    """Quantities in columns: the fit's (chain, draw, d) and the annealed (n, d), log density last if there is one.
+
+    `distinct_share` is that of the fit.
+    """
 
     names: tuple[str, ...]
     own: FloatArray
     annealed: FloatArray
     has_log_density: bool
+    distinct_share: float = 1.0
 
     @property
     def n_parameters(self) -> int:
@@ -206,7 +210,9 @@ def _columns(result: CheckResult, fit: Fit, annealed: dict[str, NDArray[Any]]) -
         labels.append(agreement.LOG_DENSITY)
         own.append(np.asarray(densities[0])[..., None])
         theirs.append(np.asarray(densities[1])[:, None])
-    columns = Columns(tuple(labels), np.concatenate(own, axis=2), np.concatenate(theirs, axis=1), has_log_density)
+    columns = Columns(
+        tuple(labels), np.concatenate(own, axis=2), np.concatenate(theirs, axis=1), has_log_density, fit.distinct_share
+    )
     if are_constant(columns.own.reshape(-1, len(labels)), columns.annealed).all():
         return None
     return columns
@@ -221,8 +227,9 @@ class _Sizes(NamedTuple):
 
 def _contents(columns: Columns, error: float) -> tuple[IntervalContents, _Sizes]:
     """Return the interval contents and the effective sizes that their tests used."""
-    whole = agreement.effective_sample_size(columns.own)
-    own = [agreement.quantile_effective_size(columns.own, quantile) for quantile in QUANTILES]
+    share = columns.distinct_share
+    whole = share * agreement.effective_sample_size(columns.own)
+    own = [share * agreement.quantile_effective_size(columns.own, quantile) for quantile in QUANTILES]
     sizes = _Sizes(whole, np.minimum(whole[:, None], np.array(own).T))
     return interval_contents(columns.own, columns.annealed, sizes.quantiles, error=error, level=LEVEL), sizes
 
@@ -237,6 +244,7 @@ def _test(columns: Columns, error: float) -> agreement.Agreement:
         log_density=log_density,
         most_pairs=MOST_PAIRS,
         error=error,
+        distinct_share=columns.distinct_share,
     )
 
 

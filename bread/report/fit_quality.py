@@ -10,7 +10,8 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     """Return source and diagnostics of the fit, worst over free variables; empty without a fit.
 
     `fit_source`; `fit_r_hat` (rank-normalised, split) and `fit_n_effective` (the smaller one of location and scale)
-    with the parameter they belong to; `fit_n_divergences` where they were counted.
+    with the parameter they belong to; `fit_n_divergences` where they were counted; `fit_distinct_share` where draws
+    are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already.
     """
     fit = result.fit
     if fit is None:
@@ -20,9 +21,11 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
         "fit_source": fit.source,
         "fit_r_hat": found.r_hat,
         "fit_r_hat_parameter": found.r_hat_name,
-        "fit_n_effective": found.n_effective,
+        "fit_n_effective": fit.distinct_share * found.n_effective,
         "fit_n_effective_parameter": found.n_effective_name,
     }
+    if fit.distinct_share < 1.0:
+        attributes["fit_distinct_share"] = float(fit.distinct_share)
     if fit.n_divergences is not None:
         attributes["fit_n_divergences"] = int(fit.n_divergences)
     return attributes

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.support.posterior_draws import posterior_group, read_posterior
+from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 from bread.report.agreement import ALPHA, Columns, comparison_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
@@ -171,7 +172,8 @@ def _compared(report: Any, functions: Mapping[str, Quantity], posterior: Any, an
             f"posterior= is compared with annealed draws on the real data, which this report does not keep (draws=0, "
             f"or the check ended before them); got a {kind}. Run bread.check to its end, or leave posterior= out."
         )
-    own = _read_own(posterior, annealed)
+    fit = _read_own(posterior, annealed)
+    own = fit.draws
     n_chains, n_draws = next(iter(own.values())).shape[:2]
     flat = {name: values.reshape(n_chains * n_draws, *values.shape[2:]) for name, values in own.items()}
     ours = _on_real_data(report, functions, flat, "a draw of posterior=")
@@ -186,10 +188,10 @@ def _compared(report: Any, functions: Mapping[str, Quantity], posterior: Any, an
         raise InvalidArgumentError(
             f"On the real data none of {list(functions)} varies: there is nothing to compare. Leave posterior= out."
         )
-    return Columns(tuple(functions), ours.reshape(n_chains, n_draws, -1), theirs, has_log_density=False)
+    return Columns(tuple(functions), ours.reshape(n_chains, n_draws, -1), theirs, False, fit.distinct_share)
 
 
-def _read_own(posterior: Any, annealed: xr.Dataset) -> dict[str, NDArray[Any]]:
+def _read_own(posterior: Any, annealed: xr.Dataset) -> Fit:
     """Return the user's draws of the variables that the annealed draws have too."""
     group = posterior_group(posterior)
     variables = annealed.data_vars
@@ -204,7 +206,7 @@ def _read_own(posterior: Any, annealed: xr.Dataset) -> dict[str, NDArray[Any]]:
     dims = {name: tuple(str(dim) for dim in variables[name].dims[2:]) for name in names}
     coords = {str(dim): values.values for dim, values in annealed.coords.items() if dim not in ("chain", "draw")}
     shapes = {name: variables[name].shape[2:] for name in names}
-    return read_posterior(group, shapes, dims, coords).draws
+    return read_posterior(group, shapes, dims, coords)
 
 
 def _on_real_data(

@@ -56,7 +56,8 @@ def has_enough_draws(result: CheckResult) -> bool:
         if not columns.shape[2]:
             continue
         sizes = [quantile_effective_size(columns, quantile) for quantile in QUANTILES]
-        if not effective_draws_suffice(np.minimum(effective_sample_size(columns), np.array(sizes)).T).suffices:
+        worth = result.fit.distinct_share * np.minimum(effective_sample_size(columns), np.array(sizes))
+        if not effective_draws_suffice(worth.T).suffices:
             return False
     return True
 

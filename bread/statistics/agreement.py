@@ -63,6 +63,7 @@ def agreement_test(
     log_density: tuple[ArrayLike, ArrayLike] | None = None,
     most_pairs: int = 0,
     error: float = 0.0,
+    distinct_share: float = 1.0,
 ) -> Agreement:
     """Test whether the user's draws and the annealed draws come from one distribution.
 
@@ -83,6 +84,9 @@ def agreement_test(
         Largest number of products of two components (`bread.statistics.pairs`): these see a wrong correlation.
     error : float
         How far, at most, a probability under the law of the annealed draws may be from the posterior's.
+    distinct_share : float
+        What effective sizes are multiplied by: less than 1 where the user's draws hold copies
+        (`bread.statistics.repeats`).
 
     Returns
     -------
@@ -96,6 +100,8 @@ def agreement_test(
     """
     if not 0.0 <= error <= 1.0:
         raise InvalidArgumentError(f"error must lie between 0 and 1, but got {error}.")
+    if not 0.0 < distinct_share <= 1.0:
+        raise InvalidArgumentError(f"distinct_share must lie between 0 and 1, but got {distinct_share}.")
     labels, ours, theirs = _joined(reference, annealed)
     if most_pairs > 0:
         pair_labels, *products = products_of_pairs(ours, theirs, labels, most_pairs)
@@ -109,8 +115,8 @@ def agreement_test(
         ours, theirs = np.concatenate([ours, products[0]], axis=2), np.concatenate([theirs, products[1]], axis=1)
     flat = ours.reshape(-1, ours.shape[2])
     constant = are_constant(flat, theirs)
-    worth = distribution_size(ours)
-    n_effective = np.minimum(effective_sample_size(ours), worth)
+    worth = distinct_share * distribution_size(ours)
+    n_effective = np.minimum(distinct_share * effective_sample_size(ours), worth)
     difference = np.where(constant, 0.0, cdf_differences(flat, theirs))
     pooled = np.maximum(1.0, np.round(worth * len(theirs) / (worth + len(theirs))))
     p_value, beyond = np.ones(len(labels)), np.ones(len(labels))

@@ -70,7 +70,9 @@ def test_own_chains_that_disagree_with_each_other_are_too_few():
     draws["mu"] = half  # chains stuck in two modes: an effective sample size near that of the chains
     result.fit = replace(result.fit, draws=draws)
     verdict = judge(result)
+    assert verdict.status == "inconclusive" and not verdict
     assert verdict.agreement is None and verdict.comparison == "too few draws"
+    assert "pass all of its draws" in verdict and verdict.count("were not compared") == 1
     assert "Your draws were not compared" in verdict and "effective draws of mu are too few" in verdict
     assert "No difference" not in verdict and "intervals" not in verdict
     assert "not about a run of pm.sample." in verdict

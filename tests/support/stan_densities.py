@@ -157,6 +157,8 @@ def log_density(name: str, value: Any, arguments: list[Any]) -> float:
         mean, matrix = arguments
         covariance = matrix @ matrix.T if name.endswith("cholesky") else matrix
         return float(np.sum(stats.multivariate_normal(np.zeros(len(covariance)), covariance).logpdf(value - mean)))
+    if name == "lkj_corr_cholesky" and len(value) == 2:  # with (1 + rho) / 2 ~ beta(eta, eta)
+        return float(stats.beta(arguments[0], arguments[0]).logpdf((1 + value[1, 0]) / 2) - np.log(2))
     raise NotImplementedError(name)
 
 
@@ -182,6 +184,9 @@ def draw(name: str, arguments: list[Any], rng: Generator) -> Any:
         covariance = matrix @ matrix.T if name.endswith("cholesky") else matrix
         mean = np.broadcast_to(mean, len(covariance))
         return rng.multivariate_normal(mean, covariance)
+    if name == "lkj_corr_cholesky" and arguments[0] == 2:
+        rho = 2 * rng.beta(arguments[1], arguments[1]) - 1
+        return np.array([[1.0, 0.0], [rho, np.sqrt(1 - rho**2)]])
     raise NotImplementedError(name)
 
 
@@ -194,6 +199,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "inv_logit": special.expit, "logit": special.logit, "log1m": lambda x: np.log1p(-x), "lgamma": special.gammaln,
     "sort_asc": np.sort, "softmax": special.softmax, "sin": np.sin, "pow": np.power, "fmax": np.fmax, "fmin": np.fmin,
     "log10": np.log10, "identity_matrix": np.eye, "diag_matrix": np.diag, "min": np.min, "max": np.max,
+    "diag_pre_multiply": lambda d, m: np.diag(d) @ m, "transpose": np.transpose,
     "cholesky_decompose": np.linalg.cholesky, "negative_infinity": lambda: -np.inf,
     "positive_infinity": lambda: np.inf, "is_inf": np.isinf, "is_nan": np.isnan, "pi": lambda: np.pi,
     "log_sum_exp": lambda *x: special.logsumexp(np.hstack(x)), "log_diff_exp": _diff_exp,
@@ -205,7 +211,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log_mix": lambda p, a, b: special.logsumexp([np.log(p) + a, np.log1p(-p) + b]),
     "linspaced_int_array": lambda n, low, high: np.linspace(low, high, int(n)).astype(int),
     "sd": lambda x: np.std(x, ddof=1), "step": lambda x: float(x >= 0), "dot_product": np.dot,
-    "cumulative_sum": np.cumsum, "append_row": lambda a, b: np.hstack([a, b]),
+    "append_array": lambda a, b: np.hstack([a, b]), "cumulative_sum": np.cumsum,
+    "append_row": lambda a, b: np.hstack([a, b]),
     "segment": lambda x, i, n: np.asarray(x)[int(i) - 1 : int(i) - 1 + int(n)],
 }  # fmt: skip
 
@@ -218,6 +225,15 @@ def _probabilities(x: Any) -> Any:
     return filled
 
 
+def _observed(n: int, missing: Any, left: int) -> Any:
+    places = np.asarray(missing, dtype=int) - 1
+    if len(np.unique(places)) != len(places) or n - len(places) != left:
+        raise RejectedError("indices of missing values")
+    observed = np.ones(int(n), dtype=int)
+    observed[places] = 0
+    return observed
+
+
 # The helpers of simulators, whose overloads differ by types that arrays do not have.
 HELPERS = {
     "bread_at": lambda x, i: x if np.ndim(x) == 0 else x[0] if len(x) == 1 else x[int(i) - 1],
@@ -228,6 +244,7 @@ HELPERS = {
         np.asarray(y)[np.asarray(flag) == code][0] if np.any(np.asarray(flag) == code) else side * np.inf
     ),
     "bread_probabilities": _probabilities,
+    "bread_observed": _observed,
     "bread_recorded": lambda y, flag, code: plain(np.asarray(y)[np.argmax(np.asarray(flag) == code)]),
 }
 

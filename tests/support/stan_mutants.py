@@ -292,6 +292,8 @@ def simulate(program: Program, run: Interpreter, n: int, rng: Any) -> tuple[list
 
 def _is_out_of_range(value: Any) -> bool:
     array = np.asarray(value)
+    if array.ndim == 2 and array.shape[0] == array.shape[1] and not np.triu(array, 1).any():
+        array = array[np.tril_indices_from(array)]  # a Cholesky factor
     return array.dtype.kind == "f" and not (np.isfinite(array) & (array != 0.0)).all()
 
 

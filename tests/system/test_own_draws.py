@@ -87,7 +87,7 @@ def test_a_small_shift_is_a_difference_that_v_may_explain():
 def test_four_chains_of_ten_draws_with_the_wrong_scale_are_too_few():
     draws = {name: values[:, :10] for name, values in scaled(exact(MODEL), "mu", 3.0).items()}
     verdict, agreement = judge(MODEL, draws)
-    assert verdict.comparison == "too few draws" and verdict.agreement is None
+    assert verdict.comparison == "too few draws" and verdict.agreement is None and verdict.status == "inconclusive"
     assert "Your draws were not compared with the annealed ones" in verdict and "100 are needed" in verdict
     assert agreement.attrs["n_draws"] == 40
     assert "hold" not in verdict  # nothing is said of their intervals
@@ -144,3 +144,16 @@ def test_what_reading_the_draws_warned_of_is_in_the_report_once(monkeypatch):
     with pytest.warns(UserWarning, match="chain 2 is odd") as caught:
         report = bread.check(SINGLE, posterior=draws, draws=0, simulations=3, chains=2, **QUICK)
     assert len(caught) == 1 and json.loads(read_attributes(report)["warnings"]).count("chain 2 is odd") == 1
+
+
+@pytest.mark.statistical
+def test_copied_chains_count_once():
+    """Four chains that share a seed are one chain: too few draws, where they would have looked like enough."""
+    one = {name: values[:1, :120] for name, values in exact(SINGLE).items()}
+    copied = {name: np.repeat(values, 4, axis=0) for name, values in one.items()}
+    with pytest.warns(UserWarning, match=r"same as an earlier one, draw by draw: 1, 2, 3\..*multiplied by 0\.25"):
+        verdict, agreement = judge(SINGLE, copied)
+    assert float(agreement["n_effective"].max()) <= 120.0
+    assert not verdict and "it holds copies (its draws count for 25% of their number)" in verdict
+    four = {name: values[:, :120] for name, values in exact(SINGLE).items()}
+    assert judge(SINGLE, four)[0].status == "converged"

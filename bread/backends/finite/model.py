@@ -153,6 +153,14 @@ class FiniteModel(Model):
         """
         return FinitePosterior(self.chain(data))
 
+    def n_observations(self) -> int:
+        """Return the number of outcomes."""
+        return len(self.data)
+
+    def condition_first(self, data: Data, n: int) -> FinitePosterior:
+        """Return the posterior given the first ``n`` outcomes; see `bread.backends.observations`."""
+        return FinitePosterior(self.chain(data, n))
+
     def nodes(self) -> tuple[Node, ...]:
         """Return the data and the state."""
         shape = () if len(self._shape) == 1 else (len(self._shape),)
@@ -181,8 +189,8 @@ class FiniteModel(Model):
 
     # ---- exact answers ----------------------------------------------------------------------------------------
 
-    def chain(self, data: Data) -> FiniteChain:
-        """Return the annealing of one data set as a chain of `bread.exact`.
+    def chain(self, data: Data, n: int | None = None) -> FiniteChain:
+        """Return the annealing of one data set, or of its first ``n`` outcomes, as a chain of `bread.exact`.
 
         Raises
         ------
@@ -199,7 +207,7 @@ class FiniteModel(Model):
             )
         with np.errstate(divide="ignore"):
             log_prior = np.log(np.asarray(self.prior, dtype=np.float64))
-        log_likelihood = self._log_likelihood(values[None])[0].reshape(self._shape)
+        log_likelihood = self._log_likelihood(values[None, :n])[0].reshape(self._shape)
         return FiniteChain(log_prior, log_likelihood, self.transition, type(self).__name__)
 
     def log_evidence(self, data: Data) -> float:

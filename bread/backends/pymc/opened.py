@@ -37,6 +37,7 @@ from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic,
 from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.model.wrapped import pymc_model
 from bread.backends.pymc.posterior import PyMCPosterior
+from bread.backends.pymc.separable import SeparableModel
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
@@ -52,7 +53,7 @@ from bread.paths.mixture import Reference
 
 
 @dataclass(frozen=True)
-class PyMCModel:
+class PyMCModel(SeparableModel):
     """Implements `bread.backends.base.Model` for PyMC.
 
     A pickled copy simulates, conditions and constrains; it cannot `fit`, because the user's model stays behind.
@@ -86,7 +87,8 @@ class PyMCModel:
     on_jax: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "user_model": None, "kernel": None, "replicator": None}
+        gone = {"user_model": None, "kernel": None, "replicator": None}
+        return {name: gone.get(name, value) for name, value in vars(self).items() if name != "first_engine"}
 
     @property
     def remembers(self) -> bool:
@@ -312,8 +314,7 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
     info = _with_engine(info, engine, vectorised)
     replicator = Replicator(model, simulator)
-    chains = vectorised.engine, on_jax
-    return PyMCModel(info, simulator, engine, periodic, model, options.kernel, replicator, *chains)
+    return PyMCModel(info, simulator, engine, periodic, model, options.kernel, replicator, vectorised.engine, on_jax)
 
 
 def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> PyMCModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from bread.backends.base import (
     Replicates,
     Simulations,
 )
+from bread.backends.observations import dependent
 from bread.backends.reference import replicating
 from bread.backends.reference.arrays import Statistics
 from bread.backends.reference.formulae import Formulae
@@ -40,11 +42,13 @@ class ReferenceModel(Formulae, Model):
     """A conjugate model: exact simulation, exact posterior draws, exact log evidence, gradients by hand.
 
     A subclass is a frozen dataclass whose fields are the real data, the constants of the prior and the kernel; it
-    supplies the formulae. The contract is here.
+    supplies the formulae. The contract is here. Where observations are independent given the state and do not enter the
+    prior, ``per_observation`` names the fields (data and covariates) that are cut to condition on the first of them.
     """
 
     kernel: ReferenceKernel
     hyperparameter_names: ClassVar[tuple[str, ...] | None] = None
+    per_observation: ClassVar[tuple[str, ...]] = ()  # fields with a row for each independent observation
 
     def __post_init__(self) -> None:
         if (self.label_index is not None) != self.kernel.moves_label:
@@ -166,6 +170,27 @@ class ReferenceModel(Formulae, Model):
         All chains of many data sets then run in one call; every one is bit-equal to its own ``condition``.
         """
         return self._posterior(self.summarise(self._checked(data, n_leading=1)))
+
+    def n_observations(self) -> int:
+        """Return the length of the data; see `bread.backends.observations.Separable`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The model names no fields ``per_observation``.
+        """
+        if not self.per_observation:
+            raise dependent(type(self).__name__)
+        return len(next(iter(self.observed_data.values())))
+
+    def condition_first(self, data: Data, n: int) -> ReferencePosterior:
+        """Return the posterior of the model of the first ``n`` observations, which has the same states."""
+        if not 1 <= n <= self.n_observations():
+            raise InvalidArgumentError(f"n must be from 1 to {self.n_observations()}; received {n!r}.")
+        whole = {name: values[0] for name, values in self._checked(data, n_leading=0).items()}
+        fields: dict[str, Any] = {name: np.asarray(getattr(self, name))[:n] for name in self.per_observation}
+        first: ReferenceModel = replace(self, **fields)  # type: ignore[type-var]
+        return first.condition({name: values[:n] for name, values in whole.items()})
 
     def rows(self, data: Data) -> ReferencePosterior:
         """Return the posteriors of several data sets; see `bread.backends.base.Model.rows`."""

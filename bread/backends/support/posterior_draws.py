@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
+from bread.statistics.repeats import ALMOST_DISTINCT, find_repeats
 
 MINIMUM_DRAWS = 10  # fewer are no sample
 SUPPORT_DRAWS = 500  # at which the density of the prior is looked at
@@ -132,7 +134,38 @@ def read_posterior(
             f"posterior= has {n_draws[0]} x {n_draws[1]} draws (chains x draws), and must have at least "
             f"{MINIMUM_DRAWS} in all. Pass the whole run."
         )
-    return Fit(draws=draws, source="posterior=", n_divergences=count_divergences(posterior))
+    return Fit(
+        draws=draws,
+        source="posterior=",
+        n_divergences=count_divergences(posterior),
+        distinct_share=_distinct_share(draws),
+    )
+
+
+def _distinct_share(draws: Mapping[str, NDArray[Any]]) -> float:
+    """Return what effective sizes are multiplied by, with a warning where draws are copies of others."""
+    found = find_repeats(
+        np.concatenate([v.reshape(*v.shape[:2], -1).astype(np.float64) for v in draws.values()], axis=2)
+    )
+    if found.distinct_share > ALMOST_DISTINCT:
+        return found.distinct_share
+    if found.same_chains:
+        chains = ", ".join(map(str, found.same_chains))
+        what = (
+            f"posterior= has chains that are the same as an earlier one, draw by draw: {chains}. Chains that share a "
+            "seed, or copies: find out why"
+        )
+    else:
+        what = (
+            f"posterior= has {found.n_distinct} different draws in {found.n_places} places. Draws that were resampled, "
+            "copied or rounded: pass those before that"
+        )
+    warnings.warn(
+        f"{what}. Effective sizes are multiplied by {found.distinct_share:.2g}, so that nothing counts twice.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return found.distinct_share
 
 
 def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mapping[str, Any]) -> NDArray[Any]:

@@ -16,5 +16,5 @@ transformed parameters {
 }
 model {
   mu ~ normal(0, 1);
-  y ~ normal(mu, 1); // [likelihood] [refused]
+  y ~ normal(mu, 1); // [likelihood]
 }

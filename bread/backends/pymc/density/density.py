@@ -28,7 +28,9 @@ from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import InvalidArgumentError
 
 
-def split_density(model: pm.Model, law: LocalLaw | None = None) -> tuple[Variable, Variable, dict[str, SharedVariable]]:
+def split_density(
+    model: pm.Model, law: LocalLaw | None = None, *, by_element: bool = False
+) -> tuple[Variable, Variable, dict[str, SharedVariable]]:
     """Split the log density of a model into prior and likelihood, with settable data.
 
     Parameters
@@ -37,6 +39,8 @@ def split_density(model: pm.Model, law: LocalLaw | None = None) -> tuple[Variabl
         Read only.
     law : LocalLaw, optional
         Law of some free variables in place of their priors and Jacobians.
+    by_element : bool, default False
+        Leave the log likelihood of the one observed variable unsummed.
 
     Returns
     -------
@@ -46,7 +50,10 @@ def split_density(model: pm.Model, law: LocalLaw | None = None) -> tuple[Variabl
     data : dict of str to SharedVariable
         The data of each observed variable, private copies that the log likelihood reads.
     """
-    terms = [_prior(model, law), model.logp(vars=[*model.observed_RVs, *model.potentials])]
+    if by_element:
+        terms = [_prior(model, law), *model.logp(vars=list(model.observed_RVs), sum=False)]
+    else:
+        terms = [_prior(model, law), model.logp(vars=[*model.observed_RVs, *model.potentials])]
     data: dict[str, SharedVariable] = {}
     inputs: dict[Variable, Variable] = {}
     private: dict[Variable, Variable] = {}
@@ -110,6 +117,9 @@ class TemperedDensity:
         Order of the coordinates of a state.
     law : LocalLaw, optional
         See `split_density`.
+    by_element : bool, default False
+        Let observations be left out of the likelihood (`DensityControls.keep`): those along the first dimension of the
+        one observed variable, which `bread.backends.pymc.separable` has looked at.
 
     Attributes
     ----------
@@ -118,8 +128,17 @@ class TemperedDensity:
         prior even where the log likelihood is -inf (0 * -inf would be NaN).
     """
 
-    def __init__(self, model: pm.Model, layout: StateLayout, law: LocalLaw | None = None) -> None:
-        log_prior, log_ratio, self._data = split_density(model, law)
+    def __init__(
+        self, model: pm.Model, layout: StateLayout, law: LocalLaw | None = None, *, by_element: bool = False
+    ) -> None:
+        log_prior, log_ratio, self._data = split_density(model, law, by_element=by_element)
+        self._kept: SharedVariable | None = None
+        if by_element:
+            (data,) = self._data.values()
+            everything = np.ones(data.get_value(borrow=True).shape[0], dtype=bool)
+            self._kept = pytensor.shared(everything, name="kept_observations", shape=everything.shape)
+            kept = self._kept.reshape((-1, *[1] * (log_ratio.type.ndim - 1)))
+            log_ratio = pt.switch(kept, log_ratio, 0.0).sum()
         # Stabilised before anything is differentiated, as PyMC does.
         self._log_prior, self._log_ratio = rewrite_pregrad([log_prior, log_ratio])
         self._beta = _shared_number(1.0, "inverse_temperature")
@@ -136,7 +155,7 @@ class TemperedDensity:
     @property
     def controls(self) -> DensityControls:
         """The settable inverse temperature and data, without the graphs."""
-        return DensityControls(self._beta, dict(self._data))
+        return DensityControls(self._beta, dict(self._data), self._kept)
 
     def _shape(self, variable: Variable) -> tuple[int, ...]:
         return self._layout.shapes[self._layout.names.index(variable.name)]
@@ -206,9 +225,17 @@ def _shared_number(value: float, name: str) -> SharedVariable:
 class DensityControls:
     """Set inverse temperature and data of every function compiled from one `TemperedDensity`; no recompiling."""
 
-    def __init__(self, beta: SharedVariable, data: dict[str, SharedVariable]) -> None:
+    def __init__(
+        self, beta: SharedVariable, data: dict[str, SharedVariable], kept: SharedVariable | None = None
+    ) -> None:
         self._beta = beta
         self._data = data
+        self._kept = kept
+
+    def keep(self, is_kept: NDArray[np.bool_]) -> None:
+        """Leave all observations out of the likelihood but these, shape (n_observations,); by element only."""
+        assert self._kept is not None
+        self._kept.set_value(np.array(is_kept, dtype=bool), borrow=True)
 
     @property
     def beta_variable(self) -> SharedVariable:

@@ -24,6 +24,7 @@ def compile_engine(
     law: LocalLaw | None = None,
     refusals: Mapping[str, str] | None = None,
     as_it_is: bool = False,
+    by_element: bool = False,
 ) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
 
@@ -41,6 +42,8 @@ def compile_engine(
         Kinds of path that the model cannot be annealed along, and why.
     as_it_is : bool, default False
         Take any step method; see `build_steps`.
+    by_element : bool, default False
+        Let observations be left out; see `TemperedDensity`.
 
     Returns
     -------
@@ -52,7 +55,7 @@ def compile_engine(
     UnsupportedKernelError
         If the kernel cannot be frozen or reversed, or does not fit the model.
     """
-    density = TemperedDensity(model, layout, law)
+    density = TemperedDensity(model, layout, law, by_element=by_element)
     steps = build_steps(model, layout, density, kernel, as_it_is=as_it_is)
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
     if len(steps) == 1 and len(names) == len(layout.names):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -42,6 +42,7 @@ class BetaBinomial(ReferenceModel):
     alpha: float = 1.0
     beta: float = 1.0
     kernel: ReferenceKernel = HMCKernel()  # noqa: RUF009  (a frozen value)
+    per_observation: ClassVar[tuple[str, ...]] = ("successes", "trials")
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class NormalMean(LinearGaussianModel):
     prior_sd: float = 1.0
     noise_sd: float = 1.0
     kernel: ReferenceKernel = AutoregressiveKernel()  # noqa: RUF009  (a frozen value)
+    per_observation: ClassVar[tuple[str, ...]] = ("y",)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -102,6 +103,7 @@ class LinearRegression(LinearGaussianModel):
     prior_sd: float = 1.0
     noise_sd: float = 1.0
     kernel: ReferenceKernel = AutoregressiveKernel()  # noqa: RUF009  (a frozen value)
+    per_observation: ClassVar[tuple[str, ...]] = ("y", "x")
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from bread.backends.stan.analysis.design import Design, held_design
 from bread.backends.stan.analysis.latents import latents
 from bread.backends.stan.analysis.observed import check_observed, infer_observed
 from bread.backends.stan.analysis.program import Contribution, Parameter, Program
-from bread.backends.stan.analysis.spelling import spelled_out
+from bread.backends.stan.analysis.spelling import not_spelled, spelled_out
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.messages import check_text, stanc_reason
 from bread.backends.stan.language.refusals import Refusal, RefusedError, quote
@@ -94,7 +94,21 @@ def analyse(
                 program = analysed(spelled, analyse_dataflow(inner, resolve(inner)), inner)
         if program is not None and program.is_automatic:
             return program
-        return _in_own_words(analysed(text, flow, blocks), program)
+        try:
+            own = analysed(text, flow, blocks)
+        except UnsupportedModelError:
+            reason = not_spelled(flow, text, names or (), names is not None)
+            if reason is not None:
+                raise UnsupportedModelError(str(reason)) from None
+            if program is None:
+                raise
+            return program
+        if own.is_automatic:
+            return own
+        reason = not_spelled(flow, text, own.observed, names is not None)
+        if reason is not None and own.split_refusal is None:
+            return replace(own, simulator_refusal=reason)
+        return _in_own_words(own, program)
 
     program = read(source, flow, blocks)
     if program.is_automatic:

@@ -2,19 +2,25 @@
 
 What is spelled out is another text of the same density, for all data: `reduce_sum` and densities of the program's own
 are replaced by the statements of their functions, vectorised sums over lists of indices by loops, tables of log
-densities by their elements, intrinsic autoregressions by normal laws. Lines stay where they are. The program that is
-compiled is made of the new text, and proven at every start to have the density of the user's own.
+densities by their elements, intrinsic autoregressions by normal laws, laws of rows that are gathered from several
+outcomes by those of the outcomes, laws of outcomes merged with missing values by those of either. Lines stay where they
+are. The program that is compiled is made of the new text, and proven at every start to have the density of the user's
+own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
+from bread.backends.stan.analysis.gathered_rows import row_edits, rows_refusal
 from bread.backends.stan.analysis.icar import icar_edits
 from bread.backends.stan.analysis.index_lists import list_edits
 from bread.backends.stan.analysis.inlining import inline_edits
+from bread.backends.stan.analysis.merged import merged_edits, merged_refusal
 from bread.backends.stan.analysis.tables import table_edits
 from bread.backends.stan.language.dataflow import Dataflow
+from bread.backends.stan.language.refusals import Refusal
 from bread.backends.stan.language.source import Source, Stanc
 from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.split.rewriting import apply_edits
@@ -34,8 +40,24 @@ def spelled_out(source: Source, flow: Dataflow, blocks: dict[str, Node], stanc: 
     stanc : Stanc
     """
     edits = [*list_edits(flow, source), *inline_edits(flow, source), *table_edits(flow, source)]
-    edits += icar_edits(flow, source, blocks)
+    edits += [*icar_edits(flow, source, blocks), *row_edits(flow, source), *merged_edits(flow, source, blocks)]
     if not edits:
         return None
     text = apply_edits(source.text, edits)
     return replace(source, text=text) if stanc(text, "--allow-undefined").returncode == 0 else None
+
+
+def not_spelled(flow: Dataflow, source: Source, observed: Collection[str], named: bool) -> Refusal | None:
+    """Return why a statement that can only be read spelled out is not; None where there is none.
+
+    Parameters
+    ----------
+    flow : Dataflow
+    source : Source
+    observed : collection of str
+        The outcomes, as far as they are known.
+    named : bool
+        Whether the user named them.
+    """
+    rows = rows_refusal(flow, source, observed if named else None)
+    return rows or merged_refusal(flow, source, observed, named)

@@ -8,7 +8,7 @@ from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, walk
+from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, strip, token, walk
 from bread.backends.stan.simulator.coverage import Coverage, Region, branch, exclusive
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.dropped import headers
@@ -134,9 +134,22 @@ class Requirements:
     def _headers(self, control: Node) -> list[Node]:
         return [n for child in nodes(control)[:1] for n in walk(child) if n.data == "variable"]
 
+    def _always(self, control: Node, draws: list[Draw]) -> bool:
+        """Return whether a condition is ``!prior_only``, which is held at 0, with all of its draws in the branch."""
+        condition = strip(nodes(control)[0])
+        if condition.data != "unary" or token(condition, "NOT") is None:
+            return False
+        asked = strip(nodes(condition)[0])
+        variable = self._flow.scopes.variable(asked) if asked.data == "variable" else None
+        if variable is None or variable.kind != "data" or variable.type != "int" or variable.name != PRIOR_ONLY:
+            return False
+        return all(branch(control, draw.statement) == 1 for draw in draws if control in draw.controls)
+
     def _branches(self, draws: list[Draw]) -> list[list[Draw]]:
         """Return the draws made under each branch of the one ``if`` around them."""
-        conditions = {id(c): c for draw in draws for c in draw.controls if c.data == "if_"}
+        conditions = {
+            id(c): c for draw in draws for c in draw.controls if c.data == "if_" and not self._always(c, draws)
+        }
         if not conditions:
             return [draws]
         if len(conditions) > 1:

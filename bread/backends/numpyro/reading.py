@@ -1,0 +1,168 @@
+"""What is read of a model before it is opened: its sites, its data, what depends on what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.numpyro.precision import key_of
+from bread.backends.numpyro.program import Program, log_density
+from bread.backends.numpyro.refusals import refuse_changes, refuse_data, refuse_site, refuse_without
+from bread.backends.support.arguments import require_parameters
+from bread.errors import InvalidArgumentError, UnsupportedModelError
+
+Parents = Mapping[str, tuple[str, ...]]
+RUNS = 5  # prior draws at which a model is looked at
+_ROUND_TRIP = 1e-6
+
+
+def to_double(value: Any) -> Any:
+    """Return an argument of the model with floats in double precision; what holds no numbers as it is."""
+    if not isinstance(value, (np.ndarray, jax.Array)) or jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
+        return value
+    array = np.array(value)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def read(program: Program) -> tuple[dict[str, NDArray[Any]], Parents]:
+    """Return the real data, and what each free variable depends on; refuse what is not exact.
+
+    To be called in `precision.double_precision`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The model cannot be simulated or annealed exactly.
+    """
+    runs = [program.run(_key(number), {}, watch=refuse_site) for number in range(RUNS)]
+    refuse_changes(runs)
+    refuse_without(runs[0])
+    data = refuse_data(runs[0])
+    draws = [{name: sites[name]["value"] for name in (*program.latents, *program.observed)} for sites in runs]
+    _refuse_coordinates(program, draws)
+    _refuse_other_randomness(program, draws[0])
+    _refuse_unrelated(program, draws)
+    _refuse_data_used_twice(program, draws[0], data)
+    return data, _parents(program, draws)
+
+
+def _key(number: int) -> Any:
+    return key_of(np.array([1, number], dtype=np.uint32))
+
+
+def _log_densities(program: Program, values: Any, number: int = 0, arguments: Any = None) -> dict[str, float]:
+    sites = program.run(_key(number), values, arguments)
+    return {name: float(log_density(site)) for name, site in sites.items() if site["type"] == "sample"}
+
+
+def _refuse_coordinates(program: Program, draws: Sequence[dict[str, Any]]) -> None:
+    for draw in draws:
+        for name in program.latents:
+            if np.asarray(draw[name]).dtype != np.float64:
+                raise UnsupportedModelError(
+                    f"The site {name!r} is drawn as {np.asarray(draw[name]).dtype}; models are computed in double "
+                    "precision. Pass arrays as arguments of the model, and name no single-precision type in it."
+                )
+        state = np.asarray(program.unconstrain(draw))
+        back = program.constrain(state)
+        for name in program.latents:
+            value = np.asarray(draw[name])
+            if not np.allclose(back[name], value, rtol=_ROUND_TRIP, atol=_ROUND_TRIP * np.abs(value).max(initial=0.0)):
+                raise UnsupportedModelError(
+                    f"The site {name!r} does not come back from its unconstrained coordinates (a prior draw on or "
+                    f"beside "
+                    "the border of its support, or an angle). Use a distribution whose draws stay inside."
+                )
+        prior, _ = program.densities(state, {name: draw[name] for name in program.observed})
+        if prior.dtype != np.float64:
+            raise UnsupportedModelError(
+                f"The log density has type {prior.dtype}; models are computed in double precision. Pass arrays as "
+                "arguments of the model, and name no single-precision type in it."
+            )
+
+
+def _refuse_other_randomness(program: Program, draw: dict[str, Any]) -> None:
+    if _log_densities(program, draw, 1) != _log_densities(program, draw, 2):
+        raise UnsupportedModelError(
+            "The density differs between two runs at the same values of all sites: the model draws random numbers "
+            "outside of its sites. Draw them by numpyro.sample."
+        )
+
+
+def _refuse_unrelated(program: Program, draws: Sequence[dict[str, Any]]) -> None:
+    first = {name: draws[0][name] for name in program.observed}
+    found = [_log_densities(program, {**draw, **first}) for draw in draws]
+    for name in program.observed:
+        if all(one[name] == found[0][name] for one in found):
+            raise UnsupportedModelError(
+                f"The observed site {name!r} depends on no latent site: its data say nothing of the parameters. "
+                f"Leave the "
+                "site out, or write what it depends on (a site that is given belongs into the arguments)."
+            )
+
+
+def _refuse_data_used_twice(program: Program, draw: dict[str, Any], data: dict[str, NDArray[Any]]) -> None:
+    """Refuse data that are also a covariate, or in a prior: simulated data would not take their place there."""
+    arguments = (program.args, program.kwargs)
+    leaves, tree = jax.tree.flatten(arguments)
+    usual = _log_densities(program, draw)
+    for place, leaf in enumerate(leaves):
+        if not isinstance(leaf, np.ndarray) or leaf.size < 2 or leaf.dtype.kind not in "fiub":
+            continue
+        turned = np.roll(leaf.ravel(), 1).reshape(leaf.shape)
+        if np.array_equal(turned, leaf):
+            continue
+        other = jax.tree.unflatten(tree, [*leaves[:place], turned, *leaves[place + 1 :]])
+        try:
+            sites = program.run(_key(0), draw, other)
+            changed = [
+                name for name in program.observed if not np.array_equal(sites[name]["infer"].get("obs"), data[name])
+            ]
+            own = {name: float(log_density(sites[name])) for name in usual}
+        except Exception:  # other values of this argument are no data of the model
+            continue
+        where = [name for name in usual if own[name] != usual[name]]
+        if changed and where:
+            raise UnsupportedModelError(
+                f"An argument of the model holds the data of {changed[0]!r} and also changes the distribution of "
+                f"{where[0]!r}: there the real data would stand beside simulated ones. Use what numpyro.sample returns "
+                "in their place, and no data in priors."
+            )
+
+
+def _parents(program: Program, draws: Sequence[dict[str, Any]]) -> Parents:
+    """Return the free variables that the law of each free variable depends on, found by changing one at a time."""
+    usual = _log_densities(program, draws[0])
+    found: dict[str, list[str]] = {name: [] for name in program.latents}
+    for name in program.latents:
+        changed = [_log_densities(program, {**draws[0], name: draw[name]}) for draw in draws[1:]]
+        for other in program.latents:
+            if other != name and any(one[other] != usual[other] for one in changed):
+                found[other].append(name)
+    return {name: tuple(parents) for name, parents in found.items()}
+
+
+def choose_hyperparameters(parents: Parents, chosen: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the free variables to hold: by default those that others depend on, all where there are none.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A chosen one is unknown, or depends on one that is not chosen: forward draws would not be draws given it.
+    """
+    if chosen is None:
+        found = {name for names in parents.values() for name in names}
+        return tuple(name for name in parents if name in found) or tuple(parents)
+    require_parameters(chosen, tuple(parents))
+    for name in chosen:
+        for parent in parents[name]:
+            if parent not in chosen:
+                raise InvalidArgumentError(
+                    f"hyperparameters={list(chosen)}: {name!r} depends on {parent!r}, which must then be held too. "
+                    f"Add {parent!r}."
+                )
+    return chosen

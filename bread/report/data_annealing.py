@@ -1,0 +1,138 @@
+"""The report of `bread.data_annealing`: one group, with estimates by data set and run, and limits by data set."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from bread._version import __version__
+from bread.backends.base import Model
+from bread.report.compat import make_container
+from bread.report.provenance import provenance_attributes
+from bread.running.particles import Estimates
+from bread.statistics.intervals import mean_interval
+from bread.statistics.sandwich import real_limit, sandwich
+
+GROUP = "data_annealing"
+_LARGEST_INTEGER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class DataAnnealingRun:
+    """What `bread.data_annealing` has computed: runs on the real data, and a list by simulation of each kind.
+
+    Attributes
+    ----------
+    real : Estimates
+    forward, reverse, harmonic : list of Estimates
+        One a simulated data set; ``harmonic`` is empty unless it was asked for.
+    """
+
+    real: Estimates
+    forward: list[Estimates] = field(default_factory=list)
+    reverse: list[Estimates] = field(default_factory=list)
+    harmonic: list[Estimates] = field(default_factory=list)
+
+
+def data_annealing_container(
+    model: Model, run: DataAnnealingRun, ends: Sequence[int], root: int, settings: Mapping[str, Any], seconds: float
+) -> Any:
+    """Return the report.
+
+    Parameters
+    ----------
+    model : Model
+    run : DataAnnealingRun
+    ends : sequence of int
+        Observations up to the end of each block.
+    root : int
+        Root entropy.
+    settings : mapping
+        Arguments, as JSON can hold them.
+    seconds : float
+        Wall time.
+
+    Returns
+    -------
+    InferenceData or DataTree
+        With the group ``data_annealing``; see `data_annealing_dataset`.
+    """
+    identity = model.info.identity
+    attributes = {
+        "bread_version": __version__,
+        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
+        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
+        "model": identity.name,
+        "backend": identity.backend,
+        "versions": json.dumps(identity.versions),
+        "settings": json.dumps(dict(settings)),
+        "seconds": float(seconds),
+        **provenance_attributes(),
+        "warnings": "[]",
+        "notes": json.dumps(list(identity.notes)),
+    }
+    return make_container({GROUP: data_annealing_dataset(run, ends, settings)}, attributes)
+
+
+def data_annealing_dataset(run: DataAnnealingRun, ends: Sequence[int], settings: Mapping[str, Any]) -> xr.Dataset:
+    """Return estimates (simulation, run), limits and gaps (simulation), and those of the real data (run).
+
+    Returns
+    -------
+    Dataset
+        `forward`, `reverse`, `harmonic`: log evidence in nats, NaN where a run failed; `*_gradients`, `*_evaluations`:
+        their cost. `log_evidence`, `lower`, `upper`, `gap`: see `bread.statistics.sandwich.Sandwich`. `real_forward`.
+        `observations` by `block`: how many are known after it. Attributes: `level`, `max_gap`, `particles`,
+        `real_log_evidence`, `real_lower`, `mean_gap` with `mean_gap_lower` and `mean_gap_upper`, `n_failed`.
+    """
+    level, n_runs = float(settings["level"]), len(run.real.log_evidence)
+    columns: dict[str, Any] = {
+        "real_forward": ("run", run.real.log_evidence),
+        "real_forward_gradients": ("run", run.real.n_gradients),
+        "real_forward_evaluations": ("run", run.real.n_evaluations),
+        "observations": ("block", np.array(ends, dtype=np.int64)),
+    }
+    for name in ("forward", "reverse", "harmonic"):
+        found: list[Estimates] = getattr(run, name)
+        if found or name != "harmonic":
+            columns[name] = (("simulation", "run"), _stacked([one.log_evidence for one in found], n_runs))
+            columns[f"{name}_gradients"] = (("simulation", "run"), _stacked([one.n_gradients for one in found], n_runs))
+            columns[f"{name}_evaluations"] = (
+                ("simulation", "run"), _stacked([one.n_evaluations for one in found], n_runs),
+            )  # fmt: skip
+    both = [sandwich(f.log_evidence, r.log_evidence, level) for f, r in zip(run.forward, run.reverse, strict=True)]
+    for name in ("log_evidence", "lower", "upper", "gap"):
+        columns[name] = ("simulation", np.array([getattr(one, name) for one in both], dtype=np.float64))
+    every = [run.real, *run.forward, *run.reverse, *run.harmonic]
+    gaps = columns["gap"][1]
+    gap = mean_interval(gaps, level) if len(gaps) and not np.isnan(gaps).any() else None
+    nan = float("nan")
+    real = real_limit(run.real.log_evidence, level)
+    return xr.Dataset(
+        columns,
+        coords={
+            "simulation": np.arange(len(both)), "run": np.arange(n_runs), "block": np.arange(1, len(ends) + 1),
+        },
+        attrs={
+            "level": level,
+            "max_gap": float(settings["max_gap"]),
+            "particles": int(settings["particles"]),
+            "real_log_evidence": real.value,
+            "real_lower": real.lower,
+            "mean_gap": nan if gap is None else float(gap.estimate),
+            "mean_gap_lower": nan if gap is None else float(gap.lower),
+            "mean_gap_upper": nan if gap is None else float(gap.upper),
+            "n_failed": int(sum(np.isnan(one.log_evidence).sum() for one in every)),
+        },
+    )  # fmt: skip
+
+
+def _stacked(rows: Sequence[NDArray[Any]], n_runs: int) -> NDArray[Any]:
+    return np.array(rows).reshape(len(rows), n_runs)
