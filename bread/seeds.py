@@ -41,6 +41,8 @@ class Purpose(IntEnum):
     COMPARE = 34
     UNBIASED = 35
     DATA_ANNEALING = 36
+    REPEAT = 37  # of the real data's forward chains
+    REPEAT_BASE = 38
 
 
 def root_entropy(random_seed: int | None) -> int:
