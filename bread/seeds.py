@@ -41,6 +41,7 @@ class Purpose(IntEnum):
     COMPARE = 34
     UNBIASED = 35
     DATA_ANNEALING = 36
+    PATH_SAMPLING = 37
 
 
 def root_entropy(random_seed: int | None) -> int:
