@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--no-truth", action="store_true", help="do not compute evidences")
     parser.add_argument("--json", type=Path, help="append rows to this file")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     print(machine())
     print("| model | path | T | R | V | limit | exact limit | B | gradients | seconds | status |")
     print("|" + "---|" * 11)

@@ -41,7 +41,9 @@ class Purpose(IntEnum):
     COMPARE = 34
     UNBIASED = 35
     DATA_ANNEALING = 36
-    PATH_SAMPLING = 37
+    REPEAT = 37  # of the real data's forward chains
+    REPEAT_BASE = 38
+    PATH_SAMPLING = 45
 
 
 def root_entropy(random_seed: int | None) -> int:

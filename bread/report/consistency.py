@@ -22,10 +22,12 @@ def consistency_dataset(result: CheckResult) -> xr.Dataset | None:
     simulations have run, at least two; None otherwise.
 
     `shape_p_value`: curves and effort together; read it where `is_final` is 1 (more simulations are added until it
-    is, unless the check was interrupted). `p_value_by_measure` (measure), not adjusted. `p_value`: of the curves alone,
-    with `p_value_harder` and `p_value_different`. `effect` (n_temperatures) in nats, positive where the real data are
-    harder. `log_evidence_rank`: how many simulated data sets have a smaller estimate of the log evidence at the largest
-    T; `log_evidence_p_value`, two-sided: exact under simulate_from="prior" alone.
+    is, unless the check was interrupted). Where the first chains of the real data give 0.05 or less, it is the largest
+    of their p-value and those of `n_repeats` more sets of chains, with the `p_value_by_measure` (measure), not adjusted,
+    that belong to it. All else is by the first chains. `p_value`: of the curves alone, with `p_value_harder` and
+    `p_value_different`. `effect` (n_temperatures) in nats, positive where the real data are harder.
+    `log_evidence_rank`: how many simulated data sets have a smaller estimate of the log evidence at the largest T;
+    `log_evidence_p_value`, two-sided: exact under simulate_from="prior" alone.
     """
     items = shape.items(result)
     if items is None:
@@ -38,6 +40,7 @@ def consistency_dataset(result: CheckResult) -> xr.Dataset | None:
         "is_final": ((), np.int64(found.is_final)),
         "p_value_by_measure": ("measure", np.array(list(found.p_value_by_measure.values()))),
         "n_simulations": ((), np.int64(len(items.simulations))),
+        "n_repeats": ((), np.int64(len(items.repeats))),
         "log_evidence_rank": ((), np.int64(rank)),
         "log_evidence_p_value": ((), np.float64(rank_p_value)),
         "p_value": ((), np.float64(test.p_value)),

@@ -55,6 +55,30 @@ class Annealing:
         for _ in self._run(missing, n_temperatures, f"consistency, T = {n_temperatures}", "consistency"):
             pass
 
+    def again_on_real_data(self, wanted: Sequence[tuple[int, int]]) -> None:
+        """Anneal other chains on the real data, as many as `forward` does, for each (repeat, T)."""
+        root, chains = self._plan.root, range(self._plan.chains)
+        if not wanted:
+            return
+        tasks = [
+            replace(
+                self._task(OBSERVED, "forward", n_temperatures),
+                seeds=chain_seeds(root, Purpose.REPEAT, repeat, n_temperatures, chains),
+                base_seeds=chain_seeds(root, Purpose.REPEAT_BASE, repeat, n_temperatures, chains),
+            )
+            for repeat, n_temperatures in wanted
+        ]
+        broken: list[tuple[AnnealTask, AnnealRun]] = []
+        with self._ledger.phase("consistency, your data again", "consistency", sum(task.n_chains for task in tasks)):
+            for position, run in self._ledger.run_tasks(tasks):
+                self._result.repeats[wanted[position]] = without_constant(
+                    run, tasks[position].path, self._result.prior_integrals
+                )
+                if np.any(run.failure > Failure.ZERO_RATIO):
+                    broken.append((tasks[position], run))
+                self._ledger.count("consistency", int(run.n_gradients.sum()))
+            _raise_if_broken(broken)
+
     def draws_on_real_data(self, n_temperatures: int, n_draws: int) -> None:
         """Anneal ``n_draws`` chains on the real data; the result keeps their ends, log densities there and weights.
 

@@ -52,6 +52,8 @@ class CheckResult:
         T -> inverse temperatures of shape (T,).
     runs : dict of (simulation, direction, T) to AnnealRun
         simulation is an index or `OBSERVED`. What is missing was not run or not finished.
+    repeats : dict of (repeat, T) to AnnealRun
+        More forward chains of the real data, for the consistency test.
     attempts : Attempts
         What was to be annealed both ways, in order.
     n_chains : int
@@ -127,6 +129,7 @@ class CheckResult:
     roles: list[str] = field(default_factory=list)
     schedules: dict[int, FloatArray] = field(default_factory=dict)
     runs: dict[tuple[int, Direction, int], AnnealRun] = field(default_factory=dict)
+    repeats: dict[tuple[int, int], AnnealRun] = field(default_factory=dict)
     attempts: Attempts = field(default_factory=Attempts)
     kernels: dict[int, Kernel] = field(default_factory=dict)
     paths: dict[int, Path] = field(default_factory=dict)

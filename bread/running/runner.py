@@ -284,4 +284,5 @@ class Runner:
                 self._annealing.forward(compared, n_temperatures)
             wanted = shape.more_simulations(self.result)
             if not wanted or (self._budgeted is not None and not self._budgeted.affords_forward(wanted)):
-                return
+                break
+        self._annealing.again_on_real_data(shape.repeats_wanted(self.result))

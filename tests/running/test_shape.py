@@ -17,6 +17,9 @@ def with_gradients(result, times):
     for n_temperatures in (16, 32, 64):
         run = result.runs[OBSERVED, "forward", n_temperatures]
         result.runs[OBSERVED, "forward", n_temperatures] = replace(run, n_gradients=run.n_gradients * times)
+        for repeat in range(shape.REPEATS):
+            run = result.repeats[repeat, n_temperatures]
+            result.repeats[repeat, n_temperatures] = replace(run, n_gradients=run.n_gradients * times)
     return result
 
 
@@ -39,6 +42,31 @@ def test_effort_is_compared_too():
     clean = read_group(report.to_container(fake_result(n_forward=179), constrain), "consistency")
     assert float(clean["shape_p_value"]) > 0.05
     assert float(clean["p_value_by_measure"].sel(measure="gradients a transition")) == 1.0
+
+
+def test_what_the_noise_of_the_chains_says_once_is_no_mismatch():
+    result = fake_result(n_forward=179)
+    harder = fake_result(n_forward=179, observed_extra=8.0)
+    assert shape.repeats_wanted(result) == []
+    for n_temperatures in (16, 32, 64):
+        result.runs[OBSERVED, "forward", n_temperatures] = harder.runs[OBSERVED, "forward", n_temperatures]
+    found = shape.items(result)
+    assert found.first.p_value <= shape.LEVEL < found.shape.p_value and found.shape.is_final
+    verdict = bread.verdict(report.to_container(result, constrain))
+    assert verdict.status == "converged" and verdict.consistency_p_value == found.shape.p_value
+    # Negative control: the repeats say so too.
+    result.repeats = harder.repeats
+    assert shape.items(result).shape.p_value <= shape.LEVEL
+    assert bread.verdict(report.to_container(result, constrain)).status == "mismatch"
+
+
+def test_nothing_is_said_before_the_repeats_have_run():
+    result = fake_result(n_forward=179, observed_extra=8.0)
+    del result.repeats[shape.REPEATS - 1, 32]
+    assert shape.repeats_wanted(result) == [(shape.REPEATS - 1, 32)] and shape.more_simulations(result) == 0
+    assert not shape.items(result).shape.is_final
+    verdict = bread.verdict(report.to_container(result, constrain))
+    assert verdict.status != "mismatch" and "harder to sample is not yet known" in verdict
 
 
 def test_interrupted_growth_is_read_up_to_the_first_that_did_not_finish():

@@ -17,6 +17,7 @@ from bread.backends.base import AnnealRun, Fit, Identity, Kernel, Layout, ModelI
 from bread.paths.kinds import PriorPath
 from bread.running.fit_check import FitCheck, NodeTest
 from bread.running.results import OBSERVED, SHARED, CheckResult
+from bread.running.shape import REPEATS
 from bread.statistics.goal import Goal
 
 SCHOOLS = np.array(["Choate", "Deerfield", "Exeter"])
@@ -157,6 +158,10 @@ def fake_result(
         harder = observed_extra * np.log2(temperatures[-1] / n_temperatures)
         run = work_run(rng, betas, n_chains, "forward", -45.0, here)
         result.runs[OBSERVED, "forward", n_temperatures] = replace(run, log_weight=run.log_weight - harder)
+        for repeat in range(REPEATS):  # random numbers of their own
+            own = np.random.default_rng([seed, 2, repeat, n_temperatures])
+            run = work_run(own, betas, n_chains, "forward", -45.0, here)
+            result.repeats[repeat, n_temperatures] = replace(run, log_weight=run.log_weight - harder)
     knots = np.array([0.0, 0.01, 0.1, 1.0])
     settings = {"step_size": np.array([1.0, 0.8, 0.5, 0.3]), "inverse_metric": np.full((4, info.layout.dim), 0.5)}
     result.kernels[SHARED] = Kernel(knots, settings, source="an extra simulated data set")

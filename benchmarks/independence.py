@@ -1,0 +1,133 @@
+"""A trial: does an independence proposal from the path's start before each transition make a check cheaper?
+
+`python benchmarks/independence.py`. Ten models of the NumPy backend, static HMC along the prior path and the path that
+"auto" takes, with and without the proposal; work until V's limit is at most 0.1. A proposal costs one evaluation of the
+density, a third of a gradient.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from measuring import print_table
+from numpy.random import SeedSequence, default_rng
+
+import bread
+from bread.backends.base import FloatArray
+from bread.backends.reference import (
+    AbsoluteMean,
+    BetaBinomial,
+    CompoundKernel,
+    HierarchicalNormal,
+    HMCKernel,
+    LinearRegression,
+    MarginalMixture,
+    NormalMean,
+    NormalScale,
+)
+from bread.backends.reference.kernels import Run, Transition
+from bread.report.compat import read_group
+
+SEEDS = range(3)
+EVALUATION = 1 / 3  # of a gradient
+_RNG = np.random.default_rng(7)
+_X = _RNG.normal(size=(30, 10))
+_SCALED = _RNG.normal(0.0, 0.3, 20)
+
+
+@dataclass(frozen=True)
+class IndependenceKernel:
+    """A proposal from f_0, whatever the state, accepted with probability min(1, (ratio' / ratio)^beta); reversible."""
+
+    name: str = field(default="independence", init=False, repr=False)
+    moves_label: bool = field(default=False, init=False, repr=False)
+    is_tunable: bool = field(default=False, init=False, repr=False)
+    draws_exactly: bool = field(default=False, init=False, repr=False)
+
+    def n_random(self, dim: int) -> tuple[int, int]:
+        """Return two uniform numbers: the seed of the proposal, and acceptance."""
+        return 0, 2
+
+    def transition(self, run: Run) -> Transition:
+        """Return the transitions."""
+        target, uniforms = run.target, run.random.uniforms
+
+        def step(i: int, states: FloatArray) -> FloatArray:
+            proposed = np.stack([self._draw(target, number) for number in uniforms[i, :, 0]])
+            log_ratio = target.log_ratio(proposed) - target.log_ratio(states)
+            run.tally.n_evaluations += 1  # the old state's is known where it is kept
+            accepted = np.log(uniforms[i, :, 1]) < float(run.betas[i]) * log_ratio
+            return np.where(accepted[:, None], proposed, states)
+
+        return step
+
+    def _draw(self, target: Any, number: float) -> FloatArray:
+        rng = default_rng(SeedSequence(int(number * 2**53)))
+        if target.path.reference is None:
+            return np.asarray(target.formulae.draw_state(rng, {}))
+        return np.asarray(target.path.reference.sample(1, rng)[0])
+
+
+def models(kernel: Any) -> dict[str, Any]:
+    """Return the ten models with a kernel."""
+    return {
+        "normal mean": NormalMean(np.array([0.4, 1.9, 1.1]), kernel=kernel),
+        "normal mean, far out": NormalMean(np.array([8.0, 9.0, 8.5, 9.5]), prior_sd=1.5, noise_sd=0.5, kernel=kernel),
+        "beta-binomial": BetaBinomial(np.array([3, 1, 9]), np.array([4, 3, 10]), alpha=2.0, beta=3.0, kernel=kernel),
+        "half-normal scale": NormalScale(_SCALED, kernel=kernel),
+        "half-normal scale, 3 data": NormalScale(np.array([0.1, -0.2, 0.15]), kernel=kernel),
+        "two modes": AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=kernel),
+        "mixture of two": MarginalMixture(
+            np.array([0.3]), probability=0.3, shifts=(0.0, 2.0), noise_sds=(0.2, 1.0), prior_sd=1.5, kernel=kernel
+        ),
+        "hierarchy of 3": HierarchicalNormal(np.array([1.5, -0.2, 0.6]), np.array([1.0, 1.5, 0.8]), kernel=kernel),
+        "regression of 3": LinearRegression(_X[:, :3].sum(axis=1), _X[:, :3], noise_sd=1.5, kernel=kernel),
+        "regression of 10": LinearRegression(_X.sum(axis=1), _X, noise_sd=1.5, kernel=kernel),
+    }
+
+
+def work(model: Any, path: str, seed: int) -> tuple[float, float, int]:
+    """Return gradients (evaluations counted as a third each), V's limit and T of one check."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = bread.check(
+            model, simulate_from="prior", path=path, draws=0, random_seed=seed, cores=1, progressbar=False
+        )
+    spent = 0.0
+    for direction in ("forward", "reverse"):
+        group = read_group(report, direction)
+        finished = group["finished"].values
+        counts = group["n_gradients"].values + EVALUATION * group["n_evaluations"].values
+        spent += float(counts[finished.astype(bool)].sum())
+    verdict = bread.verdict(report)
+    return spent, verdict.error_limit, verdict.n_temperatures
+
+
+def main() -> None:
+    """Print a row a model and path, medians over the seeds."""
+    plain, mixed = HMCKernel(), CompoundKernel((IndependenceKernel(), HMCKernel()))
+    rows = []
+    for path in ("prior", "auto"):
+        for name in models(plain):
+            medians = []
+            for kernel in (plain, mixed):
+                found = np.array([work(models(kernel)[name], path, seed) for seed in SEEDS])
+                medians.append(np.median(found, axis=0))
+            without, with_it = medians
+            cells = [f"{one[0]:.3g} (T = {one[2]:.0f}, limit {one[1]:.3f})" for one in medians]
+            rows.append((name, path, *cells, f"{without[0] / with_it[0]:.2f}"))
+            print(rows[-1], flush=True, file=sys.stderr)
+    print_table(
+        "Independence proposals from the path's start",
+        ("model", "path", "HMC: gradients", "with the proposal: gradients", "times cheaper"),
+        rows,
+        "Annealing of search, confirmation and consistency alone; medians of three seeds.",
+    )
+
+
+if __name__ == "__main__":
+    main()
