@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bread._compare import compare
     from bread._data_annealing import data_annealing
     from bread._debug import debug
+    from bread._path_sampling import path_sampling
     from bread._plan import plan
     from bread._resume import resume
     from bread._unbiased import unbiased
@@ -50,6 +51,7 @@ __all__ = [
     "debug",
     "evidence",
     "exact",
+    "path_sampling",
     "plan",
     "plot_agreement",
     "plot_bounds",
@@ -83,6 +85,7 @@ _MODULES = {
     "debug": "bread._debug",
     "evidence": "bread.reading.evidence",
     "exact": "bread",
+    "path_sampling": "bread._path_sampling",
     "plan": "bread._plan",
     "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",

@@ -43,6 +43,7 @@ class Purpose(IntEnum):
     DATA_ANNEALING = 36
     REPEAT = 37  # of the real data's forward chains
     REPEAT_BASE = 38
+    PATH_SAMPLING = 45
 
 
 def root_entropy(random_seed: int | None) -> int:

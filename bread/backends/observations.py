@@ -1,4 +1,7 @@
-"""Models whose data are observations that can be left out: an optional part of the contract, for data annealing."""
+"""Models whose data are observations that can be left out: an optional part of the contract.
+
+For data annealing, which adds them block by block, and for leave-one-out scores.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,18 @@ class Separable(Protocol):
         """
         ...
 
+    def condition_without(self, data: Data, index: int) -> Posterior:
+        """Return the posterior given all observations but number ``index``, from 0; ``data`` are whole.
+
+        Its log ratio on the prior path is that of `condition` less the log likelihood of that observation.
+
+        Raises
+        ------
+        UnsupportedModelError
+            As `n_observations`.
+        """
+        ...
+
 
 def require_separable(model: Any) -> Separable:
     """Return the model if its data split into observations.
@@ -55,5 +70,5 @@ def dependent(name: str, reason: str = "") -> UnsupportedModelError:
     because = f": {reason}" if reason else ""
     return UnsupportedModelError(
         f"The data of {name} do not split into observations that are known to be independent given the parameters, "
-        f"which data annealing adds block by block{because}. Use bread.check, which needs no such split."
+        f"which data annealing and leave-one-out scores need{because}. Use bread.check, which needs no such split."
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from bread.couplings.kernel import BoolArray, DensityGradient, FloatArray, Points
-from bread.couplings.proposals import reflection_maximal
+from bread.couplings.proposals import reflection_maximal, steps_apart
 
 _JITTER = (0.5, 1.5)  # of the step size at each iteration, so that no orbit closes on itself at every step
 MAX_LEAPFROG = 64
@@ -32,7 +32,7 @@ class MixedKernel:
     n_leapfrog : int
         Steps of a trajectory.
     scales : ndarray, shape (d,)
-        Standard deviations of the coordinates, more or less.
+        Standard deviations of the coordinates, more or less; 0 holds a coordinate.
     walk : float
         Standard deviation of the random walk, in units of ``scales``; 0 for none.
 
@@ -80,7 +80,7 @@ class MixedKernel:
         if self.walk == 0.0:
             return both.rows(first), both.rows(second), np.zeros(n, dtype=bool)
         spread = self.walk * self.scales
-        other, is_one = reflection_maximal((both.states[:n] - both.states[n:]) / spread, noise, choice)
+        other, is_one = reflection_maximal(steps_apart(both.states[:n] - both.states[n:], spread), noise, choice)
         steps = both.states + spread * np.concatenate([noise, other])
         steps[n:][is_one] = steps[:n][is_one]
         proposed = self.at(steps)

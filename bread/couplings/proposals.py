@@ -46,3 +46,8 @@ def reflection_maximal(
     is_one = np.log(uniform) < -0.5 * length * (2.0 * along + length)
     reflected = noise - 2.0 * along[:, None] * unit
     return np.where(is_one[:, None], noise + difference, reflected), is_one
+
+
+def steps_apart(difference: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return ``difference`` in units of the proposal's ``spread``, shape (d,); 0 at coordinates that are held."""
+    return np.asarray(np.divide(difference, spread, out=np.zeros(difference.shape), where=spread > 0.0))

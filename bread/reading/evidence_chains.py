@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bread.errors import InvalidArgumentError
 from bread.reading.debug import is_debug
+from bread.reading.other_reports import refuse_other_reports
 from bread.report.compat import read_attributes, read_group
 
 FloatArray = NDArray[np.float64]
@@ -63,6 +64,7 @@ def require_evidence(report: Any, what: str = "report") -> None:
     """Raise InvalidArgumentError where a report holds no evidence of the user's model."""
     if is_debug(report):
         raise InvalidArgumentError(f"{what} is one of bread.debug, which anneals no data. Pass one of bread.check.")
+    refuse_other_reports(report, what, "bread.check")
     if str(read_attributes(report).get("simulate_from")) == "localised":
         raise InvalidArgumentError(
             f"{what} was made with simulate_from='localised', whose model has a fit to the data as the law of its "

@@ -14,6 +14,7 @@ from bread.reading.carriers import n_carrying
 from bread.reading.compare import compare_summary, is_compare
 from bread.reading.data_annealing import data_annealing_summary, is_data_annealing
 from bread.reading.debug import debug_summary, is_debug
+from bread.reading.path_sampling import is_path_sampling, path_sampling_summary
 from bread.reading.unbiased import is_unbiased, unbiased_summary
 from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
@@ -31,7 +32,8 @@ def summary(report: Any) -> pd.DataFrame:
         From `bread.check`, reopened from a file, or the path of that file (netCDF or zarr). Of `bread.debug`: a table
         of its tests. Of `bread.compare`: V and B with their limits, and what a chain costs, by model and T. Of
         `bread.unbiased`: the bound of the total variation and its limits, by iteration. Of `bread.data_annealing`: log
-        evidence of each simulated data set with limits from both sides, and what it cost.
+        evidence of each simulated data set with limits from both sides, and what it cost. Of `bread.path_sampling`: log
+        evidence, or the score of each left-out observation, with limits.
 
     Returns
     -------
@@ -61,6 +63,8 @@ def summary(report: Any) -> pd.DataFrame:
         return data_annealing_summary(report)
     if is_unbiased(report):
         return unbiased_summary(report)
+    if is_path_sampling(report):
+        return path_sampling_summary(report)
     bounds = read_group(report, "bounds")
     if bounds is None:
         return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))

@@ -11,12 +11,13 @@ from bread.reading.data_annealing import data_annealing_text, is_data_annealing
 from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.reading.fit import fit_status
+from bread.reading.path_sampling import is_path_sampling, path_sampling_text
 from bread.reading.unbiased import is_unbiased, unbiased_text
 from bread.report.opening import takes_report
 
 Status = Literal[
     "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
-    "better", "trade-off", "cannot tell", "bounded",
+    "better", "trade-off", "cannot tell", "bounded", "sandwiched", "estimated",
 ]  # fmt: skip
 
 BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
@@ -32,7 +33,8 @@ class Verdict(str):
         Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
         `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
         `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
-        `bread.data_annealing`: "sandwiched" or "inconclusive", in the same way.
+        `bread.data_annealing`: "sandwiched" or "inconclusive", in the same way, and of one of `bread.path_sampling`:
+        "estimated" or "inconclusive".
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V.
@@ -138,8 +140,8 @@ def verdict(report: Any) -> Verdict:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check`, `bread.debug`, `bread.compare`, `bread.unbiased` or `bread.data_annealing`, reopened from a
-        file, or the path of that file (netCDF or zarr).
+        From `bread.check`, `bread.debug`, `bread.compare`, `bread.unbiased`, `bread.path_sampling` or
+        `bread.data_annealing`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
@@ -167,7 +169,8 @@ def verdict(report: Any) -> Verdict:
         "trade-off" (that depends on the cost); else "cannot tell". Of a report of `bread.unbiased`: "bounded" where the
         limit falls below ``max_error``, which rests on an assumption about longer meeting times; else "inconclusive".
         Of a report of `bread.data_annealing`: "sandwiched" where the upper limit of the mean gap between the bounds on
-        simulated data is at most ``max_gap``; else "inconclusive".
+        simulated data is at most ``max_gap``; else "inconclusive". Of a report of `bread.path_sampling`: "estimated"
+        where all pairs met and the estimates show no heavy tail; else "inconclusive".
 
         ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
         with this kernel and schedule.
@@ -188,6 +191,9 @@ def verdict(report: Any) -> Verdict:
         return Verdict(text, status=found)
     if is_unbiased(report):
         found, text = unbiased_text(report)
+        return Verdict(text, status=found)
+    if is_path_sampling(report):
+        found, text = path_sampling_text(report)
         return Verdict(text, status=found)
     findings = read_findings(report)
     status = _status(findings)

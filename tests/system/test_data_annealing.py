@@ -41,6 +41,16 @@ def test_first_observations(model, terms):
         assert found == pytest.approx(wanted[:, n - 1], abs=1e-10)
 
 
+@pytest.mark.parametrize(("model", "terms"), list(zip(MODELS, TERMS, strict=True)), ids=NAMES)
+def test_all_observations_but_one(model, terms):
+    states = np.random.default_rng(3).standard_normal((3, model.dim))
+    wanted = np.array([terms(state) for state in states])
+    whole = model.condition(model.observed_data).log_ratio(PriorPath(), states)
+    for index in range(model.n_observations()):
+        found = whole - model.condition_without(model.observed_data, index).log_ratio(PriorPath(), states)
+        assert found == pytest.approx(wanted[:, index], abs=1e-10)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=NAMES)
 def test_exact_evidence_is_between(model):

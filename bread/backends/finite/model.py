@@ -161,6 +161,12 @@ class FiniteModel(Model):
         """Return the posterior given the first ``n`` outcomes; see `bread.backends.observations`."""
         return FinitePosterior(self.chain(data, n))
 
+    def condition_without(self, data: Data, index: int) -> FinitePosterior:
+        """Return the posterior without one outcome; see `bread.backends.observations`. Their order does not matter."""
+        values = np.asarray(data["y"])
+        moved = np.append(np.delete(values, index), values[index])
+        return FinitePosterior(self.chain({"y": moved}, len(values) - 1))
+
     def nodes(self) -> tuple[Node, ...]:
         """Return the data and the state."""
         shape = () if len(self._shape) == 1 else (len(self._shape),)

@@ -33,15 +33,19 @@ class FirstPosterior(PyMCPosterior):
     ----------
     n : int
         The other parameters are those of `PyMCPosterior`; ``data`` are whole.
+    without : int
+        Number of one of them that is left out; -1 for none.
     """
 
     n: int = 0
+    without: int = -1
 
     def load(self, path: Path) -> Engine:
         """Set path, data, and which observations count."""
         engine = super().load(path)
         (values,) = self.data.values()
-        engine.controls.keep(np.arange(len(values)) < self.n)
+        index = np.arange(len(values))
+        engine.controls.keep((index < self.n) & (index != self.without))
         return engine
 
     def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -81,6 +85,14 @@ class SeparableModel:
         if not 1 <= n <= len(values):
             raise InvalidArgumentError(f"n must be from 1 to {len(values)}; received {n!r}.")
         return FirstPosterior(self.first_engine, self.simulator, arrays, n)
+
+    def condition_without(self, data: Data, index: int) -> FirstPosterior:
+        """Return the posterior without one observation; see `bread.backends.observations.Separable`."""
+        arrays = self.simulator.check_data(data)
+        (values,) = arrays.values()
+        if not 0 <= index < len(values):
+            raise InvalidArgumentError(f"index must be from 0 to {len(values) - 1}; received {index!r}.")
+        return FirstPosterior(self.first_engine, self.simulator, arrays, len(values), index)
 
     @cached_property
     def first_engine(self) -> Engine:

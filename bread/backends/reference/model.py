@@ -187,10 +187,20 @@ class ReferenceModel(Formulae, Model):
         """Return the posterior of the model of the first ``n`` observations, which has the same states."""
         if not 1 <= n <= self.n_observations():
             raise InvalidArgumentError(f"n must be from 1 to {self.n_observations()}; received {n!r}.")
+        return self._condition_some(data, np.arange(n))
+
+    def condition_without(self, data: Data, index: int) -> ReferencePosterior:
+        """Return the posterior of the model without one observation, which has the same states."""
+        n = self.n_observations()
+        if not (0 <= index < n and n > 1):
+            raise InvalidArgumentError(f"index must be from 0 to {n - 1}, with two observations; received {index!r}.")
+        return self._condition_some(data, np.delete(np.arange(n), index))
+
+    def _condition_some(self, data: Data, kept: IntArray) -> ReferencePosterior:
         whole = {name: values[0] for name, values in self._checked(data, n_leading=0).items()}
-        fields: dict[str, Any] = {name: np.asarray(getattr(self, name))[:n] for name in self.per_observation}
-        first: ReferenceModel = replace(self, **fields)  # type: ignore[type-var]
-        return first.condition({name: values[:n] for name, values in whole.items()})
+        fields: dict[str, Any] = {name: np.asarray(getattr(self, name))[kept] for name in self.per_observation}
+        some: ReferenceModel = replace(self, **fields)  # type: ignore[type-var]
+        return some.condition({name: values[kept] for name, values in whole.items()})
 
     def rows(self, data: Data) -> ReferencePosterior:
         """Return the posteriors of several data sets; see `bread.backends.base.Model.rows`."""

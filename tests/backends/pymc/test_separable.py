@@ -10,7 +10,7 @@ from scipy import stats
 import bread
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.errors import UnsupportedModelError
+from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import require_group
 from bread.running.block_kernels import tuned_targets
@@ -39,6 +39,22 @@ def test_first_observations_alone():
         wanted_gradient = [X[:n].T @ r / 2.25 - state for r, state in zip(residual, states, strict=True)]
         assert gradient == pytest.approx(np.array(wanted_gradient), abs=1e-6)
         assert value == pytest.approx(wanted + stats.norm.logpdf(states).sum(axis=1), abs=1e-6)
+
+
+def test_all_observations_but_one():
+    model = opened(regression())
+    state = np.array([[0.3, -1.0]])
+    terms = stats.norm.logpdf(Y, X @ state[0], 1.5)
+    whole = model.condition({"y": Y}).log_ratio(PriorPath(), state)
+    for index in (0, 2, 4):
+        posterior = model.condition_without({"y": Y}, index)
+        assert whole - posterior.log_ratio(PriorPath(), state) == pytest.approx(terms[index], abs=1e-6)
+        _, gradient = posterior.density_gradient(1.0, state)
+        rest = np.delete(np.arange(5), index)
+        wanted = X[rest].T @ (Y[rest] - X[rest] @ state[0]) / 2.25 - state[0]
+        assert gradient[0] == pytest.approx(wanted, abs=1e-6)
+    with pytest.raises(InvalidArgumentError, match="received 5"):
+        model.condition_without({"y": Y}, 5)
 
 
 @pytest.mark.slow

@@ -1,0 +1,33 @@
+"""Reports of the verbs that neither pages nor evidence are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bread.errors import InvalidArgumentError
+from bread.report import data_annealing, path_sampling, unbiased
+from bread.report.compat import read_group
+
+_VERBS = {
+    unbiased.GROUP: "bread.unbiased",
+    path_sampling.GROUP: "bread.path_sampling",
+    data_annealing.GROUP: "bread.data_annealing",
+}
+
+
+def refuse_other_reports(report: Any, what: str, wanted: str) -> None:
+    """Raise InvalidArgumentError at a report of `bread.unbiased`, `bread.path_sampling` or `bread.data_annealing`.
+
+    Parameters
+    ----------
+    report : InferenceData or DataTree
+    what : str
+        What the report is called.
+    wanted : str
+        Reports that are taken.
+    """
+    for group, verb in _VERBS.items():
+        if read_group(report, group) is not None:
+            raise InvalidArgumentError(
+                f"{what} must be one of {wanted}, got one of {verb}. Read it by bread.verdict and bread.summary."
+            )

@@ -1,0 +1,96 @@
+"""What a report of `bread.path_sampling` says: the log evidence or scores, or why no interval can be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bread.report.compat import read_group, require_group
+from bread.report.path_sampling import GROUP
+
+_DIGITS = 5
+_MOST_NAMED = 5
+
+
+def is_path_sampling(report: Any) -> bool:
+    """Return whether a report is one of `bread.path_sampling`."""
+    return read_group(report, GROUP) is not None
+
+
+def path_sampling_text(report: Any) -> tuple[str, str]:
+    """Return status and sentences: "estimated", or "inconclusive" with the reason."""
+    found = require_group(report, GROUP)
+    told = found.attrs
+    if told["n_unmet"]:
+        return "inconclusive", _unmet(found)
+    doubtful = np.flatnonzero(found["doubts"].values != "")
+    if len(doubtful):
+        return "inconclusive", _doubtful(found, doubtful)
+    unseen = 100 * (1.0 - 0.05 ** (1.0 / int(told["n_pairs"])))
+    about = (
+        f"Their tails look light enough for a standard error (index {float(found['tail_index'].max()):.2f}, and 0.5 "
+        f"is the limit). What fewer than {unseen:.2g}% of pairs show may go unseen, above all a mode that no start "
+        "leads to: its mass would be missing. bread.check looks for such modes."
+    )
+    percent = f"{100 * told['level']:g}%"
+    if not told["is_leave_one_out"]:
+        row = found.isel(target=0)
+        return "estimated", (
+            "Estimated, if chains from the prior find every mode. "
+            f"Log evidence {float(row['value']):.2f} nats (standard error {float(row['standard_error']):.2g}, "
+            f"{percent} interval {float(row['lower']):.2f} to {float(row['upper']):.2f}), the mean of "
+            f"{told['n_pairs']} independent estimates that are unbiased on the log scale. All pairs of chains met. "
+            f"{about}"
+        )
+    n = found.sizes["target"]
+    worst = str(found["target"].values[int(found["value"].values.argmin())])
+    return "estimated", (
+        "Estimated, if chains from the prior find every mode. Log predictive densities of "
+        f"{n} observation{'s' if n > 1 else ''}, each given all others, sum to {told['total']:.2f} nats "
+        f"(standard error of the sampling {told['total_standard_error']:.2g}, {percent} interval "
+        f"{told['total_lower']:.2f} to {told['total_upper']:.2f}; {-told['total'] / n:.3f} is the mean score). The "
+        f"lowest is that of observation {worst}, {float(found['value'].min()):.2f}. {told['n_pairs']} independent "
+        f"estimates of each are unbiased on the log scale, and all pairs of chains met. {about}"
+    )
+
+
+def _unmet(found: xr.Dataset) -> str:
+    told = found.attrs
+    which = f"pair{'s' if told['n_unmet'] > 1 else ''}{' of the pilots' if told['is_pilot'] else ''}"
+    return (
+        f"Inconclusive: {told['n_unmet']} {which} did not meet in {told['horizon']} iterations, at inverse "
+        f"temperature {told['unmet_at']:.2g}, and a mean over those that met would be biased. Chains mix slowly there "
+        "(several modes, narrow or curved shapes), or the coupling does not draw them together. Raise max_iterations, "
+        "use another form of the model, or bread.check and bread.evidence, which need no meeting."
+    )
+
+
+def _doubtful(found: xr.Dataset, doubtful: np.ndarray[Any, Any]) -> str:
+    named = [str(found["target"].values[i]) for i in doubtful[:_MOST_NAMED]]
+    if found.attrs["is_leave_one_out"]:
+        more = f" and {len(doubtful) - len(named)} others" if len(doubtful) > len(named) else ""
+        which = f"of observation{'s' if len(doubtful) > 1 else ''} {', '.join(named)}{more}"
+    else:
+        which = "of the log evidence"
+    reason = str(found["doubts"].values[doubtful[0]])
+    return (
+        f"Inconclusive: no interval {which} is given, because the estimates may have no variance: {reason}. Their mean "
+        "is not to be trusted either, however many there are. Use other parameters or priors with lighter tails, or "
+        "bread.check and bread.evidence."
+    )
+
+
+def path_sampling_summary(report: Any) -> pd.DataFrame:
+    """Return the table over targets: value, standard error and limits in nats, tail index, what pairs cost."""
+    found = require_group(report, GROUP)
+    table = found[["value", "standard_error", "lower", "upper", "tail_index"]].to_dataframe()
+    table = table.map(lambda value: float(f"{value:.{_DIGITS}g}"))
+    unmet = np.isinf(found["meeting_time"].values).sum(axis=1)
+    table["n_unmet"] = found.attrs["n_unmet"] if found.attrs["is_pilot"] else unmet
+    times = found["meeting_time"].values - found["lag"].values
+    table["longest_meeting"] = times.max(axis=1) if times.shape[1] else np.nan
+    table["doubts"] = found["doubts"].values.astype(object)
+    return table
