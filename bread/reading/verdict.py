@@ -152,8 +152,8 @@ def verdict(report: Any) -> Verdict:
           integral of a prior varies with its parents (p < 0.001); or simulated from the prior or localised, and an
           exact test of the chains (theory alarm, forms of V, weighted ranks, those of quantities that
           `bread.add_quantities` added) has p <= 0.0033;
-        * "mismatch": the real data do not anneal like simulated data (p <= 0.05 by each of four sets of chains on them):
-          the bound says little about them;
+        * "mismatch": the real data do not anneal like simulated data (p <= 0.05 by each of four sets of chains on
+          them): the bound says little about them;
         * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
           the annealed ones by more than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found

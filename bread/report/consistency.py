@@ -23,8 +23,8 @@ def consistency_dataset(result: CheckResult) -> xr.Dataset | None:
 
     `shape_p_value`: curves and effort together; read it where `is_final` is 1 (more simulations are added until it
     is, unless the check was interrupted). Where the first chains of the real data give 0.05 or less, it is the largest
-    of their p-value and those of `n_repeats` more sets of chains, with the `p_value_by_measure` (measure), not adjusted,
-    that belong to it. All else is by the first chains. `p_value`: of the curves alone, with `p_value_harder` and
+    of their p-value and those of `n_repeats` more sets of chains, with the `p_value_by_measure` (measure) that belongs
+    to it, not adjusted. All else is by the first chains. `p_value`: of the curves alone, with `p_value_harder` and
     `p_value_different`. `effect` (n_temperatures) in nats, positive where the real data are harder.
     `log_evidence_rank`: how many simulated data sets have a smaller estimate of the log evidence at the largest T;
     `log_evidence_p_value`, two-sided: exact under simulate_from="prior" alone.

@@ -5,9 +5,9 @@ its tempered density, the more so the fewer the temperatures, and the slope of t
 the path the chains lag could only be told from values at equilibrium, knot by knot: simulated data sets have them from
 their reverse chains, the real data do not, and all data sets must be measured alike.
 
-Where the curves are flat, what a data set's rank shows is the noise of its chains, and another seed gives another one. So
-the real data are annealed again before "harder" is said, and the largest of the p-values counts. It is never smaller than
-the first, which has the level.
+Where the curves are flat, the rank of a data set is that of its chains' noise, and another seed gives another one. So
+the real data are annealed again before "harder" is said, and the largest of the p-values counts. It is never smaller
+than the first, which has the level.
 """
 
 from __future__ import annotations
