@@ -1,4 +1,4 @@
-"""A trial: does an independence proposal from the path's start before each transition make annealing cheaper?
+"""A trial of independence proposals from the path's start before each transition.
 
 `python benchmarks/independence.py`. Ten models of the NumPy backend, static HMC along the prior path and the path that
 "auto" takes, with and without the proposal, at one T. V falls as 1 / sqrt(T), so that the work to reach a V goes as the
