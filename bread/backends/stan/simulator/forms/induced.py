@@ -90,7 +90,7 @@ def _arguments(flow: Dataflow, name: str, n: int) -> list[str] | None:
 
 def laws_of_cutpoints(flow: Dataflow) -> tuple[str, ...]:
     """Return the program's own densities that may be induced Dirichlet laws of what they are given to."""
-    found = {}
+    found: dict[str, None] = {}
     for contribution in flow.contributions:
         for density in _densities(contribution.node):
             variate, *arguments = nodes(density)
