@@ -174,7 +174,7 @@ def test_mistakes_are_refused_whatever_the_name(name: str) -> None:
 
 
 def test_a_mistake_far_out_is_seen_at_draws() -> None:
-    excess = excess_of(text_of(("+ log_determinant(J)", "+ log_determinant(J) + (c[3] > 4 ? 1 : 0)")), n=20)
+    excess = excess_of(text_of(("+ log_determinant(J)", "+ log_determinant(J) + (c[3] > 3 ? 1 : 0)")), n=10)
     assert 0 < (excess > 2).sum() < len(excess)  # what a start refuses: a difference that is no constant
 
 
