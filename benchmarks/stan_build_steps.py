@@ -7,10 +7,10 @@ without. CPU seconds of children are counted, which a busy machine changes less 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def run(settings: tuple[str, ...] = tuple(SETTINGS)) -> None:
             for cache in ("empty", "filled"):
                 for name in PROGRAMS:
                     seconds = start(__file__, name, variables)
-                    rows.append((setting, cache, name, *(seconds.get(step, 0.0) for step in STEPS), load()))
+                    rows.append((setting, cache, name, *(round(seconds.get(step, 0.0), 2) for step in STEPS), load()))
             megabytes = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
         print(f"{setting}: the cache takes {megabytes:.0f} MB", flush=True)
     print_table(
@@ -73,7 +73,7 @@ def measure(name: str) -> dict[str, float]:
 
     toolchain, original_run = find_toolchain(), build._run
     program, data, observed = _case(name)
-    stopped = build.threading.Event()  # type: ignore[attr-defined]
+    stopped = threading.Event()
     key = build._key("driver", toolchain, build._DRIVER_FILES)
     with children("driver"):  # alone, as it would share its seconds with the program
         build._get_driver(default_cache(), key, toolchain, stopped)
@@ -99,5 +99,4 @@ def _case(name: str) -> tuple[str, Any, Any]:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYTHONPATH", str(ROOT))
     print(json.dumps(measure(sys.argv[1])))
