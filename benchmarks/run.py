@@ -7,6 +7,7 @@ phases      CPU seconds of every phase of a whole check, as shares
 cores       two cores against one, with equal results
 stan        Stan: time per leapfrog of annealed chains over one gradient
 stan-start  Stan: seconds to the first finished chain, build included, and from the build cache
+stan-steps  Stan: CPU seconds of each step of a build, by setting
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import cores
 import engine
 import phases
 import schedule_cost
+import stan_build_steps
 import stan_engine
 import stan_start_up
 import start_up
@@ -31,6 +33,7 @@ BENCHMARKS = {
     "start-up": start_up.run,
     "stan": stan_engine.run,
     "stan-start": stan_start_up.run,
+    "stan-steps": stan_build_steps.run,
 }
 
 

@@ -153,6 +153,9 @@ def log_density(name: str, value: Any, arguments: list[Any]) -> float:
     if name == "dirichlet":
         a, x = np.asarray(arguments[0], dtype=float), np.asarray(value)
         return float(special.gammaln(a.sum()) - special.gammaln(_positive(a)).sum() + special.xlogy(a - 1, x).sum())
+    if name == "ordered_logistic":
+        shares = np.atleast_2d(_categories(*arguments))
+        return float(np.sum(np.log(shares[np.arange(np.size(value)) % len(shares), np.ravel(value) - 1])))
     if name in ("multi_normal", "multi_normal_cholesky"):
         mean, matrix = arguments
         covariance = matrix @ matrix.T if name.endswith("cholesky") else matrix
@@ -177,6 +180,8 @@ def draw(name: str, arguments: list[Any], rng: Generator) -> Any:
     if name == "categorical":
         share = np.asarray(arguments[0], dtype=float)
         return int(rng.choice(len(share), p=share / share.sum())) + 1
+    if name == "ordered_logistic":
+        return int(rng.choice(len(arguments[1]) + 1, p=_categories(*arguments))) + 1
     if name == "dirichlet":
         return rng.dirichlet(arguments[0])
     if name in ("multi_normal", "multi_normal_cholesky"):
@@ -192,6 +197,16 @@ def draw(name: str, arguments: list[Any], rng: Generator) -> Any:
 
 def _diff_exp(a: float, b: float) -> float:
     return float(a + np.log1p(-np.exp(b - a))) if b > -np.inf else float(a)
+
+
+def _categories(predictor: Any, cutpoints: Any) -> Any:
+    """Return the probabilities of ordered categories, along the last axis."""
+    below = special.expit(np.asarray(cutpoints) - np.asarray(predictor)[..., None])
+    return np.diff(below, axis=-1, prepend=0.0, append=1.0)
+
+
+def _log_determinant(matrix: Any) -> float:
+    return float(np.linalg.slogdet(matrix)[1])
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -213,6 +228,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sd": lambda x: np.std(x, ddof=1), "step": lambda x: float(x >= 0), "dot_product": np.dot,
     "append_array": lambda a, b: np.hstack([a, b]), "cumulative_sum": np.cumsum,
     "append_row": lambda a, b: np.hstack([a, b]),
+    "log_inv_logit": special.log_expit, "inv_Phi": special.ndtri, "Phi": special.ndtr, "reverse": np.flip,
+    "std_normal_log_qf": special.ndtri_exp, "log_determinant": _log_determinant,
+    "rep_matrix": lambda x, n, m: np.full((int(n), int(m)), float(x)),
     "segment": lambda x, i, n: np.asarray(x)[int(i) - 1 : int(i) - 1 + int(n)],
 }  # fmt: skip
 

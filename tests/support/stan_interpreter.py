@@ -152,6 +152,10 @@ class _Run:
         truncation = next((one for one in arguments if one.data == "truncation"), None)
         given = [self.value(one) for one in arguments if one is not truncation]
         value, name = self.value(variate), name_of(node)
+        own = self.functions.get(f"{name}_lpdf")
+        if own is not None:
+            self.target += self._user_function(own, [value, *given])
+            return
         self.target += known.log_density(name, value, given)
         if truncation is not None:
             ends = {one.data: self.value(nodes(one)[0]) for one in nodes(truncation)}
@@ -290,7 +294,7 @@ class _Run:
         if name == "bread_temper":
             self.tempered += float(np.sum(given[0]))
             return 0.0
-        if name in self.functions and name.startswith("bread_"):
+        if name in self.functions and name in known.HELPERS:
             return known.HELPERS[name](*given)
         if name in self.functions:
             return self._user_function(self.functions[name], given)

@@ -14,16 +14,19 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bread.backends.stan.language.messages import StanBuildError, StanProgramError
 from bread.backends.stan.native.build import CXXFLAGS, build_library, translate
 from bread.backends.stan.native.cache import MARK, PRECOMPILE
-from bread.backends.stan.native.library import StanLibrary
+from bread.backends.stan.native.library import Schedule, StanInstance, StanLibrary
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
 from bread.errors import InvalidArgumentError, MissingDependencyError
 from tests.support.builds import cache_in, wait_for
-from tests.support.stan_engine_programs import CONJUGATE, EXAMPLE, toolchain
+from tests.support.stan_engine_programs import CONJUGATE, EXAMPLE, HMC, NUTS, toolchain
+
+WHOLE = "-DBREAD_WHOLE_STAN_MATH"
 
 
 @pytest.fixture
@@ -40,6 +43,8 @@ with open({str(tmp_path / "commands")!r}, "a") as log:
     log.write(json.dumps(sys.argv[1:]) + "\\n")
 if os.path.exists({str(tmp_path / "fail")!r}):
     sys.exit("model.cpp:1: error: no such thing")
+if os.path.exists({str(tmp_path / "narrow")!r}) and "-c" in sys.argv and {WHOLE!r} not in sys.argv:
+    sys.exit("model.cpp:1: error: was not declared in this scope")
 open(sys.argv[sys.argv.index("-o") + 1], "w").write("compiled")
 """
     )
@@ -84,6 +89,73 @@ def test_driver_and_headers_are_compiled_once_for_all_programs(
     included = {Path(command[command.index("-include") + 1]) for command in models}
     assert len(included) == 1 and (tmp_path in included.pop().parents) == precompiled
     assert sum("-shared" in command for command in commands(tmp_path)) == 2
+
+
+ODE = """functions {
+  vector decay(real t, vector y, real k) {
+    return -k * y;
+  }
+}
+parameters {
+  real k;
+}
+model {
+  ode_rk45(decay, [1.0]', 0, {1.0}, k)[1] ~ normal(0, 1);
+}
+"""
+
+
+@pytest.mark.parametrize("precompiled", [False, True])
+def test_programs_with_solvers_are_compiled_with_their_headers(
+    precompiled: bool, recorder: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PRECOMPILE, "1" if precompiled else "")
+    for program in (CONJUGATE, ODE):
+        build_library(program, recorder, cache=cache_in(tmp_path))
+    first, second = (command for command in commands(tmp_path) if Path(command[-1]).name == "model.cpp")
+    assert "-DBREAD_SOLVERS" not in first and "-DBREAD_SOLVERS" in second
+    assert tmp_path not in Path(second[second.index("-include") + 1]).parents  # precompiled headers lack them
+
+
+@pytest.mark.parametrize("precompiled", [False, True])
+def test_where_the_compiler_misses_a_header_all_are_included(
+    precompiled: bool, recorder: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PRECOMPILE, "1" if precompiled else "")
+    (tmp_path / "narrow").touch()
+    assert build_library(CONJUGATE, recorder, cache=cache_in(tmp_path)).read_text() == "compiled"
+    asked = [(Path(one[-1]).name, WHOLE in one) for one in commands(tmp_path) if "-c" in one]
+    first = ("tempering.hpp" if precompiled else "model.cpp", False)
+    assert sorted(asked) == sorted([("driver.cpp", False), ("driver.cpp", True), first, ("model.cpp", True)])
+
+
+@pytest.mark.slow
+def test_what_is_left_out_of_the_headers_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Densities, gradients, generated quantities and chains, against a build with all of Stan's headers."""
+    monkeypatch.setenv(PRECOMPILE, "")
+    cache, results = cache_in(tmp_path), []
+    for flags in ("", WHOLE):
+        monkeypatch.setenv(CXXFLAGS, flags)
+        path = build_library(CONJUGATE, toolchain(), cache=cache)
+        results.append((path, everything(StanLibrary(path).instance(EXAMPLE.data))))
+    (path, lean), (whole_path, whole) = results
+    assert path != whole_path
+    for name, value in lean.items():
+        assert np.array_equal(value, whole[name]), name
+    assert not np.array_equal(lean["NUTS"], lean["HMC"])  # negative control
+
+
+def everything(instance: StanInstance) -> dict[str, np.ndarray]:
+    """Return what a library computes: densities, a gradient, generated quantities, annealed chains of both kernels."""
+    states, seeds = EXAMPLE.draw(0.0, 4, np.random.default_rng(1)), np.random.SeedSequence(2).spawn(4)
+    ladder = Schedule(np.linspace(0, 1, 9), np.full(9, 0.2), np.ones((9, 2)))
+    density, _, gradient = instance.gradient(states[0], 0.5)
+    found = {"terms": np.stack(instance.terms(states)[:2]), "gradient": np.append(gradient, density)}
+    found["constrained"] = instance.constrained_prior(states)
+    found["new"] = instance.constrain(states, "generated", seeds)["y_new"]
+    for kernel in (NUTS, HMC):
+        found[kernel.name] = np.array(instance.anneal(kernel.struct, ladder, "forward", states, seeds).log_ratio)
+    return found
 
 
 def test_the_key_knows_program_name_version_and_compiler(recorder: Toolchain, tmp_path: Path) -> None:

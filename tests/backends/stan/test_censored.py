@@ -64,13 +64,15 @@ def test_limits_that_only_censored_observations_have() -> None:
     assert read(case).is_automatic
     several = reason(read(case, Y=[*y[:4], 1.2, y[5]]))
     assert several == RANGE + (
-        "the limits differ (1.2, 1.5): those of the observations that are not censored are not among the data."
+        "the limits, which 'Y' holds for the censored observations, differ (1.2, 1.5): those of the others are not "
+        "among the data."
     )
     beyond = reason(read(case, Y=[*y[:5], 1.6]))
     assert beyond == RANGE + (
-        "an observation that is not censored (1.6) lies beyond its limit on the right: what censors is not known."
+        "an observation that is not censored (Y[6] = 1.6) lies beyond the limit of the others on the right (1.5): what "
+        "censors is not known."
     )
-    assert "(0.1) lies beyond its limit on the left" in reason(read(case, Y=[0.1, *y[1:]]))
+    assert "(Y[1] = 0.1) lies beyond the limit of the others on the left (0.2)" in reason(read(case, Y=[0.1, *y[1:]]))
     assert "without the data" in reason(analyse(case.source, observed=None, data=None, stanc=stanc))
     assert "other values in the data (2)" in reason(read(case, cens=[2, *case.data["cens"][1:]]))
     unnamed = read(case, observed=["Y"])
@@ -83,8 +85,83 @@ def test_limits_that_only_censored_observations_have() -> None:
 def test_limits_that_are_data() -> None:
     case = case_of("censored_below_quantification")
     assert read(case).is_automatic
-    assert "(0.3) lies beyond its limit on the interval" in reason(read(case, y=[0.8, 0.2, -1, 0.3, 0.4]))
-    assert "(-1.5) lies beyond its limit on the left" in reason(read(case, y=[-1.5, 0.2, -1, 1.7, 0.4]))
+    assert "(y[4] = 0.3) lies beyond its limit on the interval" in reason(read(case, y=[0.8, 0.2, -1, 0.3, 0.4]))
+    assert "(y[1] = -1.5) lies beyond its limit on the left" in reason(read(case, y=[-1.5, 0.2, -1, 1.7, 0.4]))
+
+
+# Of the exponential times of four patients the second was censored; `c` should be the limit of all of them.
+LIMITS_IN_DATA = """data {
+  int<lower=1> N;
+  vector<lower=0>[N] y;
+  vector[N] c;
+  array[N] int<lower=0, upper=1> cens;
+}
+parameters {
+  real<lower=0> rate;
+}
+model {
+  rate ~ gamma(3, 2);
+  for (n in 1 : N) {
+    if (cens[n] == 1) target += exponential_lccdf(c[n] | rate);
+    else target += exponential_lpdf(y[n] | rate);
+  }
+}
+"""
+PATIENTS = {"N": 4, "y": [0.7, 1.5, 0.2, 0.9], "c": [2, 1.5, 2, 1], "cens": [0, 1, 0, 0]}
+UNCENSORED = "an observation that is not censored (y[1] = 0.7)"
+TO_DO = (
+    "Data are simulated with the limit of every observation, where it would have been censored; bread does not guess it"
+)
+
+
+def read_patients(text: str = LIMITS_IN_DATA, **data: Any) -> Program:
+    return analyse(Source.from_text(text), observed=["y", "cens"], data={**PATIENTS, **data}, stanc=stanc)
+
+
+@pytest.mark.parametrize(
+    ("c", "why"),
+    [
+        ([0.7, 1.5, 0.2, 0.9], f"{UNCENSORED} is its own limit on the right (0.7 in 'c')"),
+        ([0, 1.5, 0, 0], f"{UNCENSORED} lies beyond its limit on the right (0 in 'c')"),
+        ([2, 1.5, np.nan, 1], "'c' is NaN at 3, for an observation that is not censored."),
+        ([np.inf, 1.5, np.inf, np.inf], "'c' is inf for all observations that are not censored, and for no other"),
+        ([99, 1.5, 99, 99], "'c' is 99 for all observations that are not censored, and for no other"),
+    ],
+    ids=["the outcome itself", "zero", "nan", "infinity", "a code"],
+)  # fmt: skip
+def test_limits_of_the_censored_alone_are_refused_and_named(c: list[float], why: str) -> None:
+    program = read_patients(c=c)
+    assert why in reason(program)
+    assert program.simulator_refusal is not None
+    assert program.simulator_refusal.remedy.startswith(
+        f"{TO_DO}. Let `c[n]` be that, also where nothing was censored. Or pass simulator="
+    )
+
+
+def test_limits_of_all_are_read() -> None:
+    assert read_patients().is_automatic
+    assert read_patients(c=[2, 1.5, np.inf, 2]).is_automatic  # one of them could not have been censored
+    # of whole numbers an outcome may be its limit: it is censored beyond
+    counts = LIMITS_IN_DATA.replace("vector<lower=0>[N] y", "array[N] int y").replace("exponential_l", "poisson_l")
+    counts = counts.replace("vector[N] c", "array[N] int c").replace("poisson_lpdf", "poisson_lpmf")
+    assert read_patients(counts, y=[1, 2, 0, 3], c=[4, 2, 0, 3]).is_automatic
+
+
+def test_limits_that_are_outcomes_are_refused_with_what_to_write() -> None:
+    """The limit stands in the place of the outcome; an interval begins there."""
+    own = read_patients(LIMITS_IN_DATA.replace("lccdf(c[n]", "lccdf(y[n]"), y=[0.7, 1.5, 0.2, 1.6])
+    assert own.simulator_refusal is not None and own.simulator_refusal.remedy.startswith(
+        f"{TO_DO}. Declare it in the data, `vector[N] limit;`, fill it for the observations that were not censored, "
+        "too (infinity where nothing would have been), and write `exponential_lccdf(limit[n] | ...)`."
+    )
+    interval = "log_diff_exp(exponential_lcdf(c[n] | rate), exponential_lcdf({}[n] | rate))"
+    text = LIMITS_IN_DATA.replace("exponential_lccdf(c[n] | rate)", interval)
+    refused = read_patients(text.replace("{}", "y"))
+    assert "the ends `y[n]`, ... of intervals are outcomes" in reason(refused)
+    assert refused.simulator_refusal is not None
+    assert "`vector[N] low; vector[N] high;`" in refused.simulator_refusal.remedy
+    given = text.replace("{}", "low").replace("vector[N] c;", "vector[N] c; vector[N] low;")
+    assert read_patients(given, c=[2, 2, 0.1, 0.6], low=[1, 1.5, 0, 0.5]).is_automatic  # as that says
 
 
 def test_another_law_of_those_that_are_censored_is_refused() -> None:
@@ -205,3 +282,23 @@ def test_exact_evidence_is_inside_the_sandwich() -> None:
     tests = direct_tests(model, 1)
     assert min(float(combined_p_value(test.p_values.ravel())) for test in tests.tests) > 1e-4
     assert any(name == "outcome score of Y" for name in tests.left_out), tests.left_out
+
+
+def log_evidence_of_patients(data: Any, limits: Any = PATIENTS["c"]) -> float:
+    """Exponential times, limits that are known, and a gamma law of the rate: a gamma integral."""
+    is_seen = np.asarray(data["cens"]) == 0
+    events = int(is_seen.sum())
+    time = np.where(is_seen, np.asarray(data["y"]), np.asarray(limits)).sum()
+    return float(3 * np.log(2) - gammaln(3) + gammaln(3 + events) - (3 + events) * np.log(2 + time))
+
+
+@pytest.mark.stan
+@pytest.mark.statistical
+@pytest.mark.slow
+def test_limits_of_all_have_exact_evidence() -> None:
+    """T = 512, 4 chains, 20 simulations, 3 standard errors."""
+    model = opened(LIMITS_IN_DATA, PATIENTS, observed=["y", "cens"])
+    kernel = tuned_kernel(model)
+    check_evidence(model, kernel, log_evidence=log_evidence_of_patients)
+    with pytest.raises(AssertionError, match="wrong side"):  # negative control: other limits
+        check_evidence(model, kernel, log_evidence=lambda data: log_evidence_of_patients(data, limits=np.full(4, 0.05)))

@@ -23,6 +23,7 @@ from bread.backends.stan.language.source import Source, Stanc
 from bread.backends.stan.language.syntax import Node, nodes, parse
 from bread.backends.stan.simulator.assembly import View, simulation_view
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS, Derivation, Simulator
+from bread.backends.stan.simulator.forms.induced import laws_of_cutpoints
 from bread.backends.stan.simulator.requirements import PRIOR_ONLY
 from bread.backends.stan.split import rewriting
 from bread.backends.stan.split.rewriting import Edit
@@ -87,13 +88,17 @@ def analyse(
         return replace(analysis.program(names is None), written=source)
 
     def read(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
-        spelled, program = spelled_out(text, flow, blocks, stanc), None
-        if spelled is not None:
+        program: Program | None = None
+        for kept in dict.fromkeys(((), laws_of_cutpoints(flow))):
+            spelled = spelled_out(text, flow, blocks, stanc, kept)
+            if spelled is None:
+                continue
             inner = parse(spelled)
             with suppress(UnsupportedModelError, InvalidArgumentError):
-                program = analysed(spelled, analyse_dataflow(inner, resolve(inner)), inner)
-        if program is not None and program.is_automatic:
-            return program
+                found = analysed(spelled, analyse_dataflow(inner, resolve(inner)), inner)
+                if found.is_automatic:
+                    return found
+                program = program or found
         try:
             own = analysed(text, flow, blocks)
         except UnsupportedModelError:

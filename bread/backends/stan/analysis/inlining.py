@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.scopes import Variable, name_position
@@ -35,25 +35,25 @@ class _NotInlinedError(Exception):
     """A function has no form that can be put in the place of its call."""
 
 
-def inline_edits(flow: Dataflow, source: Source) -> Iterator[Edit]:
-    """Yield an edit for each statement that adds the value of one of the program's own functions."""
+def inline_edits(flow: Dataflow, source: Source, kept: Collection[str] = ()) -> Iterator[Edit]:
+    """Yield an edit for each statement that adds the value of one of the program's own functions but those ``kept``."""
     for i, contribution in enumerate(flow.contributions):
         node = contribution.node
         try:
-            code = _statement(flow, source, node, f"bread_r{i}_")
+            code = _statement(flow, source, node, f"bread_r{i}_", kept)
         except _NotInlinedError:
             continue
         if code:
             yield Edit(start(node), end(node), code + blank(source.text[start(node) : end(node)]))
 
 
-def _statement(flow: Dataflow, source: Source, node: Node, prefix: str) -> str:
+def _statement(flow: Dataflow, source: Source, node: Node, prefix: str, kept: Collection[str]) -> str:
     """Return what a statement is replaced by; "" where it calls no function that is put in its place."""
     if node.data == "tilde":
         if any(child.data == "truncation" for child in nodes(node)):
             return ""
         name = _own_density(flow, distribution_of(node))
-        return _body(flow, source, name, list(nodes(node)), prefix) if name else ""
+        return _body(flow, source, name, list(nodes(node)), prefix) if name and name not in kept else ""
     if node.data != "assignment" or token(node, "ASSIGN") != "+=":
         return ""
     added = terms(nodes(node)[1])
@@ -64,7 +64,7 @@ def _statement(flow: Dataflow, source: Source, node: Node, prefix: str) -> str:
     if name in _SLICED:
         return _sliced(flow, source, call, prefix)
     name = _own_density(flow, distribution_of(call)) if is_density(call) else _adding(flow, call)
-    return _body(flow, source, name, list(nodes(call)), prefix) if name else ""
+    return _body(flow, source, name, list(nodes(call)), prefix) if name and name not in kept else ""
 
 
 def _own_density(flow: Dataflow, name: str) -> str:

@@ -26,7 +26,9 @@ from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.split.rewriting import apply_edits
 
 
-def spelled_out(source: Source, flow: Dataflow, blocks: dict[str, Node], stanc: Stanc) -> Source | None:
+def spelled_out(
+    source: Source, flow: Dataflow, blocks: dict[str, Node], stanc: Stanc, kept: Collection[str] = ()
+) -> Source | None:
     """Return the program spelled out; None where there is nothing to spell out, or Stan does not take it.
 
     Parameters
@@ -38,8 +40,10 @@ def spelled_out(source: Source, flow: Dataflow, blocks: dict[str, Node], stanc: 
     blocks : dict of str to Node
         Its blocks, parsed.
     stanc : Stanc
+    kept : collection of str
+        Functions of the program's whose calls stay.
     """
-    edits = [*list_edits(flow, source), *inline_edits(flow, source), *table_edits(flow, source)]
+    edits = [*list_edits(flow, source), *inline_edits(flow, source, kept), *table_edits(flow, source)]
     edits += [*icar_edits(flow, source, blocks), *row_edits(flow, source), *merged_edits(flow, source, blocks)]
     if not edits:
         return None

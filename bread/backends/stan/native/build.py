@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -38,6 +39,7 @@ ORIGINAL_PLACE, TEMPERED_PLACE = "bread original", "bread tempered"
 SOURCES = Path(__file__).with_name("cpp")
 _DRIVER_FILES = (
     "state.hpp",
+    "math.hpp",
     "mixture.hpp",
     "nested.hpp",
     "reference.hpp",
@@ -50,7 +52,10 @@ _DRIVER_FILES = (
     "driver.cpp",
 )
 _HEADER = "tempering.hpp"  # it includes Stan's headers, into which most of a build goes
-_MODEL_FILES = ("state.hpp", _HEADER)
+_MODEL_FILES = ("state.hpp", "left_out.hpp", "model_base.hpp", _HEADER)
+# What a build leaves out of Stan's headers; it is compiled with all of them where the compiler misses any.
+_WHOLE, _SOLVERS = "-DBREAD_WHOLE_STAN_MATH", "-DBREAD_SOLVERS"
+_SOLVES = re.compile(r"\b(ode_|integrate_|dae|solve_|algebra_solver|hcubature|wiener|laplace)\w*\s*\(")
 # Runs a command, and kills its process group when the other end of standard input is closed: by the end of this
 # process, however it comes. Nothing else reaches a compiler in a session of its own.
 _SUPERVISOR = """exec 3<&0 </dev/null
@@ -148,14 +153,12 @@ def build_code(code: str, toolchain: Toolchain, cache: BuildCache | None = None)
     model_key = _key("model", toolchain, _MODEL_FILES, driver_key, code)
 
     def build(folder: Path) -> None:
-        source = folder / "model.cpp"
-        source.write_text(code, encoding="utf-8")
+        (folder / "model.cpp").write_text(code, encoding="utf-8")
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as pool:
             try:
                 driver = pool.submit(_get_driver, cache, driver_key, toolchain, stopped)
-                prefix = ["-include", str(_headers(cache, toolchain, stopped))]
-                _compile(toolchain, source, folder / "model.o", prefix, stopped)
+                _compile_program(cache, toolchain, code, folder, stopped)
                 linked = [folder / "model.o", driver.result(), *_ordered(toolchain)]
             except BaseException:
                 stopped.set()
@@ -187,9 +190,32 @@ stan::math::profile_map& get_stan_profile_data() {{ return {PROGRAM_NAME}_namesp
 """
 
 
+def _compile_program(
+    cache: BuildCache, toolchain: Toolchain, code: str, folder: Path, stopped: threading.Event
+) -> None:
+    """Compile ``model.cpp`` in a folder to ``model.o``."""
+    source, output = folder / "model.cpp", folder / "model.o"
+    included = ["-include", str(SOURCES / _HEADER)]
+    try:
+        if _SOLVES.search(code):
+            _compile(toolchain, source, output, [_SOLVERS, *included], stopped)
+        else:
+            _compile(toolchain, source, output, ["-include", str(_headers(cache, toolchain, stopped))], stopped)
+    except StanBuildError:
+        if stopped.is_set():
+            raise
+        _compile(toolchain, source, output, [_WHOLE, *included], stopped)
+
+
 def _get_driver(cache: BuildCache, key: str, toolchain: Toolchain, stopped: threading.Event) -> Path:
     def build(folder: Path) -> None:
-        _compile(toolchain, SOURCES / "driver.cpp", folder / "driver.o", [], stopped)
+        source, output = SOURCES / "driver.cpp", folder / "driver.o"
+        try:
+            _compile(toolchain, source, output, [], stopped)
+        except StanBuildError:
+            if stopped.is_set():
+                raise
+            _compile(toolchain, source, output, [_WHOLE], stopped)
 
     return cache.get(key, "driver.o", build, is_stopped=stopped.is_set)
 

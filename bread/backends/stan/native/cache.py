@@ -26,7 +26,7 @@ from platformdirs import user_cache_path
 from bread.backends.stan.language.messages import StanBuildError
 from bread.errors import BreadError
 
-# Environment variable: Stan's headers are compiled once (g++; 0.8 GB), and programs in a third of the time.
+# Environment variable: Stan's headers are compiled once (g++; 0.64 GB), and programs faster from then on.
 PRECOMPILE = "BREAD_PRECOMPILE"
 SIZE, LARGER_SIZE = 500_000_000, 2_000_000_000  # bytes; the larger one holds headers too
 MARK = "complete.json"

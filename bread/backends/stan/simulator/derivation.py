@@ -19,7 +19,7 @@ from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.drawer import Drawer
 from bread.backends.stan.simulator.edges import Edges
 from bread.backends.stan.simulator.forms.inflated import Inflated
-from bread.backends.stan.simulator.forms.own_density import inverted
+from bread.backends.stan.simulator.forms.own_density import written_out
 from bread.backends.stan.simulator.forms.residuals import Residual
 from bread.backends.stan.simulator.helpers import functions_for
 from bread.backends.stan.simulator.implicit import Implicit
@@ -149,13 +149,12 @@ class Derivation:
                 f"{self._source.origin(variable.line)}: the declared bounds of {variable.name!r} are not enforced: "
                 "its density may be positive outside of them."
             )
-        functions = functions_for(generated)
         hyper = self._hyperparameters(needs)
         edges = Edges(self._flow)
         prior, likelihood = (self._names(edges.find(draws, kind)) for kind in ("parameter", "data"))
         held = tuple(parameter.name for parameter in self._parameters if parameter.name in self._held)
-        own_functions, own_notes = inverted(draws, self._flow)
-        notes = (*self._notes, *own_notes)
+        own_functions, own_notes = written_out(draws)
+        functions, notes = functions_for(generated + own_functions), (*self._notes, *own_notes)
         latents = self._names({v for v in self._parameters if needs[v] - {v}})
         drawn = tuple(v.name for v in self._parameters)
         return Simulator(

@@ -54,6 +54,8 @@ class Draw:
         The mass or density function, where it is the program's own.
     functions : str
         Stan functions that its generator takes.
+    note : str
+        What the report says of these.
     """
 
     statement: Node
@@ -67,6 +69,7 @@ class Draw:
     form: Form | None = None
     own: Distribution | None = None
     functions: str = ""
+    note: str = ""
 
     @property
     def law(self) -> Distribution:

@@ -82,4 +82,41 @@ functions {
   }
   vector bread_probabilities(row_vector x) { return bread_probabilities(x'); }
   vector bread_probabilities(array[] real x) { return bread_probabilities(to_vector(x)); }
+
+  // Cutpoints under the law that probabilities ~ dirichlet(alpha) of their categories induce, with the logistic link (1)
+  // or the normal one (2). Logs of gamma variates: those of a small alpha are too small for a number.
+  vector bread_cutpoints_rng(vector alpha, real phi, int link) {
+    int K = size(alpha);
+    vector[K] weight;
+    vector[K - 1] c;
+    for (k in 1:K) weight[k] = log(gamma_rng(alpha[k] + 1, 1)) + log(uniform_rng(0, 1)) / alpha[k];
+    for (k in 1:(K - 1)) {
+      real below = log_sum_exp(weight[1:k]);
+      real above = log_sum_exp(weight[(k + 1):K]);
+      real total = log_sum_exp(below, above);
+      if (link == 1) c[k] = phi + below - above;
+      else c[k] = phi + (below < above ? std_normal_log_qf(below - total) : -std_normal_log_qf(above - total));
+    }
+    return c;
+  }
+
+  // Its log density: Dirichlet, times the slope of the link at each cutpoint.
+  real bread_cutpoints_lpdf(vector c, vector alpha, real phi, int link) {
+    int n = size(c);
+    vector[n] below;
+    vector[n] above;
+    real total = lgamma(sum(alpha)) - sum(lgamma(alpha));
+    for (k in 1:n) {
+      real x = c[k] - phi;
+      below[k] = link == 1 ? log_inv_logit(x) : normal_lcdf(x | 0, 1);
+      above[k] = link == 1 ? log_inv_logit(-x) : normal_lcdf(-x | 0, 1);
+      total += link == 1 ? below[k] + above[k] : normal_lpdf(x | 0, 1);
+    }
+    total += (alpha[1] - 1) * below[1] + (alpha[n + 1] - 1) * above[n];
+    for (k in 2:n) {
+      real between = c[k - 1] > phi ? log_diff_exp(above[k - 1], above[k]) : log_diff_exp(below[k], below[k - 1]);
+      total += (alpha[k] - 1) * between;
+    }
+    return total;
+  }
 }

@@ -50,29 +50,64 @@ def why_unknown(
     if not np.isin(marks, codes).all():
         other = marks[~np.isin(marks, codes)][0]
         return f"its flag has other values in the data ({other:g}) than the program tells apart."
-    seen = y[marks == codes[-1]]
+    seen = marks == codes[-1]
     for cell, code in zip(cells, codes, strict=False):
-        if cell.own:
-            limits = np.unique(y[marks == code])
-            if len(limits) > 1:
-                named = ", ".join(f"{value:.6g}" for value in limits[:3])
-                more = ", ..." if len(limits) > 3 else ""
-                return (
-                    f"the limits differ ({named}{more}): those of the observations that are not censored are not among "
-                    "the data."
-                )
-            beyond = _beyond(cell.side, seen, limits) if len(limits) else np.zeros(0, dtype=bool)
-        else:
-            ends = [_values(flow, end, outcome) for end in cell.ends]
-            known = [end for end in ends if end is not None]
-            if len(known) < len(ends):
-                continue
-            at = [end if end.ndim == 0 else end[marks == codes[-1]] for end in known]
-            beyond = _beyond(cell.side, seen, *at)
-        if beyond.any():
+        why = (_shared if cell.own else _given)(flow, outcome, cell, y, seen, marks == code)
+        if why:
+            return why
+    return ""
+
+
+Rows = NDArray[np.bool_]
+
+
+def _shared(flow: Dataflow, outcome: Variate, cell: Range, y: NDArray[Any], seen: Rows, censored: Rows) -> str:
+    """Return why the limit that the outcome holds, for those that are censored, is not that of all; "" if it is."""
+    name, limits = outcome.variable.name, np.unique(y[censored])
+    if len(limits) > 1:
+        named = ", ".join(f"{value:.6g}" for value in limits[:3])
+        return (
+            f"the limits, which {name!r} holds for the censored observations, differ ({named}"
+            f"{', ...' if len(limits) > 3 else ''}): those of the others are not among the data."
+        )
+    beyond = seen & _beyond(cell.side, y, limits) if len(limits) else np.zeros(len(y), dtype=bool)
+    if not beyond.any():
+        return ""
+    n = int(np.argmax(beyond))
+    return (
+        f"an observation that is not censored ({name}[{n + 1}] = {y[n]:.6g}) lies beyond the limit of the others on "
+        f"the {cell.side} ({limits[0]:.6g}): what censors is not known."
+    )
+
+
+def _given(flow: Dataflow, outcome: Variate, cell: Range, y: NDArray[Any], seen: Rows, censored: Rows) -> str:
+    """Return why limits that are data of their own are not those of all observations; "" where nothing says so."""
+    name, ends = outcome.variable.name, [_values(flow, end, outcome) for end in cell.ends]
+    known = [one for one in ends if one is not None]
+    if len(known) < len(ends):
+        return ""
+    values = [np.broadcast_to(end, y.shape) for _, end in known]
+    limit = known[0][0]
+    missing = seen & np.any(np.isnan(values), axis=0)
+    if missing.any():
+        return f"{limit!r} is NaN at {int(np.argmax(missing)) + 1}, for an observation that is not censored."
+    beyond = seen & _beyond(cell.side, y, *values)
+    if not beyond.any() and cell.side != "interval" and outcome.variable.plain != "int":
+        beyond = seen & (y == values[0])  # of probability zero
+    if beyond.any():
+        n = int(np.argmax(beyond))
+        lies = "is its own limit" if cell.side != "interval" and y[n] == values[0][n] else "lies beyond its limit"
+        at = ", ".join(f"{value[n]:.6g}" for value in values)
+        return (
+            f"an observation that is not censored ({name}[{n + 1}] = {y[n]:.6g}) {lies} on the {cell.side} ({at} in "
+            f"{limit!r}): what censors is not known."
+        )
+    if cell.side != "interval" and seen.sum() > 1 and censored.any():
+        shared = np.unique(values[0][seen])
+        if len(shared) == 1 and not np.isin(values[0][censored], shared).any():
             return (
-                f"an observation that is not censored ({seen[np.argmax(beyond)]:.6g}) lies beyond its limit on the "
-                f"{cell.side}: what censors is not known."
+                f"{limit!r} is {shared[0]:.6g} for all observations that are not censored, and for no other: it seems "
+                "to hold limits of the censored ones alone."
             )
     return ""
 
@@ -96,12 +131,12 @@ def _numbers(values: Any) -> NDArray[Any] | None:
     return array
 
 
-def _values(flow: Dataflow, end: Node, outcome: Variate) -> NDArray[Any] | None:
-    """Return the values of a limit: a number, a scalar of the data, or a container as long as the outcome's."""
+def _values(flow: Dataflow, end: Node, outcome: Variate) -> tuple[str, NDArray[Any]] | None:
+    """Return a limit, named, with its values: a number, a scalar of the data, or one for each outcome."""
     end = strip(end)
     literal = number(end)
     if literal is not None:
-        return np.asarray(literal)
+        return f"{literal:g}", np.asarray(literal)
     base = nodes(end)[0] if end.data == "indexed" else end
     variable = flow.scopes.variable(base) if base.data == "variable" else None
     if variable is None or variable.kind != "data" or variable.name not in flow.values:
@@ -111,4 +146,4 @@ def _values(flow: Dataflow, end: Node, outcome: Variate) -> NDArray[Any] | None:
         return None
     size = _array(flow, outcome)
     same = array.ndim == 0 or (size is not None and array.shape == size.shape)
-    return array if same and np.isfinite(array).all() else None
+    return (variable.name, array) if same else None

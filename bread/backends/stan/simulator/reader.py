@@ -153,8 +153,8 @@ class Reader:
         own_law = own_mass(self.flow, self.source, node, name, arguments, is_truncated)
         density = own_density(self, node, name, arguments, variate, is_truncated)
         if density is not None:
-            law, functions = density
-            return Draw(node, controls, variate, name, read, own=law, functions=functions)
+            added, law, functions, note = density
+            return Draw(node, controls, variate, added, read, own=law, functions=functions, note=note)
         if own_law is not None:
             form = summed_mass(self.source, node, name, variate)
             return Draw(node, controls, variate, name, read, form=form, own=own_law)

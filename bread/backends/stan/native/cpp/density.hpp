@@ -2,10 +2,10 @@
 #ifndef BREAD_DENSITY_HPP
 #define BREAD_DENSITY_HPP
 
+#include "math.hpp"
 #include "paths.hpp"
 #include "state.hpp"
 
-#include <stan/math/rev.hpp>
 #include <stan/model/model_base.hpp>
 
 #include <cmath>

@@ -2,7 +2,7 @@
 #ifndef BREAD_MIXTURE_HPP
 #define BREAD_MIXTURE_HPP
 
-#include <stan/math/rev.hpp>  // before any other header of Eigen
+#include "math.hpp"  // before any other header of Eigen
 
 #include <cmath>
 #include <cstdint>

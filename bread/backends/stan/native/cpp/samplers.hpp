@@ -5,8 +5,9 @@
 #ifndef BREAD_SAMPLERS_HPP
 #define BREAD_SAMPLERS_HPP
 
+#include "math.hpp"
+
 #include <stan/callbacks/logger.hpp>
-#include <stan/math/rev.hpp>
 #include <stan/mcmc/hmc/hamiltonians/diag_e_metric.hpp>
 #include <stan/mcmc/hmc/nuts/base_nuts.hpp>
 #include <stan/mcmc/hmc/static/base_static_hmc.hpp>

@@ -8,7 +8,15 @@
 
 #include "state.hpp"
 
+#ifdef BREAD_WHOLE_STAN_MATH
 #include <stan/model/model_header.hpp>
+#else
+#include "left_out.hpp"  // before the header that would include it
+
+#include <stan/model/model_header.hpp>
+
+#include "model_base.hpp"
+#endif
 
 #include <ostream>
 #include <vector>

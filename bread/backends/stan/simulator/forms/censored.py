@@ -17,7 +17,7 @@ from bread.backends.stan.language.distributions import DISTRIBUTIONS, Distributi
 from bread.backends.stan.language.refusals import RefusedError, refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
-from bread.backends.stan.language.syntax import Node, is_density, name_of, nodes, strip, terms
+from bread.backends.stan.language.syntax import Node, is_density, name_of, nodes, number, strip, terms
 from bread.backends.stan.language.variates import Variate
 from bread.backends.stan.simulator.draw import Draw, Mode, Reading, Writer
 from bread.backends.stan.simulator.forms.flags import (
@@ -224,14 +224,14 @@ class CensoredReader:
         if not set(whole).isdisjoint(self._flow.depends(*inside)):
             return None
         if not self._reading.outcomes.isdisjoint(self._flow.depends(*ends)):
-            raise self._unknown(root, f"the ends `{self._text(ends[0])}`, ... of intervals are outcomes: those of "
-                                "observations that fall elsewhere are not known.")  # fmt: skip
+            raise self._unknown(root, cells, f"the ends `{self._text(ends[0])}`, ... of intervals are outcomes: those "
+                                "of observations that fall elsewhere are not known.")  # fmt: skip
         if any(v.kind == "parameter" for v in self._flow.depends(*ends)):
             return None
         codes = tuple(flags.codes[i] for i in order) if flags.flag is not None else ()
         why = why_unknown(self._flow, component.variate, flag, cells, codes)
         if why:
-            raise self._unknown(root, why)
+            raise self._unknown(root, cells, why)
         form = Censored(tuple(cells), codes, flags.flag, whole)
         drawn = replace(component, statement=root, controls=controls, form=form)
         if flag is None:
@@ -245,16 +245,34 @@ class CensoredReader:
         found = self._reading.selection(flags.flag)
         if found is None:
             text = self._text(flags.flag)
-            raise self._unknown(
-                root,
-                f"which observations are censored (`{text}`) is not among the outcomes.",
-                "Name it in observed=, too.",
-            )
+            reason = f"{ADDS} and which observations are censored (`{text}`) is not among the outcomes."
+            raise refuse(self._source, root, reason, f"Name it in observed=, too. {_OWN}")
         return found
 
-    def _unknown(self, root: Node, why: str, remedy: str = "") -> RefusedError:
-        way_out = remedy or "Give the limit of every observation, censored or not, as data of its own."
-        return refuse(self._source, root, f"{ADDS} and {why}", f"{way_out} {_OWN}")
+    def _unknown(self, root: Node, cells: Sequence[Cell], why: str) -> RefusedError:
+        return refuse(self._source, root, f"{ADDS} and {why}", f"{self._way_out(cells)} {_OWN}")
+
+    def _way_out(self, cells: Sequence[Cell]) -> str:
+        """Return how limits are given: as data, those of observations that are not censored, too."""
+        needs = "Data are simulated with the limit of every observation, where it would have been censored"
+        own = next((cell for cell in cells if cell.own or self._is_outcome(cell)), None)
+        if own is None:
+            limits = dict.fromkeys(f"`{self._text(end)}`" for cell in cells for end in cell.ends if number(end) is None)
+            named = " and ".join(limits) or "that of the program"
+            return f"{needs}; bread does not guess it. Let {named} be that, also where nothing was censored."
+        law = name_of(strip(nodes(own.term)[0]) if own.side == "interval" else own.term).rpartition("_")[0]
+        if own.side == "interval":
+            declared = "`vector[N] low; vector[N] high;`"
+            written = f"log_diff_exp({law}_lcdf(high[n] | ...), {law}_lcdf(low[n] | ...))"
+        else:
+            declared, written = "`vector[N] limit;`", f"{name_of(own.term)}(limit[n] | ...)"
+        return (
+            f"{needs}; bread does not guess it. Declare it in the data, {declared}, fill it for the observations that "
+            f"were not censored, too (infinity where nothing would have been), and write `{written}`."
+        )
+
+    def _is_outcome(self, cell: Cell) -> bool:
+        return not self._reading.outcomes.isdisjoint(self._flow.depends(*cell.ends))
 
     # parts
 

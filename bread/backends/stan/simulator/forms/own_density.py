@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.distributions import Distribution
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.scopes import Variable, name_position
@@ -19,6 +19,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, end, start
 from bread.backends.stan.language.variates import Variate, rank
 from bread.backends.stan.simulator.draw import Draw, Reading
+from bread.backends.stan.simulator.forms.induced import induced_law
 from bread.backends.stan.simulator.forms.own import type_of, with_arguments
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
@@ -26,12 +27,30 @@ _FILE = Path(__file__).parent.parent / "inversion.stan"
 _SCALARS = ("real", "int")
 
 
+class OwnDensity(NamedTuple):
+    """How a density of the program's own is drawn.
+
+    Attributes
+    ----------
+    name : str
+        Of the density that is added up: the program's own, or one that it is found to be equal to.
+    law : Distribution
+    functions : str
+        Stan functions which that takes.
+    note : str
+        For the report.
+    """
+
+    name: str
+    law: Distribution
+    functions: str
+    note: str
+
+
 def own_density(
     reading: Reading, node: Node, name: str, arguments: Sequence[Node], variate: Variate, is_truncated: bool
-) -> tuple[Distribution, str] | None:
-    """Return how the program's own density of that name is drawn, and the Stan functions which that takes.
-
-    None where it has no density of that name.
+) -> OwnDensity | None:
+    """Return how the program's own density of that name is drawn; None where it has none of that name.
 
     Raises
     ------
@@ -47,6 +66,9 @@ def own_density(
     versions = with_arguments(functions[name + "_lpdf"], len(arguments) + 1)
     if len(versions) != 1:
         raise refuse(source, node, f"{written}overloaded.", "Give each version a name of its own. " + _OWN)
+    induced = induced_law(reading.flow, name, len(arguments), variate)
+    if induced is not None:
+        return OwnDensity(*induced, f"{name}_lpdf is drawn from as the induced Dirichlet law, by its values.")
     first, *others = versions[0]
     if type_of(first) != "real" or variate.variable.plain not in ("real", "vector", "row_vector", "matrix"):
         raise refuse(source, node, f"{written}of several values at once.", f"Give it one value at a time. {_OWN}")
@@ -59,7 +81,10 @@ def own_density(
     vectors = tuple(i for i, one in enumerate(others) if type_of(one) not in _SCALARS)
     given = "".join(f", {{{i}}}" for i in range(len(others)))
     law = Distribution("scalar", f"bread_{name}_rng({low}, {high}{given})", vectors, support="inside")
-    return law, _functions(name, tuple(_declaration(source, one, i) for i, one in enumerate(others)))
+    unused = f"; {name}_rng is not used" if f"{name}_rng" in functions else ""
+    note = f"{name}_lpdf is drawn from by inverting its integral, which must be 1{unused}."
+    declared = tuple(_declaration(source, one, i) for i, one in enumerate(others))
+    return OwnDensity(name, law, _functions(name, declared), note)
 
 
 def _is_constrained(variable: Variable) -> bool:
@@ -103,11 +128,7 @@ def _functions(name: str, declared: tuple[str, ...]) -> str:
     return body
 
 
-def inverted(draws: Iterable[Draw], flow: Dataflow) -> tuple[str, list[str]]:
+def written_out(draws: Iterable[Draw]) -> tuple[str, list[str]]:
     """Return the functions that draw from densities of the program's own, and a note on each of these."""
-    own = {draw.distribution: draw.functions for draw in draws if draw.functions}
-    notes = []
-    for name in own:
-        given = f"; {name}_rng is not used" if f"{name}_rng" in flow.scopes.functions else ""
-        notes.append(f"{name}_lpdf is drawn from by inverting its integral, which must be 1{given}.")
-    return " ".join(own.values()), notes
+    own = {draw.distribution: draw for draw in draws if draw.functions}
+    return " ".join(draw.functions for draw in own.values()), [draw.note for draw in own.values()]
