@@ -30,7 +30,6 @@ class Program:
     function : callable
     args : tuple
     kwargs : dict
-        Arrays among them are NumPy's.
     """
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -52,7 +51,7 @@ class Program:
         drawn.
         """
         args, kwargs = (self.args, self.kwargs) if arguments is None else arguments
-        function = handlers.uncondition(self.function)
+        function = _Uncondition(self.function)
         if watch is not None:
             function = _Watch(function, watch)
         held = handlers.substitute(function, data=dict(values))
@@ -136,6 +135,15 @@ class Program:
             return prior + beta * likelihood
 
         return jax.lax.cond(beta == 0.0, lambda: self.densities(state, data)[0], whole)
+
+
+class _Uncondition(handlers.uncondition):  # type: ignore[misc]
+    """Draws observed sites too, and marks them: in an ``infer`` of their own, as the user may share one among sites."""
+
+    def process_message(self, msg: Any) -> None:
+        if msg["type"] == "sample":
+            msg["infer"] = dict(msg["infer"])
+        super().process_message(msg)
 
 
 class _Watch(Messenger):  # type: ignore[misc]
