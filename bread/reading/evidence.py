@@ -13,6 +13,7 @@ from bread.errors import InvalidArgumentError
 from bread.reading.evidence_chains import constant_error, observed_chains, require_evidence, simulated_chains
 from bread.reading.evidence_table import estimator_table, simulated_table
 from bread.reading.findings import FEWEST_SIMULATIONS, Findings, read_findings
+from bread.reading.other_verbs import require_check
 from bread.reading.verdict import verdict
 from bread.report.compat import read_attributes
 from bread.report.opening import takes_report
@@ -155,6 +156,7 @@ def evidence(report: Any, *, level: float = 0.95) -> Evidence:
     (2017), "Model evidence from nonequilibrium simulations".
     """
     check_level(level)
+    require_check(report, "evidence")
     require_evidence(report)
     chains = observed_chains(report)
     if chains is None or not len(chains.log_weight):

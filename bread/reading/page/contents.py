@@ -7,6 +7,7 @@ from typing import Any
 
 from bread.reading.command_line import how_it_was_made
 from bread.reading.debug import is_debug
+from bread.reading.other_verbs import require_check
 from bread.reading.page.banner import banner_of
 from bread.reading.page.facts import loaded, provenance_of, settings_of
 from bread.reading.page.figures import figures_of
@@ -29,6 +30,7 @@ def contents_of(report: Any, spell: Callable[[str], str] = str, *, with_figures:
         Spells sentences and notes for a reader: `as_options` for those who use the command line.
     with_figures : bool
     """
+    require_check(report, "A page")
     attributes, found = read_attributes(report), verdict(report)
     kind, is_check = ("debug", False) if is_debug(report) else ("check", True)
     made = [(label, spell(words)) for label, words in how_it_was_made(report)] if is_check else []
