@@ -23,6 +23,11 @@ def normal_mean(y: Any = None) -> None:
         numpyro.sample("y", dist.Normal(mu, NOISE), obs=y)
 
 
+def with_scale(y: Any) -> None:
+    sigma = numpyro.sample("sigma", dist.HalfNormal(1.0))
+    numpyro.sample("y", dist.Normal(numpyro.sample("mu", dist.Normal()), sigma).expand([3]), obs=y)
+
+
 def log_evidence(data: Any) -> float:
     """Exact: y is normal with mean MEAN and covariance NOISE^2 I + SD^2."""
     covariance = NOISE**2 * np.eye(len(Y)) + SD**2

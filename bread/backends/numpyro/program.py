@@ -41,6 +41,7 @@ class Program:
     def __setstate__(self, state: dict[str, Any]) -> None:
         with double_precision():
             self.__init__(*cloudpickle.loads(state["pickle"]))  # type: ignore[misc]
+            _ = self.unconstrained_shapes  # here, not inside of what JAX traces, whose values must not be kept
 
     def run(
         self, key: Any, values: Values, arguments: Any = None, watch: Callable[[Any], None] | None = None

@@ -186,6 +186,16 @@ def test_a_pickled_copy_is_the_same(model):
     assert np.array_equal(first.states, other.states) and np.array_equal(first.data["y"], other.data["y"])
 
 
+def test_a_pickled_copy_draws_first():
+    """What a worker does: shapes of transformed variables are not left over from inside of a compiled program."""
+    model = opened(models.with_scale)
+    copy = cloudpickle.loads(cloudpickle.dumps(model))
+    first, other = (one.simulate(3, fixed=None, seed=SeedSequence(2)) for one in (model, copy))
+    assert np.array_equal(first.states, other.states)
+    bases = [one.condition(REAL).draw_base(PATH, SeedSequence(4).spawn(2)) for one in (model, copy)]
+    assert np.array_equal(*bases)
+
+
 @pytest.mark.parametrize(("function", "message"), models.REFUSED, ids=lambda one: getattr(one, "__name__", ""))
 def test_refused(function, message):
     with pytest.raises(UnsupportedModelError, match=message):
