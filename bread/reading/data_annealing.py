@@ -44,6 +44,12 @@ def data_annealing_text(report: Any) -> tuple[str, str]:
     if n < FEWEST_SIMULATIONS:
         few = f"Inconclusive: {n} simulated data sets have been sandwiched, and {FEWEST_SIMULATIONS} are needed."
         return "inconclusive", few + real
+    n_dead = int(np.isneginf(found["forward"].values).any(axis=1).sum())
+    if n_dead:
+        return "inconclusive", (
+            f"Inconclusive: on {n_dead} of {n} data sets simulated from the model, all particles of a forward run lost "
+            "their weight, so that the bounds are infinitely far apart. Raise particles or blocks." + real
+        )
     low, high = told["mean_gap_lower"], told["mean_gap_upper"]
     gap = f"{told['mean_gap']:.2g} nats ({percent} interval {low:.2g} to {high:.2g})"
     average = f"on {n} data sets simulated from the model, upper minus lower bound of log evidence is {gap} on average"

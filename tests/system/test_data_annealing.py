@@ -101,6 +101,14 @@ def test_few_particles_are_not_called_sandwiched():
     assert bread.verdict(report).status == "inconclusive"
 
 
+def test_runs_that_lost_all_particles_are_counted():
+    report, _ = run(MEAN, **SMALL)
+    group = require_group(report, "data_annealing")
+    group["forward"][1, 0] = -np.inf
+    verdict = bread.verdict(report)
+    assert verdict.status == "inconclusive" and "on 1 of 5 data sets" in verdict and "lost their weight" in verdict
+
+
 def test_real_data_alone():
     report, found = run(MEAN, simulations=0, particles=8, runs=2)
     assert found.sizes["simulation"] == 0 and np.isfinite(found.attrs["real_lower"])
