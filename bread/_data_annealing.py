@@ -16,6 +16,7 @@ from bread.errors import InvalidArgumentError
 from bread.report.compat import import_arviz
 from bread.report.data_annealing import DataAnnealingRun, data_annealing_container
 from bread.running.block_kernels import block_ends, tuned_targets
+from bread.running.direct_alone import tests_alone
 from bread.running.particles import Estimates, Filter, Targets, conditional, forward, harmonic
 from bread.running.progress import Display
 from bread.seeds import Purpose, root_entropy, seed_sequence
@@ -90,8 +91,9 @@ def data_annealing(
         A report with the group ``data_annealing``. By ``simulation`` and ``run``: ``forward`` and ``reverse`` log
         evidence in nats (``harmonic`` where asked for), gradients and evaluations of the density. By ``simulation``:
         ``log_evidence`` with its limits ``lower`` and ``upper``, and ``gap``, the mean reverse minus the mean forward
-        estimate. ``real_forward`` by ``run``, with the limit ``real_lower`` among the attributes. `bread.verdict` and
-        `bread.summary` read it.
+        estimate. ``real_forward`` by ``run``, with the limit ``real_lower`` among the attributes. The group
+        ``direct_tests`` holds tests of 500 exact draws: simulator against density, kernel against density.
+        `bread.verdict` and `bread.summary` read them.
 
     Raises
     ------
@@ -171,8 +173,11 @@ class _Work:
         pilot = self.model.simulate(1, fixed=None, seed=self._seed(PILOT, _DATA)) if simulations else None
         on_pilot = None if pilot is None else self._targets(pilot.data_of(0), PILOT)
         self.display.done()
+        self.display.phase("testing simulator, density and kernel")
+        direct = tests_alone(self.model, (on_pilot or on_real).kernels[-1], self.root)
+        self.display.done()
         self.display.phase("real data", self.runs)
-        found = DataAnnealingRun(forward(on_real, self.how, self._seeds(REAL, _FORWARD)))
+        found = DataAnnealingRun(forward(on_real, self.how, self._seeds(REAL, _FORWARD)), direct)
         self.display.advance(self.runs)
         self.display.done()
         if on_pilot is None:

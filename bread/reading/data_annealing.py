@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bread.reading.direct import direct_bug, read_direct
+from bread.reading.words import p_words
 from bread.report.compat import read_group, require_group
 from bread.report.data_annealing import GROUP
 
@@ -20,7 +22,11 @@ def is_data_annealing(report: Any) -> bool:
 
 
 def data_annealing_text(report: Any) -> tuple[str, str]:
-    """Return status and sentences: "sandwiched", or "inconclusive" with the reason."""
+    """Return status and sentences: "bug", "sandwiched", or "inconclusive" with the reason."""
+    direct = read_group(report, "direct_tests")
+    tested = None if direct is None else read_direct(direct)
+    if tested is not None and tested.is_bug:
+        return "bug", " ".join(direct_bug(tested, p_words(tested.p_value)))
     found = require_group(report, GROUP)
     told, n = found.attrs, found.sizes["simulation"]
     percent = f"{100 * told['level']:g}%"
@@ -38,6 +44,12 @@ def data_annealing_text(report: Any) -> tuple[str, str]:
     if n < FEWEST_SIMULATIONS:
         few = f"Inconclusive: {n} simulated data sets have been sandwiched, and {FEWEST_SIMULATIONS} are needed."
         return "inconclusive", few + real
+    n_dead = int(np.isneginf(found["forward"].values).any(axis=1).sum())
+    if n_dead:
+        return "inconclusive", (
+            f"Inconclusive: on {n_dead} of {n} data sets simulated from the model, all particles of a forward run lost "
+            "their weight, so that the bounds are infinitely far apart. Raise particles or blocks." + real
+        )
     low, high = told["mean_gap_lower"], told["mean_gap_upper"]
     gap = f"{told['mean_gap']:.2g} nats ({percent} interval {low:.2g} to {high:.2g})"
     average = f"on {n} data sets simulated from the model, upper minus lower bound of log evidence is {gap} on average"

@@ -1,4 +1,4 @@
-"""Reports of the verbs that neither pages nor evidence are made of."""
+"""Reports of the verbs that neither pages, evidence nor the plots of a check are made of."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bread.errors import InvalidArgumentError
 from bread.reading.debug import is_debug
+from bread.reading.other_reports import refuse_other_reports
 from bread.reading.plot_axes import import_pyplot
 from bread.reading.plot_text import begin
 from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
@@ -49,6 +50,7 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
     """
     if is_debug(report):
         raise InvalidArgumentError("plot_report draws reports of bread.check; plot_debug draws those of bread.debug.")
+    refuse_other_reports(report, "report", "bread.check")
     if figure is None:
         figure = import_pyplot().figure(figsize=_SIZE, layout="constrained")
     is_narrow = figure.get_figwidth() < _NARROW

@@ -224,7 +224,7 @@ def _gaps(forward: NDArray[np.float64], reverse: NDArray[np.float64]) -> NDArray
 
 
 def _p_values(result: CheckResult) -> dict[str, float]:
-    alarm, direct = alarm_dataset(result), direct_tests_dataset(result)
+    alarm, direct = alarm_dataset(result), direct_tests_dataset(result.direct_tests)
     return {
         "direct_p_value": _NAN if direct is None else float(direct["p_value"]),
         "alarm_p_value": _NAN if alarm is None else float(alarm["p_value"]),

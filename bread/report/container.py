@@ -119,7 +119,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "certificate": lambda: certificate_dataset(result),
         "consistency": lambda: consistency_dataset(result),
         "fit": lambda: fit_dataset(result),
-        "direct_tests": lambda: direct_tests_dataset(result),
+        "direct_tests": lambda: direct_tests_dataset(result.direct_tests),
         "prior_integrals": lambda: prior_integrals_dataset(result),
         "alarm": lambda: alarm_dataset(result),
         "ranked_paths": lambda: paths,

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from bread._version import __version__
 from bread.backends.base import Model
 from bread.report.compat import make_container
+from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.provenance import provenance_attributes
+from bread.running.direct_results import DirectTests
 from bread.running.particles import Estimates
 from bread.statistics.intervals import mean_interval
 from bread.statistics.sandwich import real_limit, sandwich
@@ -33,9 +35,12 @@ class DataAnnealingRun:
     real : Estimates
     forward, reverse, harmonic : list of Estimates
         One a simulated data set; ``harmonic`` is empty unless it was asked for.
+    direct : DirectTests
+        Tests of exact draws: all else rests on them.
     """
 
     real: Estimates
+    direct: DirectTests = field(default_factory=DirectTests)
     forward: list[Estimates] = field(default_factory=list)
     reverse: list[Estimates] = field(default_factory=list)
     harmonic: list[Estimates] = field(default_factory=list)
@@ -62,7 +67,8 @@ def data_annealing_container(
     Returns
     -------
     InferenceData or DataTree
-        With the group ``data_annealing``; see `data_annealing_dataset`.
+        With the groups ``data_annealing``, see `data_annealing_dataset`, and ``direct_tests``, see
+        `bread.report.direct_tests.direct_tests_dataset`.
     """
     identity = model.info.identity
     attributes = {
@@ -76,9 +82,11 @@ def data_annealing_container(
         "seconds": float(seconds),
         **provenance_attributes(),
         "warnings": "[]",
-        "notes": json.dumps(list(identity.notes)),
+        "notes": json.dumps([*identity.notes, *direct_notes(run.direct)]),
     }
-    return make_container({GROUP: data_annealing_dataset(run, ends, settings)}, attributes)
+    groups = {GROUP: data_annealing_dataset(run, ends, settings)}
+    direct = direct_tests_dataset(run.direct)
+    return make_container(groups if direct is None else {**groups, "direct_tests": direct}, attributes)
 
 
 def data_annealing_dataset(run: DataAnnealingRun, ends: Sequence[int], settings: Mapping[str, Any]) -> xr.Dataset:

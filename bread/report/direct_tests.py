@@ -8,11 +8,10 @@ import numpy as np
 import xarray as xr
 
 from bread.running.direct_results import DirectTest, DirectTests
-from bread.running.results import CheckResult
 from bread.statistics.alarms import combined_p_value
 
 
-def direct_tests_dataset(result: CheckResult) -> xr.Dataset | None:
+def direct_tests_dataset(found: DirectTests | None) -> xr.Dataset | None:
     """Return the group `direct_tests`: do simulator, density and kernel fit together? None where nothing was tested.
 
     Exact under every protocol: draws come from the model's own simulator.
@@ -26,7 +25,6 @@ def direct_tests_dataset(result: CheckResult) -> xr.Dataset | None:
         draw (scores), or the change in normal scores or in probability (kernels). `worst_variable`,
         `worst_function` (test); `n_tested`, `n_draws`, `n_steps` (test). Attribute `left_out`: JSON, reasons.
     """
-    found = result.direct_tests
     tests = [test for test in found.tests if test.n_tested] if found is not None else []
     if found is None or not tests:
         return None

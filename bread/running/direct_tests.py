@@ -117,20 +117,7 @@ class DirectPhase:
         n_draws = min(n_draws, max(affordable - affordable % BATCH, len(first[0])))
         rest = self._move(beta, joint, range(len(first[0]), n_draws), n_steps)
         before, after = np.concatenate([first[0], rest[0]]), np.concatenate([first[1], rest[1]])
-        test = invariance_test(before, after)
-        pooled, variables = np.full((1, len(test.functions)), np.nan), self._info.layout.coordinates
-        pooled[0, :2] = test.pooled_p_values
-        self._tests.append(
-            DirectTest(
-                _KERNEL[beta],
-                (*variables, "all coordinates"),
-                test.functions,
-                np.concatenate([test.p_values, pooled]),
-                np.concatenate([test.effect, np.full_like(pooled, np.nan)]),
-                len(before),
-                n_steps,
-            )
-        )
+        self._tests.append(kernel_result(beta, before, after, self._info.layout.coordinates, n_steps))
 
     def _move(self, beta: float, joint: Simulations, rows: range, n_steps: int) -> tuple[FloatArray, FloatArray, int]:
         """Return draws before and after, and evaluations."""
@@ -164,6 +151,24 @@ class DirectPhase:
             return []
         with self._ledger.phase(name, PHASE, sum(task.n_chains for task in tasks)):
             return self._ledger.in_order(tasks)
+
+
+def kernel_result(
+    beta: float, before: FloatArray, after: FloatArray, coordinates: Sequence[str], n_steps: int
+) -> DirectTest:
+    """Return what exact draws (n, dim) before and after ``n_steps`` of the kernel at one end of the path show."""
+    test = invariance_test(before, after)
+    pooled = np.full((1, len(test.functions)), np.nan)
+    pooled[0, :2] = test.pooled_p_values
+    return DirectTest(
+        _KERNEL[beta],
+        (*coordinates, "all coordinates"),
+        test.functions,
+        np.concatenate([test.p_values, pooled]),
+        np.concatenate([test.effect, np.full_like(pooled, np.nan)]),
+        len(before),
+        n_steps,
+    )
 
 
 def _per_transition(kernel: Kernel, n_steps: int) -> float:

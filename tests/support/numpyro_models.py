@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from jax import random
 from numpyro import handlers
 from numpyro.contrib.control_flow import scan
 from scipy.stats import multivariate_normal
@@ -20,6 +21,11 @@ def normal_mean(y: Any = None) -> None:
     mu = numpyro.sample("mu", dist.Normal(MEAN, SD))
     with numpyro.plate("i", len(Y)):
         numpyro.sample("y", dist.Normal(mu, NOISE), obs=y)
+
+
+def with_scale(y: Any) -> None:
+    sigma = numpyro.sample("sigma", dist.HalfNormal(1.0))
+    numpyro.sample("y", dist.Normal(numpyro.sample("mu", dist.Normal()), sigma).expand([3]), obs=y)
 
 
 def log_evidence(data: Any) -> float:
@@ -166,6 +172,10 @@ def data_in_prior(y):
     _like(numpyro.sample("mu", dist.Normal(y[0], 1.0)), y)
 
 
+def number_in_prior(y):
+    numpyro.sample("y", dist.Normal(numpyro.sample("mu", dist.Normal(y, 1.0)), 1.0), obs=y)
+
+
 def lagged(y):
     slope = numpyro.sample("slope", dist.Normal())
     numpyro.sample("y", dist.Normal(slope * y[:-1], 1.0), obs=y[1:])
@@ -213,7 +223,66 @@ def reserved(y):
     _like(numpyro.sample("chain", dist.Normal()), y)
 
 
+def substituted(y):
+    with handlers.substitute(data={"nu": jnp.array(0.5)}):
+        nu = numpyro.sample("nu", dist.Normal())
+    _like(nu + numpyro.sample("mu", dist.Normal()), y)
+
+
+def one_key(y):
+    mu = numpyro.sample("mu", dist.Normal())
+    numpyro.sample("y", dist.Normal(mu, 1.0).expand([3]), obs=y, rng_key=random.key(3))
+
+
+seeded = handlers.seed(normal_mean, rng_seed=0)
+
+
+def residual(y):
+    mu, sigma = numpyro.sample("mu", dist.Normal()), numpyro.sample("sigma", dist.HalfNormal())
+    numpyro.sample("y", dist.Normal(0.0, sigma).expand([3]), obs=y - mu)
+
+
+def latent_of_data(y):
+    drawn = numpyro.sample("y", dist.Normal(numpyro.sample("mu", dist.Normal()), 1.0).expand([3]), obs=y)
+    numpyro.sample("nu", dist.Normal(drawn.mean(), 1.0))
+
+
+def mean_in_prior(y):
+    _like(numpyro.sample("mu", dist.Normal(y.mean(), 1.0)), y)
+
+
+def on_a_sphere(y):
+    _like(numpyro.sample("mu", dist.ProjectedNormal(jnp.zeros(3))), y)
+
+
+# ---- accepted, whatever their form --------------------------------------------------------------------------------
+
+SHARED: dict[str, Any] = {}
+
+
+def one_infer_for_all(y):
+    mu, nu = (numpyro.sample(name, dist.Normal().expand([3]), infer=SHARED) for name in ("mu", "nu"))
+    numpyro.sample("y", dist.Normal(mu + nu, 1.0), obs=y, infer=SHARED)
+
+
+def indexed_by_the_plate(y):
+    mu = numpyro.sample("mu", dist.Normal(MEAN, SD))
+    with numpyro.plate("i", len(Y)) as index:
+        numpyro.sample("y", dist.Normal(mu, NOISE), obs=y[index])
+
+
+def counts(y):
+    numpyro.sample("y", dist.Poisson(numpyro.sample("rate", dist.HalfNormal(900.0))).expand([3]), obs=y)
+
+
 REFUSED = [
+    (substituted, "'nu' is given a value, by numpyro.handlers.substitute"),
+    (one_key, "'y' is drawn with the same random key"),
+    (seeded, "'mu' is drawn with the same random key"),
+    (residual, "obs= of the site 'y' depends on other sites"),
+    (latent_of_data, "latent site 'nu' depends on the observed site 'y'"),
+    (mean_in_prior, "holds the data of 'y'.*distribution of 'mu'"),
+    (on_a_sphere, "'mu' .ProjectedNormal. has a support that NumPyro maps to no"),
     (reserved, "'chain'.*reserved"),
     (discrete, "'k' is discrete"),
     (factor, "numpyro.factor 'extra'"),

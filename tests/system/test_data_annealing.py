@@ -12,6 +12,7 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import require_group
 from bread.seeds import Purpose, seed_sequence
+from tests.support.direct_models import UncorrectedDrift, WideDataDraws, WidePriorDraws
 
 Y = np.array([0.4, 1.9, 1.1, 0.7, 1.6, -0.3])
 X = np.array([[0.3, -1.2], [1.1, 0.4], [-0.7, 0.9], [0.2, 1.5], [-1.4, 0.1], [0.8, -0.6]])
@@ -77,12 +78,45 @@ def test_a_report_is_repeatable():
     assert list(bread.summary(report).columns[:4]) == ["log_evidence", "lower", "upper", "gap"]
 
 
+SMALL = {"particles": 8, "runs": 2, "simulations": 5, "blocks": 2}
+
+
+@pytest.mark.parametrize("broken", [WidePriorDraws, WideDataDraws])
+def test_draws_that_do_not_follow_the_density_are_a_bug(broken):
+    """Wide draws of the prior alone leave the bounds near each other, and the lower limit above the evidence."""
+    report, _ = run(broken(Y, prior_sd=2.0, noise_sd=2.0), **SMALL)
+    verdict = bread.verdict(report)
+    assert verdict.status == "bug" and "not follow" in verdict
+    right, _ = run(MEAN, **SMALL)
+    assert bread.verdict(right).status != "bug"
+
+
+def test_a_kernel_that_moves_exact_draws_away_is_a_bug():
+    report, _ = run(NormalMean(Y, kernel=UncorrectedDrift()), **SMALL)
+    assert bread.verdict(report).status == "bug" and "kernel" in bread.verdict(report)
+
+
+@pytest.mark.parametrize("reader", [bread.to_html, bread.to_markdown, bread.evidence, bread.plot_report])
+def test_readers_of_checks_say_what_reads_this(reader):
+    report, _ = run(MEAN, **SMALL)
+    with pytest.raises(InvalidArgumentError, match="of bread.data_annealing.*bread.verdict"):
+        reader(report)
+
+
 def test_few_particles_are_not_called_sandwiched():
     """Two particles on precise data: the bounds are far apart, and say so."""
     precise = NormalMean(np.full(4, 1.5), prior_sd=3.0, noise_sd=0.02)
     report, found = run(precise, simulations=6, particles=2, runs=2, blocks=1)
     assert found.attrs["mean_gap"] > 20
     assert bread.verdict(report).status == "inconclusive"
+
+
+def test_runs_that_lost_all_particles_are_counted():
+    report, _ = run(MEAN, **SMALL)
+    group = require_group(report, "data_annealing")
+    group["forward"][1, 0] = -np.inf
+    verdict = bread.verdict(report)
+    assert verdict.status == "inconclusive" and "on 1 of 5 data sets" in verdict and "lost their weight" in verdict
 
 
 def test_real_data_alone():

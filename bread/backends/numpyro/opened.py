@@ -157,21 +157,20 @@ def open_model(model: Any, options: OpenOptions) -> NumPyroModel:
     options.refuse(("data", "observed"), "means nothing to a NumPyro model, whose arguments hold its data")
     options.refuse(("simulator", "likelihood"), "means nothing to a NumPyro model, whose own statements are simulated")
     kernel = _kernel(options.kernel)
-    with double_precision():
-        args, kwargs = jax.tree.map(to_double, (model.args, dict(model.kwargs)))
-    program = Program(model.function, args, kwargs)
-    chains = Chains(program, kernel)
     try:
         with double_precision():
+            program = Program(model.function, *jax.tree.map(to_double, (model.args, dict(model.kwargs))))
             data, parents = read(program)
+        chains = Chains(program, kernel)
         chains.gradients(1.0, chains.draw(key_numbers(SeedSequence(0)), {})[0][None], data)
     except BreadError:
         raise
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
         raise UnsupportedModelError(
             "The model cannot be compiled by JAX: its Python code looks at values of its sites (stochastic control "
-            "flow, "
-            f"or NumPy functions in place of jax.numpy's). {type(error).__name__}: {str(error).splitlines()[0]}"
+            "flow), or it uses NumPy's functions or arrays where jax.numpy's are needed (such as an array that is "
+            "indexed by what a plate returns). "
+            f"{type(error).__name__}: {str(error).splitlines()[0]}"
         ) from error
     except Exception as error:
         raise UnsupportedModelError(

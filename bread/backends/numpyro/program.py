@@ -30,7 +30,6 @@ class Program:
     function : callable
     args : tuple
     kwargs : dict
-        Arrays among them are NumPy's.
     """
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -42,6 +41,7 @@ class Program:
     def __setstate__(self, state: dict[str, Any]) -> None:
         with double_precision():
             self.__init__(*cloudpickle.loads(state["pickle"]))  # type: ignore[misc]
+            _ = self.unconstrained_shapes  # here, not inside of what JAX traces, whose values must not be kept
 
     def run(
         self, key: Any, values: Values, arguments: Any = None, watch: Callable[[Any], None] | None = None
@@ -52,7 +52,7 @@ class Program:
         drawn.
         """
         args, kwargs = (self.args, self.kwargs) if arguments is None else arguments
-        function = handlers.uncondition(self.function)
+        function = _Uncondition(self.function)
         if watch is not None:
             function = _Watch(function, watch)
         held = handlers.substitute(function, data=dict(values))
@@ -136,6 +136,15 @@ class Program:
             return prior + beta * likelihood
 
         return jax.lax.cond(beta == 0.0, lambda: self.densities(state, data)[0], whole)
+
+
+class _Uncondition(handlers.uncondition):  # type: ignore[misc]
+    """Draws observed sites too, and marks them: in an ``infer`` of their own, as the user may share one among sites."""
+
+    def process_message(self, msg: Any) -> None:
+        if msg["type"] == "sample":
+            msg["infer"] = dict(msg["infer"])
+        super().process_message(msg)
 
 
 class _Watch(Messenger):  # type: ignore[misc]

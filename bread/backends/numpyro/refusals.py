@@ -104,6 +104,14 @@ def _refuse_sample(name: str, site: Mapping[str, Any]) -> None:
             f"The latent site {name!r} is discrete ({_law(site['fn'])}); NumPyro's HMC and NUTS move real "
             "coordinates alone. Sum it out (such as with MixtureSameFamily), or write the model in PyMC."
         )
+    if not was_observed(site):
+        try:
+            dist.biject_to(site["fn"].support)
+        except NotImplementedError:
+            _refuse(
+                f"The latent site {name!r} ({_law(site['fn'])}) has a support that NumPyro maps to no unconstrained "
+                "coordinates. Write it by sites that have some, such as with numpyro.handlers.reparam."
+            )
 
 
 def _law(fn: Any) -> str:
@@ -176,21 +184,52 @@ def _numbers_of(constraint: Any) -> list[Any]:
     return found
 
 
-def refuse_data(sites: Sites) -> dict[str, np.ndarray]:
-    """Return the real data of one run, or refuse them.
+def refuse_fixed(runs: Sequence[Sites]) -> None:
+    """Refuse sites that are not drawn anew in every run.
 
     Raises
     ------
     UnsupportedModelError
-        Values are missing, outside the support, or have another shape than what is drawn.
+        A handler inside of the model gives a site its value, or its random key.
+    """
+    for name, site in runs[0].items():
+        if site["type"] != "sample":
+            continue
+        keys = [run[name]["kwargs"].get("rng_key") for run in runs]
+        if any(key is None for key in keys):
+            _refuse(
+                f"The site {name!r} is given a value, by numpyro.handlers.substitute or replay, of which its density "
+                "does not know. Use a number in its place, or leave the handler out."
+            )
+        numbers = [np.asarray(jax.random.key_data(key)) for key in keys]
+        if all(np.array_equal(one, numbers[0]) for one in numbers[1:]):
+            _refuse(
+                f"The site {name!r} is drawn with the same random key in every run (rng_key=, or "
+                "numpyro.handlers.seed), so that all draws are one. Leave the key out, and pass the function without "
+                "a seed."
+            )
+
+
+def refuse_data(runs: Sequence[Sites]) -> dict[str, np.ndarray]:
+    """Return the real data, or refuse them.
+
+    Their type is what draws need: integers where the site draws integers and is given them, else double precision.
+
+    Raises
+    ------
+    UnsupportedModelError
+        Values are missing, outside the support, have another shape than what is drawn, or differ from run to run.
     """
     data = {}
-    for name, site in sites.items():
+    for name, site in runs[0].items():
         if site["type"] != "sample" or not was_observed(site):
             continue
-        value = np.asarray(site["infer"]["obs"])
-        if value.dtype.kind == "f":
-            value = value.astype(np.float64)
+        value = _plain(name, site)
+        if any(not np.array_equal(value, _plain(name, run[name]), equal_nan=True) for run in runs[1:]):
+            _refuse(
+                f"obs= of the site {name!r} depends on other sites, and is no data. Let the distribution depend on "
+                "them, such as Normal(mu, sigma) with obs=y in place of Normal(0, sigma) with obs=y - mu."
+            )
         drawn = np.shape(site["value"])
         if value.shape != drawn:
             _refuse(
@@ -212,6 +251,23 @@ def refuse_data(sites: Sites) -> dict[str, np.ndarray]:
             )
         data[name] = value
     return data
+
+
+def _plain(name: str, site: Mapping[str, Any]) -> np.ndarray:
+    given = site["infer"]["obs"]
+    if np.ma.is_masked(given):
+        _refuse(
+            f"obs= of the site {name!r} has {np.sum(given.mask)} masked values. Leave missing data out, or declare "
+            "them as a latent site of their own."
+        )
+    value = np.asarray(given)
+    if value.dtype.kind not in "fiub":
+        _refuse(
+            f"obs= of the site {name!r} has the type {value.dtype}, and must be numbers. Convert it, for example by "
+            "np.asarray(y, dtype=float)."
+        )
+    are_counts = value.dtype.kind in "iub" and np.asarray(site["value"]).dtype.kind in "iub"
+    return value.astype(np.int64 if are_counts else np.float64)
 
 
 def _refuse(message: str) -> None:

@@ -125,21 +125,25 @@ class SeparableModel:
             )
 
     def _require_independence(self, engine: Engine) -> None:
-        """Compare the terms of some observations where the others are the real ones and where they were simulated."""
+        """Compare the terms of some observations where the others are the real ones and where they were simulated.
+
+        They are real ones, and simulated ones: a state that was drawn may make the real ones impossible.
+        """
         ((name, real),) = self.info.data.observed.items()
         drawn = self.simulator.simulate(_LOOKS, fixed=None, seed=SeedSequence(_SEED))
         n = len(real)
         for state, other in zip(drawn.states, drawn.data[name], strict=True):
             for cut in sorted({1, n // 2, n - 1} & set(range(1, n))):
                 for is_kept in (np.arange(n) < cut, np.arange(n) >= cut):
-                    mixed = np.where(is_kept.reshape(-1, *[1] * (real.ndim - 1)), real, other)
-                    before = self._kept_terms(engine, state, {name: real}, is_kept)
-                    after = self._kept_terms(engine, state, {name: mixed}, is_kept)
-                    if not np.array_equal(before, after, equal_nan=True):
-                        raise dependent(
-                            self.info.identity.name,
-                            f"the log density of some elements of {name!r} changes with the value of others",
-                        )
+                    for whole, filler in ((real, other), (other, real)):
+                        mixed = np.where(is_kept.reshape(-1, *[1] * (real.ndim - 1)), whole, filler)
+                        before = self._kept_terms(engine, state, {name: whole}, is_kept)
+                        after = self._kept_terms(engine, state, {name: mixed}, is_kept)
+                        if not np.array_equal(before, after, equal_nan=True):
+                            raise dependent(
+                                self.info.identity.name,
+                                f"the log density of some elements of {name!r} changes with the value of others",
+                            )
 
     def _kept_terms(
         self, engine: Engine, state: FloatArray, data: Mapping[str, NDArray[Any]], is_kept: NDArray[np.bool_]

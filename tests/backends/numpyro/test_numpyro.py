@@ -186,10 +186,73 @@ def test_a_pickled_copy_is_the_same(model):
     assert np.array_equal(first.states, other.states) and np.array_equal(first.data["y"], other.data["y"])
 
 
+def test_a_pickled_copy_draws_first():
+    """What a worker does: shapes of transformed variables are not left over from inside of a compiled program."""
+    model = opened(models.with_scale)
+    copy = cloudpickle.loads(cloudpickle.dumps(model))
+    first, other = (one.simulate(3, fixed=None, seed=SeedSequence(2)) for one in (model, copy))
+    assert np.array_equal(first.states, other.states)
+    bases = [one.condition(REAL).draw_base(PATH, SeedSequence(4).spawn(2)) for one in (model, copy)]
+    assert np.array_equal(*bases)
+
+
 @pytest.mark.parametrize(("function", "message"), models.REFUSED, ids=lambda one: getattr(one, "__name__", ""))
 def test_refused(function, message):
     with pytest.raises(UnsupportedModelError, match=message):
         opened(function)
+
+
+@pytest.mark.parametrize("y", [np.ones(3), jax.numpy.ones(3)], ids=["numpy", "jax"])
+def test_equal_data_in_a_prior_are_refused(y):
+    """Data that are all the same show nothing when they are turned round."""
+    with pytest.raises(UnsupportedModelError, match="holds the data of 'y'"):
+        open_model(bread.numpyro.Model(models.data_in_prior, (y,)), OpenOptions())
+
+
+def test_one_number_in_a_prior_is_refused():
+    with pytest.raises(UnsupportedModelError, match="holds the data of 'y'"):
+        open_model(bread.numpyro.Model(models.number_in_prior, (1.3,)), OpenOptions())
+
+
+def test_masked_arguments_are_refused():
+    masked = np.ma.array(models.Y, mask=[False, True, False])
+    with pytest.raises(UnsupportedModelError, match="1 masked values"):
+        open_model(bread.numpyro.Model(models.normal_mean, (masked,)), OpenOptions())
+    with pytest.raises(UnsupportedModelError, match="1 masked values"):
+        open_model(bread.numpyro.Model(lambda: models.normal_mean(masked)), OpenOptions())
+
+
+def test_arguments_that_are_no_tree_of_jax_are_refused():
+    with pytest.raises(UnsupportedModelError, match="does not run with the arguments"):
+        open_model(bread.numpyro.Model(lambda y, _: models.normal_mean(y), (models.Y, {1: 2, "a": 3})), OpenOptions())
+
+
+def test_whole_numbers_are_data_of_continuous_laws():
+    """Simulated data are as drawn, not cut to whole numbers, nor to the range of the user's type."""
+    whole = open_model(bread.numpyro.Model(models.normal_mean, (np.array([28, 8, -3]),)), OpenOptions())
+    data = whole.simulate(5, fixed=None, seed=SeedSequence(2)).data["y"]
+    assert np.array_equal(data, opened().simulate(5, fixed=None, seed=SeedSequence(2)).data["y"])
+    bytes_ = open_model(bread.numpyro.Model(models.counts, (np.array([2, 8, 3], dtype=np.uint8),)), OpenOptions())
+    drawn = bytes_.simulate(20, fixed=None, seed=SeedSequence(2))
+    assert drawn.data["y"].dtype == np.int64
+    rate = drawn.parameters["rate"]
+    assert (np.abs(drawn.data["y"].mean(axis=1) - rate) < 6 * np.sqrt(rate / 3)).all() and rate.max() > 256
+
+
+def test_sites_may_share_what_they_say_of_inference():
+    """One dict for all of them, which NumPyro's handlers write to: latent sites stay latent."""
+    model = opened(models.one_infer_for_all)
+    assert tuple(model.info.layout.parameters) == ("mu", "nu") and list(model.info.data.observed) == ["y"]
+    assert models.SHARED == {}
+
+
+def test_arrays_of_jax_are_indexed_by_plates():
+    model = open_model(bread.numpyro.Model(models.indexed_by_the_plate, (jax.numpy.asarray(models.Y),)), OpenOptions())
+    states = np.array([[0.3], [-1.0]])
+    found, usual = (one.condition(REAL).log_density(PATH, states) for one in (model, opened()))
+    np.testing.assert_allclose(found, usual, rtol=1e-12)
+    copy = cloudpickle.loads(cloudpickle.dumps(model))
+    assert np.array_equal(copy.condition(REAL).log_density(PATH, states), found)
 
 
 def test_missing_data_are_refused():
