@@ -169,8 +169,8 @@ def verdict(report: Any) -> Verdict:
         "trade-off" (that depends on the cost); else "cannot tell". Of a report of `bread.unbiased`: "bounded" where the
         limit falls below ``max_error``, which rests on an assumption about longer meeting times; else "inconclusive".
         Of a report of `bread.data_annealing`: "bug" where a test of exact draws has p < 0.001; "sandwiched" where the
-        upper limit of the mean gap between the bounds on simulated data is at most ``max_gap``; else "inconclusive". Of a
-        report of `bread.path_sampling`: "estimated" where all pairs met and the estimates show no heavy tail; else
+        upper limit of the mean gap between the bounds on simulated data is at most ``max_gap``; else "inconclusive".
+        Of a report of `bread.path_sampling`: "estimated" where all pairs met and the estimates show no heavy tail; else
         "inconclusive".
 
         ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
