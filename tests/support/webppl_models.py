@@ -53,7 +53,9 @@ var model = function(data) {{
   return {{mu: mu}};
 }};
 """
-NARROW = Path(__file__).with_name("webppl_packages") / "narrow"  # draws that are narrower than their density
+PACKAGES = Path(__file__).with_name("webppl_packages")
+NARROW = PACKAGES / "narrow"  # draws that are narrower than their density
+OPAQUE = PACKAGES / "opaque"  # a function that automatic differentiation does not see through
 
 
 def normal_mean(**options: Any) -> bread.webppl.Model:

@@ -57,6 +57,13 @@ function valueFrom(site, numbers) {
   return value;
 }
 
+// Ends of the interval that holds a number with a continuous law; [-Infinity, Infinity] for all else.
+function boundsOf(dist, value) {
+  const support = typeof value === 'number' && dist.isContinuous && dist.support ? dist.support() : {};
+  const end = (one, otherwise) => (typeof ad.value(one) === 'number' ? ad.value(one) : otherwise);
+  return [end(support.lower, -Infinity), end(support.upper, Infinity)];
+}
+
 function nested(numbers, shape, kind, from = { place: 0 }) {
   if (shape.length === 0) {
     const number = numbers[from.place++];
@@ -107,10 +114,11 @@ function returned(value) {
 // ---- runs of the program ------------------------------------------------------------------------------------------
 
 // A handler of WebPPL's inference interface that makes one trace. Sites have the values `held` gives (NaN, or no
-// `held`: they are drawn); observations are drawn where `isDrawn`, and factors otherwise, unless `isMuted`.
+// `held`: they are drawn); observations are drawn where `isDrawn`, and factors otherwise, unless `isMuted`. Where it
+// `isLifted`, WebPPL's automatic differentiation follows the values of continuous sites.
 class Run {
-  constructor({ held = null, isDrawn = false, isMuted = false }) {
-    Object.assign(this, { held, isDrawn, isMuted, place: 0, likelihood: 0, observations: [] });
+  constructor({ held = null, isDrawn = false, isMuted = false, isLifted = false }) {
+    Object.assign(this, { held, isDrawn, isMuted, isLifted, place: 0, likelihood: 0, observations: [] });
     this.incrementalize = env.defaultCoroutine.incrementalize;
     if (isDrawn) this.observe = this.drawObservation;
   }
@@ -127,6 +135,7 @@ class Run {
       this.place += site.size;
       value = Number.isNaN(numbers[0]) ? dist.sample() : valueFrom(site, numbers);
     }
+    if (this.isLifted && dist.isContinuous) value = ad.lift(value);
     this.trace.addChoice(dist, value, a, s, k, options);
     return k(s, value);
   }
@@ -150,7 +159,7 @@ class Run {
     if (this.isMuted) return k(s);
     this.trace.numFactors += 1;
     this.trace.score = ad.scalar.add(this.trace.score, score);
-    this.likelihood += ad.value(score);
+    this.likelihood = ad.scalar.add(this.likelihood, score);
     this.observations.push({ score: ad.value(score) });
     return k(s);
   }
@@ -274,6 +283,28 @@ function densities(data, state) {
   }
 }
 
+// log prior + beta * log likelihood at one state, and its gradient by WebPPL's automatic differentiation: NaN for sites
+// that are discrete or whose law is not differentiable.
+function gradient(data, state, beta) {
+  const unknown = new Array(state.length).fill(NaN);
+  try {
+    const run = new Run({ held: state, isMuted: beta === 0, isLifted: true }).of(data);
+    const total = ad.scalar.add(run.trace.scoreAllChoices(), ad.scalar.mul(beta, run.likelihood));
+    const value = ad.value(total);
+    if (!Number.isFinite(value)) return [value, unknown];
+    if (ad.isLifted(total)) total.backprop();
+    const slopes = ({ dist, val }) => {
+      if (!dist.isContinuous || dist.noHMC) return numbersOf(ad.value(val)).map(() => NaN);
+      const slope = ad.derivative(val);
+      return typeof slope === 'number' ? [slope] : Array.from(slope.data);
+    };
+    return [value, run.trace.choices.flatMap(slopes)];
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    return [NaN, unknown];
+  }
+}
+
 // ---- requests -----------------------------------------------------------------------------------------------------
 
 const requests = {
@@ -319,6 +350,7 @@ const requests = {
         dims: val instanceof Tensor ? val.dims : [],
         size: numbersOf(val).length,
         discrete: !dist.isContinuous,
+        bounds: pack(boundsOf(dist, val)),
         score: pack([ad.value(choiceScore)]),
         value: pack(numbersOf(val)),
       })),
@@ -375,6 +407,14 @@ const requests = {
     const dim = rows.length / n;
     const found = Array.from({ length: n }, (_, i) => densities(given, rows.subarray(i * dim, (i + 1) * dim)));
     return { prior: pack(found.map(([prior]) => prior)), likelihood: pack(found.map(([, ratio]) => ratio)) };
+  },
+
+  gradients({ data, states, n, beta }) {
+    const given = dataWith(unpack(data));
+    const rows = unpack(states);
+    const dim = rows.length / n;
+    const found = Array.from({ length: n }, (_, i) => gradient(given, rows.subarray(i * dim, (i + 1) * dim), beta));
+    return { value: pack(found.map(([value]) => value)), gradient: pack(found.flatMap(([, slopes]) => slopes)) };
   },
 
   // One chain through `betas`; states after the transitions that `keep` numbers (0: the start), and the log

@@ -28,7 +28,8 @@ from bread.backends.support.arguments import require_parameters
 from bread.backends.support.hyperparameters import choose_hyperparameters
 from bread.backends.webppl.bridge import Bridge
 from bread.backends.webppl.given import Given, read_data
-from bread.backends.webppl.posterior import NO_REFERENCE, Program, WebPPLPosterior
+from bread.backends.webppl.posterior import NO_REFERENCE, WebPPLPosterior
+from bread.backends.webppl.program import Program
 from bread.backends.webppl.structure import Structure, read
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import PriorPath
@@ -80,7 +81,7 @@ class WebPPLModel(Model):
         return Simulations(states, self.constrain(states), self.program.given.named(data))
 
     def _held(self, fixed: Mapping[str, NDArray[Any]]) -> FloatArray | None:
-        """Return the state with the values that are held, NaN elsewhere."""
+        """Return the values of the sites that are held, NaN elsewhere."""
         if not fixed:
             return None
         require_parameters(tuple(fixed), self._structure.shapes)
@@ -113,20 +114,20 @@ class WebPPLModel(Model):
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Return the values of the sites by name, each (n, ...)."""
-        states = np.asarray(states, dtype=np.float64)
         structure = self._structure
+        values = structure.coordinates.values(np.asarray(states, dtype=np.float64))
         return {
-            name: states[:, structure.positions[name]].reshape(len(states), *shape).astype(structure.types[name])
+            name: values[:, structure.positions[name]].reshape(len(values), *shape).astype(structure.types[name])
             for name, shape in structure.shapes.items()
         }
 
     def unconstrain(self, parameters: Mapping[str, NDArray[Any]]) -> FloatArray:
-        """Return named values as states (n, dim): the values of the sites."""
+        """Return named values as states (n, dim)."""
         n = len(next(iter(parameters.values())))
-        states = np.empty((n, self.info.layout.dim))
+        values = np.empty((n, self.info.layout.dim))
         for name, places in self._structure.positions.items():
-            states[:, places] = np.asarray(parameters[name], dtype=np.float64).reshape(n, len(places))
-        return states
+            values[:, places] = np.asarray(parameters[name], dtype=np.float64).reshape(n, len(places))
+        return self._structure.coordinates.states(values)
 
     def condition(self, data: Data) -> WebPPLPosterior:
         """Return the posterior given ``data``.
@@ -173,7 +174,7 @@ def open_model(model: Any, options: OpenOptions) -> WebPPLModel:
     versions = bridge.keep("open", **opening)
     structure, given = read(bridge, given)
     updates = len(structure.sizes) if model.updates is None else int(model.updates)
-    program = Program(bridge, structure, given, updates)
+    program = Program(bridge, structure, given, updates).with_gradients_checked()
     hyperparameters = choose_hyperparameters(structure.parents, options.hyperparameters)
     return WebPPLModel(_info(name, structure, given, hyperparameters, versions), program)
 
@@ -195,7 +196,7 @@ def _info(
             hyperparameters,
             {one: _dims(one, len(shape)) for one, shape in structure.shapes.items()},
             structure.positions,
-            np.zeros(dim, dtype=bool),
+            structure.coordinates.is_log | structure.coordinates.is_logit,
         ),
         RealData(
             given.observed,

@@ -21,95 +21,11 @@ from bread.backends.base import (
     Settings,
 )
 from bread.backends.support.arguments import check_run
-from bread.backends.webppl.bridge import Bridge, pack, unpack
-from bread.backends.webppl.given import Given
-from bread.backends.webppl.structure import Structure
+from bread.backends.webppl.program import Chain, Program
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath
 
 NO_REFERENCE = "WebPPL's kernel moves single sites along the prior path. Use path='prior' (or leave path= out)."
-
-
-@dataclass(frozen=True)
-class Chain:
-    """One chain of WebPPL's kernel.
-
-    Attributes
-    ----------
-    states : ndarray, shape (kept, dim)
-    log_likelihood : ndarray, shape (1 + n,)
-        At the start and after each transition, in nats; shorter where the start has no finite density.
-    log_prior : ndarray, shape (2,)
-        At the start and at the end.
-    end : ndarray, shape (dim,)
-    n_evaluations : int
-        Runs of the program, most of them from the site that is proposed on.
-    """
-
-    states: FloatArray
-    log_likelihood: FloatArray
-    log_prior: FloatArray
-    end: FloatArray
-    n_evaluations: int
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program in its process, and what was read of it; a copy starts a process of its own.
-
-    Attributes
-    ----------
-    bridge : Bridge
-    structure : Structure
-    given : Given
-        The real data.
-    updates : int
-        Proposals in a transition.
-    """
-
-    bridge: Bridge
-    structure: Structure
-    given: Given
-    updates: int
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates."""
-        return len(self.structure.discrete)
-
-    def simulate(self, seeds: Sequence[SeedSequence], held: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Return joint draws, one per seed: states (n, dim) and flat data (n, size); NaN in ``held`` is drawn."""
-        texts = [seed_text(seed) for seed in seeds]
-        drawn = self.bridge.ask("simulate", seeds=texts, held=None if held is None else pack(held))
-        data = np.empty((len(seeds), self.given.size))
-        data[:, self.structure.slots] = unpack(drawn["data"]).reshape(len(seeds), -1)
-        return unpack(drawn["states"]).reshape(len(seeds), self.dim), data
-
-    def densities(self, data: FloatArray, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log prior and log likelihood (nats) at each state, shape (n,); NaN where the program raises."""
-        found = self.bridge.ask("densities", data=pack(data), states=pack(states), n=len(states))
-        return unpack(found["prior"]), unpack(found["likelihood"])
-
-    def chain(
-        self, data: FloatArray, state: FloatArray, betas: FloatArray, keep: Sequence[int], seed: SeedSequence
-    ) -> Chain:
-        """Run one chain from ``state``: transition i leaves the tempered density at ``betas[i]`` invariant."""
-        found = self.bridge.ask(
-            "chain",
-            data=pack(data),
-            state=pack(state),
-            betas=pack(betas),
-            updates=self.updates,
-            seed=seed_text(seed),
-            keep=sorted({int(one) for one in keep}),
-        )
-        return Chain(
-            unpack(found["states"]).reshape(-1, self.dim),
-            unpack(found["ratios"]),
-            unpack(found["prior"]),
-            unpack(found["end"]),
-            int(found["evaluations"]),
-        )
 
 
 @dataclass(frozen=True)
@@ -146,6 +62,10 @@ class WebPPLPosterior(Posterior):
         _require_prior_path(path)
         prior, likelihood = self.program.densities(self.data, states)
         return prior + likelihood
+
+    def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tempered log density and its gradient, by WebPPL's automatic differentiation."""
+        return self.program.gradients(self.data, np.asarray(states, dtype=np.float64), beta)
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
@@ -234,7 +154,9 @@ class WebPPLPosterior(Posterior):
         """Run one chain at ``beta``; states after ``keep`` transitions."""
         chain = self._run(state, beta, max(keep, default=0), keep, seed)
         places = np.searchsorted(sorted({int(one) for one in keep}), list(keep))
-        return Evolution(chain.states[places], n_evaluations=chain.n_evaluations)
+        states = chain.states[places].reshape(len(keep), self.program.dim)
+        states[np.array(list(keep)) == 0] = state  # not there and back
+        return Evolution(states, n_evaluations=chain.n_evaluations)
 
     def _run(self, state: FloatArray, beta: float, n_steps: int, keep: Sequence[int], seed: SeedSequence) -> Chain:
         state = np.asarray(state, dtype=np.float64)
@@ -243,11 +165,6 @@ class WebPPLPosterior(Posterior):
             value = chain.log_prior[0] + beta * chain.log_likelihood[0] if beta else chain.log_prior[0]
             raise DensityError(f"The log density at inverse temperature {beta} is {value} where a chain is to begin.")
         return chain
-
-
-def seed_text(seed: SeedSequence) -> str:
-    """Return what WebPPL's random numbers are seeded with."""
-    return seed.generate_state(4, np.uint32).tobytes().hex()
 
 
 def _failure(chain: Chain, direction: Direction) -> Failure:

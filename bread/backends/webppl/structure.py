@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.support.hyperparameters import Parents
 from bread.backends.webppl.bridge import Bridge, pack, unpack
+from bread.backends.webppl.coordinates import Coordinates
 from bread.backends.webppl.given import Given, slots, tags
 from bread.errors import UnsupportedModelError
 
@@ -41,6 +42,8 @@ class Structure:
         The parameters that the law of each depends on.
     slots : ndarray of int
         Place in the flat data of each number that a run observes.
+    coordinates : Coordinates
+        The map from coordinates to the values of the sites.
     """
 
     sizes: tuple[int, ...]
@@ -50,6 +53,7 @@ class Structure:
     types: dict[str, np.dtype[Any]]
     parents: Parents
     slots: NDArray[np.int64]
+    coordinates: Coordinates
 
 
 def read(bridge: Bridge, given: Given) -> tuple[Structure, Given]:
@@ -91,6 +95,7 @@ def read(bridge: Bridge, given: Given) -> tuple[Structure, Given]:
         {name: _type(kinds[own], discrete[own]) for name, (_, own) in names.items()},
         _parents(sizes, runs, owner, tuple(names)),
         places,
+        _coordinates(looks, sizes),
     )
     _refuse_unrelated(given, structure, first["observations"], runs)
     return structure, given
@@ -229,6 +234,14 @@ def _type(kinds: NDArray[Any], discrete: NDArray[np.bool_]) -> np.dtype[Any]:
     if (kinds == "boolean").all():
         return np.dtype(bool)
     return np.dtype(np.int64 if discrete.all() else np.float64)
+
+
+def _coordinates(looks: Sequence[Look], sizes: Sequence[int]) -> Coordinates:
+    """Return the map of the coordinates; a support whose ends depend on other sites is left as it is."""
+    ends = np.array([[unpack(site["bounds"]) for site in look["sites"]] for look in looks])
+    is_fixed = (ends == ends[:1]).all(axis=(0, 2))
+    lower, upper = np.where(is_fixed, ends[0].T, [[-np.inf], [np.inf]])
+    return Coordinates(np.repeat(lower, sizes), np.repeat(upper, sizes))
 
 
 def _parents(

@@ -139,12 +139,12 @@ def test_a_pickled_copy_is_the_same(normal):
     assert np.array_equal(first.states, other.states) and np.array_equal(first.data["y"], other.data["y"])
 
 
-def test_a_start_without_density_is_recorded_per_chain(coins):
-    """A probability of 1.5, at which the program raises: that chain has no weight, and none can begin there."""
-    start = np.array([[0.0, 0.4], [0.0, 1.5]])
-    posterior = coins.condition({"y": models.SUCCESSES})
+def test_a_start_without_density_is_recorded_per_chain(normal):
+    """Its density is zero: that chain has no weight, and none can begin there."""
+    start = np.array([[0.5], [1e200]])
+    posterior = normal.condition(REAL)
     run = posterior.anneal(PATH, BETAS, KERNEL, direction="reverse", initial=start, seeds=SeedSequence(3).spawn(2))
-    assert list(run.failure) == [0, 3] and np.isfinite(run.log_weight[0]) and np.isnan(run.log_weight[1])
+    assert list(run.failure) == [0, 2] and np.isfinite(run.log_weight[0]) and np.isnan(run.log_weight[1])
     with pytest.raises(DensityError, match="where a chain is to begin"):
         posterior.evolve(PATH, KERNEL, 1.0, start[1], (1,), SeedSequence(1))
 
@@ -154,19 +154,62 @@ def test_the_prior_is_sampled_where_the_likelihood_is_zero():
     uniform = models.program("var b = uniform(0, 2); observe(Uniform({a: 0, b: b}), data.y);", "{b: b}")
     model = opened(models.wrapped(uniform, {"y": 1.0}))
     posterior = model.condition({"y": np.array(1.0)})
-    states = posterior.evolve(PATH, KERNEL, 0.0, np.array([0.5]), range(1, 401), SeedSequence(4)).states[:, 0]
-    assert abs(np.mean(states < 1.0) - 0.5) < 4 * 0.5 / np.sqrt(400)  # accepted always: independent draws
-    assert posterior.log_ratio(PATH, np.array([[0.5]]))[0] == -np.inf
-    inside = posterior.evolve(PATH, KERNEL, 0.1, np.array([1.5]), range(1, 401), SeedSequence(4)).states[:, 0]
-    assert (inside >= 1.0).all()
-    run = posterior.anneal(
-        PATH, BETAS, KERNEL, direction="forward", initial=np.array([[0.5], [1.5]]), seeds=SeedSequence(5).spawn(2)
-    )
-    assert list(run.failure) == [1, 0] and run.log_weight[0] == -np.inf and np.isfinite(run.log_weight[1])
-    back = posterior.anneal(
-        PATH, BETAS, KERNEL, direction="reverse", initial=np.array([[0.5], [-1.0]]), seeds=SeedSequence(5).spawn(2)
-    )
-    assert list(back.failure) == [2, 2]  # a zero likelihood, a zero prior
+    starts = model.unconstrain({"b": np.array([0.5, 1.5])})
+
+    def chain(beta, start):
+        states = posterior.evolve(PATH, KERNEL, beta, start, range(1, 401), SeedSequence(4)).states
+        return model.constrain(states)["b"]
+
+    free = chain(0.0, starts[0])
+    assert abs(np.mean(free < 1.0) - 0.5) < 4 * 0.5 / np.sqrt(400)  # each proposal is accepted: independent draws
+    assert (chain(0.1, starts[1]) >= 1.0).all()
+    assert posterior.log_ratio(PATH, starts)[0] == -np.inf
+    runs = [
+        posterior.anneal(PATH, BETAS, KERNEL, direction=one, initial=starts, seeds=SeedSequence(5).spawn(2))
+        for one in ("forward", "reverse")
+    ]
+    assert [list(run.failure) for run in runs] == [[1, 0], [2, 0]]
+    assert runs[0].log_weight[0] == -np.inf and np.isnan(runs[1].log_weight[0]) and np.isfinite(runs[0].log_weight[1])
+
+
+def test_gradients_are_those_of_the_density(coins, vectors):
+    """Against central differences (error 1e-8), logarithms and logits included; NaN where there are none."""
+    for model, known in ((coins, [False, True]), (vectors, [False] * 4 + [True] * 3)):
+        assert model.program.has_gradients
+        drawn = model.simulate(3, fixed=None, seed=SeedSequence(6))
+        posterior = model.condition(drawn.data_of(0))
+        for beta in (0.0, 0.3, 1.0):
+            value, gradient = posterior.density_gradient(beta, drawn.states)
+            steps = 1e-5 * np.eye(len(known))
+            for row, state in enumerate(drawn.states):
+                around = np.concatenate([state + steps, state - steps, [state]])
+                found = posterior.log_base(PATH, around) + (beta and beta * posterior.log_ratio(PATH, around))
+                up, down = found[:-1].reshape(2, -1)
+                np.testing.assert_allclose(value[row], found[-1], rtol=1e-9)
+                np.testing.assert_allclose(gradient[row, known], (up - down)[known] / 2e-5, rtol=1e-5, atol=1e-5)
+                assert np.isnan(gradient[row, ~np.array(known)]).all()
+
+
+def test_gradients_that_are_not_seen_through_are_replaced():
+    """A function of a package hides the values from automatic differentiation: differences are right."""
+    hidden = models.NORMAL_MEAN.replace("{mu: mu, sigma", "{mu: opaque.twice(mu) / 2, sigma")
+    model = opened(models.wrapped(hidden, {"y": models.Y}, packages=[models.OPAQUE]))
+    assert not model.program.has_gradients
+    mean, sd = models.posterior_moments(models.Y)
+    states = model.simulate(5, fixed=None, seed=SeedSequence(3)).states
+    _, gradient = model.condition(REAL).density_gradient(1.0, states)
+    np.testing.assert_allclose(gradient, -(states - mean) / sd**2, rtol=1e-6, atol=1e-6)
+
+
+def test_coordinates_have_their_jacobians(coins):
+    """The prior of a Beta variable is that of its logit: the density by hand, the Jacobian with it."""
+    p = np.array([0.1, 0.6])
+    states = coins.unconstrain({"fair": np.array([True, False]), "p": p})
+    np.testing.assert_allclose(states, np.column_stack([[1.0, 0.0], np.log(p / (1 - p))]), rtol=1e-12)
+    by_hand = np.log([0.3, 0.7]) + stats.beta.logpdf(p, models.A, models.B) + np.log(p * (1 - p))
+    posterior = coins.condition({"y": models.SUCCESSES})
+    np.testing.assert_allclose(posterior.log_base(PATH, states), by_hand, rtol=1e-9)
+    assert list(coins.info.layout.transformed) == [False, True]
 
 
 @pytest.mark.parametrize(("program", "message"), models.REFUSED.values(), ids=models.REFUSED)
