@@ -73,17 +73,16 @@ def open_form(form, proposals, sizes, options, packages=()):
 
 
 def anneal(model, data, state, n_steps, seed, number):
-    """Return log weights of one forward and one reverse chain, and their seconds."""
+    """Return log weights of one forward and one reverse chain, and the CPU time of both in seconds."""
     posterior, path, betas = model.condition(data), PriorPath(), np.linspace(0.0, 1.0, n_steps + 1)
-    weights, seconds = [], 0.0
+    weights, began = [], model.program.cpu_seconds()
     for direction, purpose in (("forward", seeds.Purpose.FORWARD), ("reverse", seeds.Purpose.REVERSE)):
         start = seeds.chain_seeds(seed, seeds.Purpose.BASE, number, n_steps, range(1))
         initial = posterior.draw_base(path, start) if direction == "forward" else state[None]
         own = seeds.chain_seeds(seed, purpose, number, n_steps, range(1))
         run = posterior.anneal(path, betas, NO_SETTINGS, direction=direction, initial=initial, seeds=own)
         weights.append(float(run.log_weight[0]))
-        seconds += run.seconds
-    return weights, seconds
+    return weights, model.program.cpu_seconds() - began
 
 
 def measure(options, sizes, steps):
@@ -109,7 +108,7 @@ def measure(options, sizes, steps):
                 rows.append((form, proposals, n_steps, float(gaps.mean()), float(error), seconds))
                 print(
                     f"{form:11s} {proposals:5s} {n_steps:7d} steps   B = {gaps.mean():8.1f} nats ({error:.1f})   "
-                    f"{seconds:7.1f} s a pair of chains",
+                    f"{seconds:7.1f} CPU s a pair of chains",
                     flush=True,
                 )
     return rows
@@ -130,7 +129,7 @@ def draw(rows, path):
         if steps is not None:
             left.scatter([steps], [gap], color=f"C{place}", marker="x", zorder=3)
     left.set(xlabel="steps", ylabel="B, nats", title="crosses: read from the paper's figure")
-    right.set(xlabel="seconds, forward and reverse chain")
+    right.set(xlabel="CPU seconds, forward and reverse chain")
     left.legend(frameon=False)
     save(figure, path)
     plt.close(figure)

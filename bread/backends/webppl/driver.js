@@ -365,6 +365,12 @@ const requests = {
     };
   },
 
+  // CPU time of this process so far.
+  time() {
+    const { user, system } = process.cpuUsage();
+    return { seconds: (user + system) / 1e6 };
+  },
+
   // Fixes what `look` showed: from here on a run with other sites is refused.
   fix({ sites: known, n_data: size }) {
     sites = known;

@@ -67,6 +67,10 @@ class Program:
         """Number of coordinates."""
         return len(self.structure.discrete)
 
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of the process so far."""
+        return float(self.bridge.ask("time")["seconds"])
+
     def simulate(self, seeds: Sequence[SeedSequence], held: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return joint draws, one per seed: states (n, dim) and flat data (n, size); NaN in ``held`` is drawn."""
         texts = [seed_text(seed) for seed in seeds]
