@@ -31,7 +31,7 @@ var model = function(data) {
   return {theta: theta};
 };
 """
-# Matrix factorisation with the factors of the rows summed out, as in the paper: 50 x 25 of rank 5, and 10 x 4 of rank 1.
+# Matrix factorisation with the factors of the rows summed out: 50 x 25 of rank 5 as in the paper, and 10 x 4 of rank 1.
 COLLAPSED = """
 var model = function(data) {
   var v = repeat(data.D, function() { return repeat(data.K, function() { return gaussian(0, 1); }); });
@@ -92,6 +92,6 @@ if __name__ == "__main__":
             how = {"packages": packages, "node_modules": options.node_modules}
             for name, model in models(**how).items():
                 look(name, model)
-            crossing(collapsed(50, 5, 25, updates=1, **how), 300)
+            crossing(collapsed(50, 5, 25, updates=1, **how), 2000)
     except MissingDependencyError as error:
         raise SystemExit(f"skipped: {error}") from error

@@ -16,11 +16,11 @@ from scipy import stats
 
 import bread.webppl
 
+FOLDER = Path(__file__).resolve().parents[2]
 MEAN, SD, NOISE = 0.5, 1.2, 1.6
 Y = np.array([1.4, 3.1, 0.7, -0.6])
 N, A, B = 6, 2.0, 3.0
 SUCCESSES = np.array([True, False, True, True, False, True])
-FOLDER = Path(__file__).resolve().parents[2]
 
 
 @cache
@@ -56,6 +56,22 @@ var model = function(data) {{
 PACKAGES = Path(__file__).with_name("webppl_packages")
 NARROW = PACKAGES / "narrow"  # draws that are narrower than their density
 OPAQUE = PACKAGES / "opaque"  # a function that automatic differentiation does not see through
+
+
+SAMPLER_OF_2016 = FOLDER / "examples" / "historical_bugs" / "webppl_gaussian"
+CORRELATED = """
+var model = function(data) {
+  var scale = gaussian(0, 1);
+  var cov = Matrix([[2, 1.2, 0.3], [1.2, 1 + scale * scale, 0.1], [0.3, 0.1, 0.5]]);
+  map(function(row) { observe(MultivariateGaussian({mu: zeros([3, 1]), cov: cov}), Vector(row)); }, data.y);
+  return {scale: scale};
+};
+"""
+
+
+def correlated(**options: Any) -> bread.webppl.Model:
+    """Rows of three correlated numbers."""
+    return wrapped(CORRELATED, {"y": np.zeros((4, 3))}, **options)
 
 
 def normal_mean(**options: Any) -> bread.webppl.Model:
