@@ -55,6 +55,7 @@ var model = function(data) {{
 """
 PACKAGES = Path(__file__).with_name("webppl_packages")
 NARROW = PACKAGES / "narrow"  # draws that are narrower than their density
+BIASED = PACKAGES / "biased"  # booleans that are true more often than their score says
 OPAQUE = PACKAGES / "opaque"  # a function that automatic differentiation does not see through
 
 

@@ -8,6 +8,7 @@
 
 const fs = require('fs');
 const readline = require('readline');
+const { inspect } = require('util');
 
 console.log = console.info = console.error; // stdout is for answers alone
 
@@ -56,6 +57,8 @@ function valueFrom(site, numbers) {
   value.data.set(numbers);
   return value;
 }
+
+const nameOf = (dist) => (dist.meta ? dist.meta.name : 'Marginal');
 
 // Ends of the interval that holds a number with a continuous law; [-Infinity, Infinity] for all else.
 function boundsOf(dist, value) {
@@ -345,7 +348,7 @@ const requests = {
     return {
       sites: run.trace.choices.map(({ address, dist, val, choiceScore }) => ({
         address,
-        law: dist.meta ? dist.meta.name : 'Marginal',
+        law: nameOf(dist),
         kind: kindOf(val),
         dims: val instanceof Tensor ? val.dims : [],
         size: numbersOf(val).length,
@@ -355,7 +358,7 @@ const requests = {
         value: pack(numbersOf(val)),
       })),
       observations: run.observations.map(({ dist, given, value, score }) => ({
-        law: dist.meta ? dist.meta.name : 'Marginal',
+        law: nameOf(dist),
         kind: kindOf(value),
         discrete: !dist.isContinuous,
         given: kindOf(given) === 'other' ? null : pack(numbersOf(given)),
@@ -369,6 +372,29 @@ const requests = {
   time() {
     const { user, system } = process.cpuUsage();
     return { seconds: (user + system) / 1e6 };
+  },
+
+  // Draws of each discrete law of one joint draw, counted, with the score of every value that was drawn.
+  laws({ seed: text, n, most }) {
+    seed(text);
+    const run = new Run({ isDrawn: true }).of(dataWith(null));
+    const found = new Map();
+    for (const { dist } of [...run.trace.choices, ...run.observations]) {
+      const parameters = inspect(dist.params || {}, { depth: 6, breakLength: Infinity, maxArrayLength: null });
+      const name = nameOf(dist);
+      if (!dist.isContinuous && found.size < most) found.set(`${name}${parameters}`, { dist, name, parameters });
+    }
+    return [...found.values()].map(({ dist, name, parameters }) => {
+      const counts = new Map();
+      for (let i = 0; i < n; i++) {
+        const value = dist.sample();
+        const key = numbersOf(value).join();
+        counts.set(key, { value, count: (counts.has(key) ? counts.get(key).count : 0) + 1 });
+      }
+      const values = [...counts.values()];
+      const scores = values.map(({ value }) => ad.value(dist.score(value)));
+      return { name, parameters, counts: pack(values.map(({ count }) => count)), scores: pack(scores) };
+    });
   },
 
   // Fixes what `look` showed: from here on a run with other sites is refused.

@@ -14,6 +14,7 @@ from bread.backends.support.hyperparameters import Parents
 from bread.backends.webppl.bridge import Bridge, pack, unpack
 from bread.backends.webppl.coordinates import Coordinates
 from bread.backends.webppl.given import Given, slots, tags
+from bread.backends.webppl.laws import refuse_wrong_draws
 from bread.errors import UnsupportedModelError
 
 RUNS = 5  # prior draws at which a program is looked at
@@ -71,6 +72,7 @@ def read(bridge: Bridge, given: Given) -> tuple[Structure, Given]:
     places = slots(given, first["observations"])
     given = _with_types(given, first["observations"], places)
     _refuse_data_elsewhere(bridge, given, looks)
+    refuse_wrong_draws(bridge)
     keys = ("address", "kind", "dims", "size")
     bridge.keep("fix", sites=[{key: site[key] for key in keys} for site in first["sites"]], n_data=len(places))
     sites = first["sites"]
