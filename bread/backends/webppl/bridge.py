@@ -19,7 +19,7 @@ import numpy as np
 from bread.backends.base import FloatArray
 from bread.errors import BreadError, MissingDependencyError, UnsupportedModelError
 
-DRIVER = Path(__file__).with_name("driver.js")
+DRIVER = Path(__file__).with_name("js") / "driver.js"
 END_SECONDS = 5.0
 LAST_WORDS = 2000  # bytes of what a process that died had written
 Opening = tuple[tuple[str, dict[str, Any]], ...]
