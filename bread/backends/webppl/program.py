@@ -101,17 +101,18 @@ class Program:
     def with_gradients_checked(self) -> Program:
         """Return this program, with differences in place of gradients that are not those of its density.
 
-        WebPPL's automatic differentiation does not see through functions of JavaScript, such as those of packages.
+        WebPPL's automatic differentiation does not see through functions of JavaScript, such as those of packages, and
+        has no score of a KDE.
         """
         states, data = self.simulate(SeedSequence(0).spawn(CHECKED), None)
         rng = np.random.default_rng(0)
         for state, flat in zip(states, data, strict=True):
             for beta in (0.0, 1.0):
-                slopes = self.gradients(flat, state[None], beta)[1][0]
-                step = STEP * np.where(np.isfinite(slopes), rng.choice([-1.0, 1.0], self.dim), 0.0)
+                slopes = np.where(self.structure.smooth, self.gradients(flat, state[None], beta)[1][0], 0.0)
+                step = STEP * np.where(self.structure.smooth, rng.choice([-1.0, 1.0], self.dim), 0.0)
                 up, down = self._tempered(flat, np.stack([state + step, state - step]), beta)
-                along = np.nansum(slopes * step) / STEP
-                if not abs(along - (up - down) / (2.0 * STEP)) <= TOLERANCE * (1.0 + np.nansum(np.abs(slopes))):
+                difference = (up - down) / (2.0 * STEP)
+                if not abs(slopes @ step / STEP - difference) <= TOLERANCE * (1.0 + np.abs(slopes).sum()):  # or NaN
                     return replace(self, has_gradients=False)
         return self
 
@@ -121,13 +122,13 @@ class Program:
 
     def _differences(self, data: FloatArray, states: FloatArray, beta: float) -> tuple[FloatArray, FloatArray]:
         """Return what `gradients` does, by central differences."""
-        steps = STEP * np.eye(self.dim)[~self.structure.discrete]
+        steps = STEP * np.eye(self.dim)[self.structure.smooth]
         gradient = np.full(states.shape, np.nan)
         for row, state in enumerate(states):
             around = self._tempered(data, np.concatenate([state + steps, state - steps]), beta)
             up, down = around.reshape(2, len(steps))
             with np.errstate(invalid="ignore"):
-                gradient[row, ~self.structure.discrete] = (up - down) / (2.0 * STEP)
+                gradient[row, self.structure.smooth] = (up - down) / (2.0 * STEP)
         return self._tempered(data, states, beta), gradient
 
     def _states(self, packed: str) -> FloatArray:

@@ -33,6 +33,8 @@ class Structure:
     sizes : tuple of int
         Coordinates of each site, in the order of a run.
     discrete : ndarray of bool, shape (dim,)
+    smooth : ndarray of bool, shape (dim,)
+        Coordinates whose law has a gradient: those of simplexes have none.
     shapes : dict of str to tuple of int
         Of each parameter.
     positions : dict of str to ndarray of int
@@ -49,6 +51,7 @@ class Structure:
 
     sizes: tuple[int, ...]
     discrete: NDArray[np.bool_]
+    smooth: NDArray[np.bool_]
     shapes: dict[str, tuple[int, ...]]
     positions: dict[str, NDArray[np.int64]]
     types: dict[str, np.dtype[Any]]
@@ -92,6 +95,7 @@ def read(bridge: Bridge, given: Given) -> tuple[Structure, Given]:
     structure = Structure(
         sizes,
         discrete,
+        np.repeat([bool(site["smooth"]) for site in sites], sizes),
         {name: shape for name, (shape, _) in names.items()},
         {name: own for name, (_, own) in names.items()},
         {name: _type(kinds[own], discrete[own]) for name, (_, own) in names.items()},

@@ -50,6 +50,7 @@ const requests = {
         dims: val instanceof w.Tensor ? val.dims : [],
         size: numbersOf(val).length,
         discrete: !dist.isContinuous,
+        smooth: Boolean(dist.isContinuous && !dist.noHMC),
         bounds: pack(boundsOf(dist, val)),
         score: pack([w.ad.value(choiceScore)]),
         value: pack(numbersOf(val)),
