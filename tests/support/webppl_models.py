@@ -160,6 +160,10 @@ REFUSED = {
         program(f"var mu = gaussian(0, 1); condition(mu > 0); {OBSERVED}"),
         "Write the term as a distribution",
     ),
+    "a number to be optimised": (
+        program(f"var mu = gaussian(0, 1) + param({{name: 'shift'}}); {OBSERVED}"),
+        "param is a number to be optimised",
+    ),
     "no model": ("var modell = 3;", "model is not defined"),
     "no function": ("var model = 3;", "no function `model`"),
     "a syntax error": ("var model = function(data) {", "does not run"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import signal
 import subprocess
 import sys
 
@@ -302,6 +303,34 @@ def test_a_process_that_ended_or_was_interrupted_is_started_again(normal):
     before = normal.simulate(2, fixed=None, seed=SeedSequence(2)).states
     bridge.close()
     assert np.array_equal(normal.simulate(2, fixed=None, seed=SeedSequence(2)).states, before)
+
+
+def test_an_interrupt_leaves_no_answer_behind(normal):
+    """A long chain is given up; what is asked next is answered by a new process."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    posterior, before = normal.condition(REAL), signal.signal(signal.SIGALRM, interrupt)
+    expected = posterior.log_ratio(PATH, np.array([[0.5]]))
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            posterior.evolve(PATH, KERNEL, 1.0, np.array([0.5]), (5_000_000,), SeedSequence(1))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert np.array_equal(posterior.log_ratio(PATH, np.array([[0.5]])), expected)
+
+
+def test_what_a_program_keeps_is_there_in_each_run():
+    """WebPPL's globalStore: set outside of the model, and changed in a run, it begins every run anew."""
+    program = "globalStore.shift = 2; " + models.program(
+        f"globalStore.shift += 1; var mu = gaussian(globalStore.shift, 0.01); {models.OBSERVED}"
+    )
+    model = opened(models.wrapped(program, {"y": models.Y}))
+    drawn = model.simulate(20, fixed=None, seed=SeedSequence(1)).states
+    assert np.abs(drawn - 3.0).max() < 0.1
 
 
 def test_the_reference_path_is_refused():

@@ -13,6 +13,7 @@ const w = {
   plainFactor: null, // WebPPL's env.factor
   runner: null, // runs a continuation to its end
   model: null, // the compiled function of the data
+  store: null, // WebPPL's globalStore as the program leaves it
   constants: null, // data that stay
   observed: null, // [{name, shape, kind}] of those that are simulated
   sites: null, // [{address, kind, dims, size}], once they are known

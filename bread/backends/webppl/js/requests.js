@@ -26,6 +26,9 @@ const requests = {
       if (one.js) global[one.js.identifier] = require(one.js.path);
       one.headers.forEach(webppl.requireHeader);
     }
+    global.param = () => {
+      throw new Refusal('param is a number to be optimised, which has no law. Draw it by sample, or pass it with the data');
+    };
     w.kernel = at('src/inference/mhkernel')(w.env)({});
     w.runner = w.util.trampolineRunners.cli();
     w.constants = data;
@@ -33,7 +36,8 @@ const requests = {
     const bundles = webppl.parsePackageCode(loaded, false);
     const { code } = webppl.compile(`${program}\n;model`, { bundles, filename });
     seed('0');
-    webppl.runEvaled(eval.call(global, code), w.runner, { value: undefined }, {}, (s, x) => void (w.model = x), '');
+    const keep = (store, value) => void Object.assign(w, { store, model: value });
+    webppl.runEvaled(eval.call(global, code), w.runner, { value: undefined }, {}, keep, '');
     if (typeof w.model !== 'function') throw new Refusal('the program has no function `model` of the data');
     return { version: at('package.json').version, node: process.version };
   },

@@ -61,7 +61,7 @@ class Run {
   }
 
   of(data) {
-    this.trace = new w.Trace((s, k, a) => w.model(s, k, a, data), {}, w.env.exit, 'bread');
+    this.trace = new w.Trace((s, k, a) => w.model(s, k, a, data), w.store, w.env.exit, 'bread');
     w.env.reset();
     w.env.coroutine = this;
     try {
