@@ -106,16 +106,17 @@ def measure(options, sizes, steps):
                 error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
                 seconds = float(np.mean([one for _, one in runs]))
                 rows.append((form, proposals, n_steps, float(gaps.mean()), float(error), seconds))
+                spread = f" (standard error {error:.1f})" if len(gaps) > 1 else ""
                 print(
-                    f"{form:11s} {proposals:5s} {n_steps:7d} steps   B = {gaps.mean():8.1f} nats ({error:.1f})   "
+                    f"{form:11s} {proposals:5s} {n_steps:7d} steps   B = {gaps.mean():8.1f} nats{spread}   "
                     f"{seconds:7.1f} CPU s a pair of chains",
                     flush=True,
                 )
     return rows
 
 
-def draw(rows, path):
-    """Draw B against steps and against time, and the paper's two points."""
+def draw(rows, path, with_paper):
+    """Draw B against steps and against time, and the paper's two points where the sizes are its own."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0), layout="constrained", sharey=True)
     for place, form in enumerate(FORMS):
         for proposals, style in (("prior", "-"), ("drift", "--")):
@@ -124,11 +125,15 @@ def draw(rows, path):
                 steps, gaps, seconds = (np.array([row[column] for row in own]) for column in (2, 3, 5))
                 left.loglog(steps, gaps, style, color=f"C{place}", marker=".", label=f"{form}, {proposals}")
                 right.loglog(seconds, gaps, style, color=f"C{place}", marker=".")
+        if not with_paper:
+            continue
         steps, gap, seconds = PAPER[form]
         right.scatter([seconds], [gap], color=f"C{place}", marker="x", zorder=3)
         if steps is not None:
             left.scatter([steps], [gap], color=f"C{place}", marker="x", zorder=3)
-    left.set(xlabel="steps", ylabel="B, nats", title="crosses: read from the paper's figure")
+    left.set(xlabel="steps", ylabel="B, nats")
+    if with_paper:
+        left.set_title("crosses: read from the paper's figure")
     right.set(xlabel="CPU seconds, forward and reverse chain")
     left.legend(frameon=False)
     save(figure, path)
@@ -162,4 +167,4 @@ if __name__ == "__main__":
     print(f"{time.perf_counter() - began:.0f} s")
     header = ("form", "proposals", "steps", "B", "standard_error", "seconds")
     write_csv(options.output / "bread_figure_2_webppl.csv", header, rows)
-    draw(rows, options.output / "bread_figure_2_webppl.png")
+    draw(rows, options.output / "bread_figure_2_webppl.png", with_paper=not options.quick)
