@@ -77,7 +77,8 @@ class Program:
         drawn = self.bridge.ask("simulate", seeds=texts, held=None if held is None else pack(held))
         data = np.empty((len(seeds), self.given.size))
         data[:, self.structure.slots] = unpack(drawn["data"]).reshape(len(seeds), -1)
-        return self._states(drawn["states"]), data
+        values = unpack(drawn["states"]).reshape(len(seeds), self.dim)
+        return self.structure.coordinates.states(values), data
 
     def densities(self, data: FloatArray, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log prior and log likelihood (nats) at each state, shape (n,); NaN where the program raises."""
@@ -131,26 +132,29 @@ class Program:
                 gradient[row, self.structure.smooth] = (up - down) / (2.0 * STEP)
         return self._tempered(data, states, beta), gradient
 
-    def _states(self, packed: str) -> FloatArray:
-        return self.structure.coordinates.states(unpack(packed).reshape(-1, self.dim))
-
     def chain(
         self, data: FloatArray, state: FloatArray, betas: FloatArray, keep: Sequence[int], seed: SeedSequence
     ) -> Chain:
         """Run one chain from ``state``: transition i leaves the tempered density at ``betas[i]`` invariant."""
         coordinates = self.structure.coordinates
+        begin = coordinates.values(state[None])
         found = self.bridge.ask(
             "chain",
             data=pack(data),
-            state=pack(coordinates.values(state[None])),
+            state=pack(begin),
             betas=pack(betas),
             updates=self.updates,
             seed=seed_text(seed),
             keep=sorted({int(one) for one in keep}),
         )
-        end = self._states(found["end"])
+        states, end = (
+            np.where(
+                values == begin, state, coordinates.states(values)
+            )  # what did not move is the same to the last bit
+            for values in (unpack(found[part]).reshape(-1, self.dim) for part in ("states", "end"))
+        )
         return Chain(
-            self._states(found["states"]),
+            states,
             unpack(found["ratios"]),
             unpack(found["prior"]) + coordinates.log_jacobian(np.concatenate([state[None], end])),
             end[0],

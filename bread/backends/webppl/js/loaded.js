@@ -3,6 +3,8 @@
 
 class Refusal extends Error {} // the program is not one that can be treated exactly
 
+class Outside extends Error {} // a state whose density is zero, whatever WebPPL's score says
+
 const w = {
   util: null, // these five: WebPPL's modules
   env: null,
@@ -20,4 +22,4 @@ const w = {
   nData: null, // numbers that a run observes
 };
 
-module.exports = { w, Refusal };
+module.exports = { w, Refusal, Outside };

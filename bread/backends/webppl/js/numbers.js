@@ -39,6 +39,15 @@ function valueFrom(site, numbers) {
 
 const nameOf = (dist) => (dist.meta ? dist.meta.name : 'Marginal');
 
+// Whether numbers are no value of a site with this law where its score does not say so: WebPPL's Poisson and Multinomial
+// have finite scores at negative numbers, and booleans are 0 or 1.
+const COUNTS = ['Poisson', 'Multinomial'];
+
+function areOutside(site, dist, numbers) {
+  if (site.kind === 'boolean') return numbers[0] !== 0 && numbers[0] !== 1;
+  return COUNTS.includes(nameOf(dist)) && !numbers.every((one) => one >= 0 && Number.isInteger(one));
+}
+
 // Ends of the interval that holds a number with a continuous law; [-Infinity, Infinity] for all else.
 function boundsOf(dist, value) {
   const support = typeof value === 'number' && dist.isContinuous && dist.support ? dist.support() : {};
@@ -93,4 +102,4 @@ function returned(value) {
   return found;
 }
 
-module.exports = { pack, unpack, kindOf, numbersOf, valueFrom, nameOf, boundsOf, dataWith, returned };
+module.exports = { pack, unpack, kindOf, numbersOf, valueFrom, nameOf, areOutside, boundsOf, dataWith, returned };

@@ -1,8 +1,8 @@
 // Runs of the program by handlers of WebPPL's inference interface: joint draws, and densities at given values.
 'use strict';
 
-const { w, Refusal } = require('./loaded');
-const { numbersOf, valueFrom } = require('./numbers');
+const { w, Refusal, Outside } = require('./loaded');
+const { numbersOf, valueFrom, areOutside } = require('./numbers');
 
 // A handler of WebPPL's inference interface that makes one trace. Sites have the values `held` gives (NaN, or no
 // `held`: they are drawn); observations are drawn where `isDrawn`, and factors otherwise, unless `isMuted`. Where it
@@ -24,7 +24,9 @@ class Run {
       if (!site || site.address !== a) throw new Refusal(CHANGED);
       const numbers = this.held.subarray(this.place, this.place + site.size);
       this.place += site.size;
-      value = Number.isNaN(numbers[0]) ? dist.sample() : valueFrom(site, numbers);
+      const isFree = Number.isNaN(numbers[0]);
+      if (!isFree && areOutside(site, dist, numbers)) throw new Outside(`${numbers} is no value of site ${index + 1}`);
+      value = isFree ? dist.sample() : valueFrom(site, numbers);
     }
     if (this.isLifted && dist.isContinuous) value = w.ad.lift(value);
     this.trace.addChoice(dist, value, a, s, k, options);
@@ -106,7 +108,7 @@ function densities(data, state) {
     return [prior, Number.isFinite(prior) && run.likelihood > -Infinity ? likelihoodOf(run.trace) : run.likelihood];
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    return [NaN, NaN];
+    return error instanceof Outside ? [-Infinity, -Infinity] : [NaN, NaN];
   }
 }
 
@@ -128,7 +130,7 @@ function gradient(data, state, beta) {
     return [value, run.trace.choices.flatMap(slopes)];
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    return [NaN, unknown];
+    return [error instanceof Outside ? -Infinity : NaN, unknown];
   }
 }
 
