@@ -120,12 +120,12 @@ def coins_log_evidence(data: Mapping[str, Any]) -> float:
 # Sites in vectors and matrices, in an order that is not that of the names; data in rows, one of them drawn from two.
 VECTORS = """
 var model = function(data) {
-  var w = sample(Dirichlet({alpha: Vector([2, 3, 4])}));
+  var w = sample(TensorGaussian({mu: 0, sigma: 1, dims: [3, 1]}));
   var n = sample(Poisson({mu: 3}));
   var b = sample(MultivariateGaussian({mu: Vector([0, 1]), cov: Matrix([[1, 0.5], [0.5, 2]])}));
   var extra = gaussian(0, data.scale);
   map(function(i) {
-    observe(DiagCovGaussian({mu: b, sigma: Vector([1, T.get(w, 0) + 0.1])}), Vector(data.pairs[i]));
+    observe(DiagCovGaussian({mu: b, sigma: Vector([1, Math.exp(T.get(w, 0))])}), Vector(data.pairs[i]));
     observe(Poisson({mu: n + Math.exp(extra)}), data.counts[i]);
   }, _.range(data.counts.length));
   return {b: b, rate: n, w: w};
@@ -207,6 +207,10 @@ REFUSED = {
         "values must be numbers",
     ),
     "a delta": (program("var mu = gaussian(0, 1); var c = sample(Delta({v: 1})); " + OBSERVED), "is a Delta"),
+    "a simplex": (
+        program("var mu = gaussian(0, 1); var w = sample(Dirichlet({alpha: Vector([1, 2])})); " + OBSERVED),
+        "values lie on a simplex",
+    ),
     "a reserved name": (program("var mu = gaussian(0, 1); " + OBSERVED, "{chain: mu}"), "Return it by another name"),
     "the name of data": (program("var mu = gaussian(0, 1); " + OBSERVED, "{y: mu}"), "Return it by another name"),
     "an improper prior": (program("var mu = sample(ImproperUniform()); " + OBSERVED), "does not run"),

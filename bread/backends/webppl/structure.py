@@ -133,6 +133,12 @@ def _refuse_sites(look: Look) -> None:
             "The program observes nothing, so that there is no posterior to anneal to. Mark its data by "
             "observe(distribution, data.y[i])."
         )
+    for number, one in enumerate(look["sites"]):
+        if not one["discrete"] and not one["smooth"]:
+            raise UnsupportedModelError(
+                f"Site {number + 1} of the program is a {one['law']}, whose values lie on a simplex: its coordinates "
+                "have no density. Draw it otherwise: Gamma numbers divided by their sum are a Dirichlet."
+            )
     for what in ("sites", "observations"):
         for number, one in enumerate(look[what]):
             if one["law"] in WITHOUT_DENSITY:

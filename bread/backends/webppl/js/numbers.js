@@ -40,11 +40,12 @@ function valueFrom(site, numbers) {
 const nameOf = (dist) => (dist.meta ? dist.meta.name : 'Marginal');
 
 // Whether numbers are no value of a site with this law where its score does not say so: WebPPL's Poisson and Multinomial
-// have finite scores at negative numbers, and booleans are 0 or 1.
+// have finite scores at negative numbers, its MultivariateBernoulli beside 0 and 1, and booleans are 0 or 1.
 const COUNTS = ['Poisson', 'Multinomial'];
 
 function areOutside(site, dist, numbers) {
-  if (site.kind === 'boolean') return numbers[0] !== 0 && numbers[0] !== 1;
+  const isBinary = site.kind === 'boolean' || nameOf(dist) === 'MultivariateBernoulli';
+  if (isBinary) return !Array.from(numbers).every((one) => one === 0 || one === 1);
   return COUNTS.includes(nameOf(dist)) && !numbers.every((one) => one >= 0 && Number.isInteger(one));
 }
 
