@@ -15,7 +15,7 @@ HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_
 NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
   $(foreach code,arg-type assignment index operator return-value type-var union-attr,--disable-error-code=$(code))
 
-.PHONY: example test test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-numpyro test-engine lint check-wheel readme docs docs-links benchmark clean
+.PHONY: example test test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-numpyro test-webppl test-engine lint check-wheel readme docs docs-links benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -31,6 +31,10 @@ test-jax:  ## kernels of BlackJAX and NumPyro, models of NumPyro, and a cluster 
 test-numpyro:  ## the same of models of NumPyro, with the long ones: two minutes
 	$(INSTALL) .venv-jax --editable ".[jax,numpyro,dask]" pytest
 	.venv-jax/bin/python -m pytest tests/backends/numpyro
+
+test-webppl: $(VENV)/.test  ## programs of WebPPL, whose npm package goes to .webppl; needs Node.js
+	npm install --no-audit --no-fund --no-save --prefix .webppl webppl@0.9.15
+	$(BIN)/python -m pytest tests/backends/webppl
 
 test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: five minutes
 	$(INSTALL) .venv-engine --editable ".[jax,pymc]" pytest
@@ -90,4 +94,4 @@ $(VENV)/.test: pyproject.toml
 	touch $@ $(VENV)/.examples
 
 clean:
-	rm -rf $(VENV) .venv-jax .venv-engine $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-jax .venv-engine .webppl $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache

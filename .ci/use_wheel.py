@@ -38,7 +38,9 @@ def use_none(root: Path) -> None:
     """Check a model that needs no extra; what is missing is said in the line that installs it."""
     import bread
     import bread.numpyro
+    from bread.backends.webppl import bridge
 
+    assert bridge.DRIVER.with_name("requests.js").is_file()  # WebPPL's driver is in the wheel
     report = quick_report(Path("none.nc"))
     shown = subprocess.run(["bread", "show", "none.nc"], capture_output=True, text=True, check=False)
     assert shown.returncode in (0, 3) and "Bounds" in shown.stdout, shown.stderr

@@ -30,8 +30,9 @@ from bread.backends.numpyro.chains import HMC_STEPS, KERNELS, Chains
 from bread.backends.numpyro.posterior import NO_REFERENCE, NumPyroPosterior
 from bread.backends.numpyro.precision import double_precision, key_numbers, key_of
 from bread.backends.numpyro.program import Program
-from bread.backends.numpyro.reading import choose_hyperparameters, read, to_double
+from bread.backends.numpyro.reading import read, to_double
 from bread.backends.support.arguments import require_parameters
+from bread.backends.support.hyperparameters import choose_hyperparameters
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 
 FIT_CHAINS, FIT_WARMUP, FIT_DRAWS = 4, 1000, 500

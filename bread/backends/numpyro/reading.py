@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -19,10 +19,9 @@ from bread.backends.numpyro.refusals import (
     refuse_site,
     refuse_without,
 )
-from bread.backends.support.arguments import require_parameters
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.backends.support.hyperparameters import Parents
+from bread.errors import UnsupportedModelError
 
-Parents = Mapping[str, tuple[str, ...]]
 RUNS = 5  # prior draws at which a model is looked at
 _ROUND_TRIP = 1e-6
 
@@ -199,25 +198,3 @@ def _parents(program: Program, draws: Sequence[dict[str, Any]]) -> Parents:
             if other != name and any(one[other] != usual[other] for one in changed):
                 found[other].append(name)
     return {name: tuple(parents) for name, parents in found.items()}
-
-
-def choose_hyperparameters(parents: Parents, chosen: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the free variables to hold: by default those that others depend on, all where there are none.
-
-    Raises
-    ------
-    InvalidArgumentError
-        A chosen one is unknown, or depends on one that is not chosen: forward draws would not be draws given it.
-    """
-    if chosen is None:
-        found = {name for names in parents.values() for name in names}
-        return tuple(name for name in parents if name in found) or tuple(parents)
-    require_parameters(chosen, tuple(parents))
-    for name in chosen:
-        for parent in parents[name]:
-            if parent not in chosen:
-                raise InvalidArgumentError(
-                    f"hyperparameters={list(chosen)}: {name!r} depends on {parent!r}, which must then be held too. "
-                    f"Add {parent!r}."
-                )
-    return chosen

@@ -174,25 +174,3 @@ def test_other_laws_of_missing_values_are_refused(old: str, new: str) -> None:
     assert old in CASE.source.text
     assert not read(CASE.source.text.replace(old, new), CASE.data).is_automatic
     assert not read(CASE.source.text.replace(old, new), CASE.data, ["Y_y", "Y_x"]).is_automatic
-
-
-def test_induced_dirichlet_cutpoints_are_refused_by_name() -> None:
-    text = """functions {
-  real induced_dirichlet_lpdf(vector c, vector alpha, real phi) {
-    int K = num_elements(c) + 1;
-    vector[K - 1] sigma = inv_logit(phi - c);
-    vector[K] p = append_row(1, sigma) - append_row(sigma, 0);
-    return dirichlet_lpdf(p | alpha) + sum(log(sigma .* (1 - sigma)));
-  }
-}
-data { int N; int K; array[N] int<lower=1, upper=K> y; }
-parameters { real gamma; ordered[K - 1] c; }
-model {
-  gamma ~ normal(0, 1);
-  c ~ induced_dirichlet(rep_vector(1, K), 0);
-  y ~ ordered_logistic(rep_vector(gamma, N), c);
-}
-"""
-    program = read(text, {"N": 3, "K": 3, "y": [1, 2, 3]})
-    assert not program.is_automatic
-    assert "'induced_dirichlet' is the program's own and of several values at once" in str(program.simulator_refusal)
