@@ -15,6 +15,7 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import import_arviz
 from bread.report.path_sampling import path_sampling_container
+from bread.running.direct_alone import tests_alone
 from bread.running.path_evidence import evidence_pairs
 from bread.running.path_sampling import LAST, Work
 from bread.running.path_scores import score_pairs
@@ -77,8 +78,9 @@ def path_sampling(
     InferenceData or DataTree
         A report with the group ``path_sampling``. By ``target`` ("log evidence", or the number of an observation):
         ``value`` in nats, ``standard_error``, ``lower`` and ``upper``, ``tail_index``. By target and ``pair``:
-        ``estimate``, ``inverse_temperature``, ``meeting_time``. Attributes: ``total`` of the scores with limits.
-        `bread.verdict` ("estimated" or "inconclusive") and `bread.summary` read it.
+        ``estimate``, ``inverse_temperature``, ``meeting_time``. Attributes: ``total`` of the scores with limits. The
+        group ``direct_tests`` holds tests of 500 exact draws: simulator against density. `bread.verdict` ("bug",
+        "estimated" or "inconclusive") and `bread.summary` read them.
 
     Raises
     ------
@@ -130,6 +132,9 @@ def path_sampling(
         _refuse_flat(opened, opened.condition(real), root)
         left_out = _left_out(opened, leave_out)
         display.done()
+        display.phase("testing simulator and density")
+        direct = tests_alone(opened, None, root)
+        display.done()
         work = Work(pairs, max_iterations, tune, root, display)
         if left_out is None:
             found = evidence_pairs(opened.condition(real), work)
@@ -138,7 +143,7 @@ def path_sampling(
     settings = {
         "leave_out": left_out, "pairs": pairs, "max_iterations": max_iterations, "tune": tune, "level": float(level),
     }  # fmt: skip
-    return path_sampling_container(opened, found, root, settings, time.perf_counter() - began)
+    return path_sampling_container(opened, found, direct, root, settings, time.perf_counter() - began)
 
 
 def _check(leave_out: Any, pairs: Any, max_iterations: Any, tune: Any, level: Any) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bread.reading.direct import direct_bug, read_direct
-from bread.reading.words import p_words
+from bread.reading.direct import bug_of_draws
 from bread.report.compat import read_group, require_group
 from bread.report.data_annealing import GROUP
 
@@ -23,10 +22,8 @@ def is_data_annealing(report: Any) -> bool:
 
 def data_annealing_text(report: Any) -> tuple[str, str]:
     """Return status and sentences: "bug", "sandwiched", or "inconclusive" with the reason."""
-    direct = read_group(report, "direct_tests")
-    tested = None if direct is None else read_direct(direct)
-    if tested is not None and tested.is_bug:
-        return "bug", " ".join(direct_bug(tested, p_words(tested.p_value)))
+    if (bug := bug_of_draws(report)) is not None:
+        return "bug", bug
     found = require_group(report, GROUP)
     told, n = found.attrs, found.sizes["simulation"]
     percent = f"{100 * told['level']:g}%"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING
+from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING, p_words
+from bread.report.compat import read_group
 
 DIRECT_LEVEL = 0.001
 
@@ -84,3 +86,12 @@ def direct_bug(direct: DirectFindings, p_value: str) -> list[str]:
         _CULPRITS[name].format(variable=variable),
         NOTHING_MEANS_ANYTHING,
     ]
+
+
+def bug_of_draws(report: Any) -> str | None:
+    """Return what a verb without findings of its own says where the tests of exact draws failed; None elsewhere."""
+    group = read_group(report, "direct_tests")
+    tested = None if group is None else read_direct(group)
+    if tested is None or not tested.is_bug:
+        return None
+    return " ".join(direct_bug(tested, p_words(tested.p_value)))

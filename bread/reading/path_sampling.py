@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bread.reading.direct import bug_of_draws
 from bread.report.compat import read_group, require_group
 from bread.report.path_sampling import GROUP
 
@@ -21,7 +22,9 @@ def is_path_sampling(report: Any) -> bool:
 
 
 def path_sampling_text(report: Any) -> tuple[str, str]:
-    """Return status and sentences: "estimated", or "inconclusive" with the reason."""
+    """Return status and sentences: "bug", "estimated", or "inconclusive" with the reason."""
+    if (bug := bug_of_draws(report)) is not None:
+        return "bug", bug
     found = require_group(report, GROUP)
     told = found.attrs
     if told["n_unmet"]:

@@ -34,7 +34,7 @@ class Verdict(str):
         `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
         `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
         `bread.data_annealing`: "bug", "sandwiched" or "inconclusive", in the same way, and of one of
-        `bread.path_sampling`: "estimated" or "inconclusive".
+        `bread.path_sampling`: "bug", "estimated" or "inconclusive".
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V.
@@ -170,8 +170,8 @@ def verdict(report: Any) -> Verdict:
         limit falls below ``max_error``, which rests on an assumption about longer meeting times; else "inconclusive".
         Of a report of `bread.data_annealing`: "bug" where a test of exact draws has p < 0.001; "sandwiched" where the
         upper limit of the mean gap between the bounds on simulated data is at most ``max_gap``; else "inconclusive".
-        Of a report of `bread.path_sampling`: "estimated" where all pairs met and the estimates show no heavy tail; else
-        "inconclusive".
+        Of a report of `bread.path_sampling`: "bug" in the same way; "estimated" where all pairs met and the estimates
+        show no heavy tail; else "inconclusive".
 
         ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
         with this kernel and schedule.

@@ -14,7 +14,9 @@ from scipy.special import stdtrit
 from bread._version import __version__
 from bread.backends.base import Model
 from bread.report.compat import make_container
+from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.provenance import provenance_attributes
+from bread.running.direct_results import DirectTests
 from bread.running.path_sampling import PathPairs
 from bread.statistics.unbiased_means import UnbiasedMean, unbiased_mean
 
@@ -24,7 +26,7 @@ _LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 def path_sampling_container(
-    model: Model, run: PathPairs, root: int, settings: Mapping[str, Any], seconds: float
+    model: Model, run: PathPairs, direct: DirectTests, root: int, settings: Mapping[str, Any], seconds: float
 ) -> Any:
     """Return the report.
 
@@ -32,6 +34,8 @@ def path_sampling_container(
     ----------
     model : Model
     run : PathPairs
+    direct : DirectTests
+        Tests of exact draws.
     root : int
         Root entropy.
     settings : mapping
@@ -42,7 +46,8 @@ def path_sampling_container(
     Returns
     -------
     InferenceData or DataTree
-        With the group ``path_sampling``; see `path_sampling_dataset`.
+        With the groups ``path_sampling``, see `path_sampling_dataset`, and ``direct_tests``, see
+        `bread.report.direct_tests.direct_tests_dataset`.
     """
     identity = model.info.identity
     attributes = {
@@ -56,9 +61,10 @@ def path_sampling_container(
         "seconds": float(seconds),
         **provenance_attributes(),
         "warnings": "[]",
-        "notes": json.dumps(list(identity.notes)),
+        "notes": json.dumps([*identity.notes, *direct_notes(direct)]),
     }
-    return make_container({GROUP: path_sampling_dataset(run, settings)}, attributes)
+    groups, tested = {GROUP: path_sampling_dataset(run, settings)}, direct_tests_dataset(direct)
+    return make_container(groups if tested is None else {**groups, "direct_tests": tested}, attributes)
 
 
 def path_sampling_dataset(run: PathPairs, settings: Mapping[str, Any]) -> xr.Dataset:

@@ -24,14 +24,14 @@ STEPS = 3  # of the kernel, from each draw
 MOST_NUMBERS = 1_000_000  # outcomes of all draws together
 
 
-def tests_alone(model: Model, kernel: Kernel, root: int) -> DirectTests:
-    """Test the model's joint draws against its density, and a kernel at inverse temperature 1.
+def tests_alone(model: Model, kernel: Kernel | None, root: int) -> DirectTests:
+    """Test the model's joint draws against its density, and a kernel at inverse temperature 1, if there is one.
 
     Parameters
     ----------
     model : Model
         With a prior path.
-    kernel : Kernel
+    kernel : Kernel, optional
         Frozen, adapted to no data that these draws are of.
     root : int
         Root entropy.
@@ -51,6 +51,8 @@ def tests_alone(model: Model, kernel: Kernel, root: int) -> DirectTests:
     except Exception as error:  # a simulator or density may raise anything
         reason = f"{type(error).__name__}: {error}"
         return DirectTests((), {"score": reason, "kernel": reason})
+    if kernel is None:
+        return DirectTests(tuple(tests), left_out)
     try:
         tests.append(_kernel(model, kernel, joint, root))
     except Exception as error:

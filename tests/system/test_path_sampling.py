@@ -22,6 +22,7 @@ from bread.reading.path_sampling import path_sampling_text
 from bread.report.compat import make_container, require_group
 from bread.report.path_sampling import path_sampling_dataset
 from bread.running.path_sampling import PathPairs
+from tests.support.direct_models import WideDataDraws, WidePriorDraws
 
 Y = np.array([0.4, 1.9, 1.1, -3.0])
 NORMAL = NormalMean(Y[:3], prior_mean=0.5, prior_sd=1.5, noise_sd=1.2)
@@ -40,6 +41,16 @@ def run(model, seed=3, **options):
 
 def evidence(model):
     return model.log_evidence(model.observed_data)
+
+
+@pytest.mark.parametrize("broken", [WidePriorDraws, WideDataDraws])
+def test_draws_that_do_not_follow_the_density_are_a_bug(broken):
+    """Draws of the prior are proposed as if they followed its density: evidence would be off, and nothing say so."""
+    model = broken(Y, prior_sd=2.0, noise_sd=2.0)
+    verdict = bread.verdict(run(model, pairs=40)[0])
+    assert verdict.status == "bug" and "not follow" in verdict
+    right = NormalMean(Y, prior_sd=2.0, noise_sd=2.0)
+    assert bread.verdict(run(right, pairs=40)[0]).status != "bug"
 
 
 @pytest.mark.statistical
