@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,18 +10,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bread._version import __version__
 from bread.backends.base import Model
-from bread.report.compat import make_container
-from bread.report.direct_tests import direct_notes, direct_tests_dataset
-from bread.report.provenance import provenance_attributes
+from bread.report.verb import verb_container
 from bread.running.direct_results import DirectTests
 from bread.running.particles import Estimates
 from bread.statistics.intervals import mean_interval
 from bread.statistics.sandwich import real_limit, sandwich
 
 GROUP = "data_annealing"
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -70,23 +64,8 @@ def data_annealing_container(
         With the groups ``data_annealing``, see `data_annealing_dataset`, and ``direct_tests``, see
         `bread.report.direct_tests.direct_tests_dataset`.
     """
-    identity = model.info.identity
-    attributes = {
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
-        "model": identity.name,
-        "backend": identity.backend,
-        "versions": json.dumps(identity.versions),
-        "settings": json.dumps(dict(settings)),
-        "seconds": float(seconds),
-        **provenance_attributes(),
-        "warnings": "[]",
-        "notes": json.dumps([*identity.notes, *direct_notes(run.direct)]),
-    }
-    groups = {GROUP: data_annealing_dataset(run, ends, settings)}
-    direct = direct_tests_dataset(run.direct)
-    return make_container(groups if direct is None else {**groups, "direct_tests": direct}, attributes)
+    dataset = data_annealing_dataset(run, ends, settings)
+    return verb_container(GROUP, dataset, model, root, settings, seconds, run.direct)
 
 
 def data_annealing_dataset(run: DataAnnealingRun, ends: Sequence[int], settings: Mapping[str, Any]) -> xr.Dataset:

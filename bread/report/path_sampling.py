@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,18 +9,14 @@ import numpy as np
 import xarray as xr
 from scipy.special import stdtrit
 
-from bread._version import __version__
 from bread.backends.base import Model
-from bread.report.compat import make_container
-from bread.report.direct_tests import direct_notes, direct_tests_dataset
-from bread.report.provenance import provenance_attributes
+from bread.report.verb import verb_container
 from bread.running.direct_results import DirectTests
 from bread.running.path_sampling import PathPairs
 from bread.statistics.unbiased_means import UnbiasedMean, unbiased_mean
 
 GROUP = "path_sampling"
 EVIDENCE = "log evidence"
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 def path_sampling_container(
@@ -49,22 +43,7 @@ def path_sampling_container(
         With the groups ``path_sampling``, see `path_sampling_dataset`, and ``direct_tests``, see
         `bread.report.direct_tests.direct_tests_dataset`.
     """
-    identity = model.info.identity
-    attributes = {
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
-        "model": identity.name,
-        "backend": identity.backend,
-        "versions": json.dumps(identity.versions),
-        "settings": json.dumps(dict(settings)),
-        "seconds": float(seconds),
-        **provenance_attributes(),
-        "warnings": "[]",
-        "notes": json.dumps([*identity.notes, *direct_notes(direct)]),
-    }
-    groups, tested = {GROUP: path_sampling_dataset(run, settings)}, direct_tests_dataset(direct)
-    return make_container(groups if tested is None else {**groups, "direct_tests": tested}, attributes)
+    return verb_container(GROUP, path_sampling_dataset(run, settings), model, root, settings, seconds, direct)
 
 
 def path_sampling_dataset(run: PathPairs, settings: Mapping[str, Any]) -> xr.Dataset:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +9,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bread._version import __version__
 from bread.backends.base import Model
 from bread.couplings.chains import Pairs
 from bread.couplings.hmc import MixedKernel
-from bread.report.compat import make_container
-from bread.report.provenance import provenance_attributes
+from bread.report.verb import verb_container
 from bread.statistics.meetings import MeetingBound
 
 GROUP = "unbiased"
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -69,21 +64,8 @@ def unbiased_container(model: Model, run: UnbiasedRun, root: int, settings: Mapp
     InferenceData or DataTree
         With the group ``unbiased``; see `unbiased_dataset`.
     """
-    identity = model.info.identity
-    attributes = {
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
-        "model": identity.name,
-        "backend": identity.backend,
-        "versions": json.dumps(identity.versions),
-        "settings": json.dumps(dict(settings)),
-        "seconds": float(seconds),
-        **provenance_attributes(),
-        "warnings": "[]",
-        "notes": json.dumps(list(identity.notes)),
-    }
-    return make_container({GROUP: unbiased_dataset(run, model.info.layout.coordinates, settings)}, attributes)
+    dataset = unbiased_dataset(run, model.info.layout.coordinates, settings)
+    return verb_container(GROUP, dataset, model, root, settings, seconds)
 
 
 def unbiased_dataset(run: UnbiasedRun, coordinates: tuple[str, ...], settings: Mapping[str, Any]) -> xr.Dataset:

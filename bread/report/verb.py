@@ -1,0 +1,70 @@
+"""Reports of verbs that have one group of their own: the root attributes, and the tests of exact draws beside it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bread._version import __version__
+from bread.backends.base import Model
+from bread.report.compat import make_container
+from bread.report.direct_tests import direct_notes, direct_tests_dataset
+from bread.report.provenance import provenance_attributes
+from bread.running.direct_results import DirectTests
+
+_LARGEST_INTEGER = np.iinfo(np.int64).max
+
+
+def verb_container(
+    group: str,
+    dataset: xr.Dataset,
+    model: Model,
+    root: int,
+    settings: Mapping[str, Any],
+    seconds: float,
+    direct: DirectTests | None = None,
+) -> Any:
+    """Return the report.
+
+    Parameters
+    ----------
+    group : str
+        Name of the verb's own group.
+    dataset : xarray.Dataset
+        What is in it.
+    model : Model
+    root : int
+        Root entropy.
+    settings : mapping
+        Arguments, as JSON can hold them.
+    seconds : float
+        Wall time.
+    direct : DirectTests, optional
+        Tests of exact draws, for the group ``direct_tests``; see `bread.report.direct_tests.direct_tests_dataset`.
+
+    Returns
+    -------
+    InferenceData or DataTree
+    """
+    identity = model.info.identity
+    notes = [*identity.notes, *(() if direct is None else direct_notes(direct))]
+    attributes = {
+        "bread_version": __version__,
+        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
+        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
+        "model": identity.name,
+        "backend": identity.backend,
+        "versions": json.dumps(identity.versions),
+        "settings": json.dumps(dict(settings)),
+        "seconds": float(seconds),
+        **provenance_attributes(),
+        "warnings": "[]",
+        "notes": json.dumps(notes),
+    }
+    tested = direct_tests_dataset(direct)
+    return make_container({group: dataset, **({} if tested is None else {"direct_tests": tested})}, attributes)
