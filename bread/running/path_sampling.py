@@ -21,7 +21,7 @@ from bread.seeds import Purpose, seed_sequence
 
 PILOTS = 24  # pairs of a pilot, for meeting times and again for moments
 LOOKS = 1000  # prior draws at which the log ratio must be finite
-LOOK, ADAPT, MEET, MOMENTS, PLACE, PAIRS, SETTLE, LAST = range(8)  # stages, each with random numbers of its own
+LOOK, ADAPT, MEET, MOMENTS, PLACE, PAIRS, SETTLE, LAST, AROUND = range(9)  # stages, each with random numbers of its own
 _ADAPTING = 8  # chains that settings are found on
 _TRIES = 1000
 
@@ -113,20 +113,21 @@ class Chains:
 
     def starts(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Return starts, one a seed, shape (n, d)."""
-        states, missing = self._start([seed.spawn(1)[0] for seed in seeds]), np.arange(len(seeds))
+        states, missing = self.around([seed.spawn(1)[0] for seed in seeds]), np.arange(len(seeds))
         for _ in range(_TRIES):
             values, gradients = self.path.at(0.5)(states[missing])
             is_right = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
             missing = missing[~is_right]
             if not len(missing):
                 return states
-            states[missing] = self._start([seeds[int(i)].spawn(1)[0] for i in missing])
+            states[missing] = self.around([seeds[int(i)].spawn(1)[0] for i in missing])
         raise DensityError(
             f"Of {len(seeds)} starts, {len(missing)} had no finite density and gradient in {_TRIES} "
             "tries. Check the model, or use narrower priors."
         )
 
-    def _start(self, seeds: Sequence[SeedSequence]) -> FloatArray:
+    def around(self, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Return starts that may have no density."""
         if self.centres is None or self.scale is None:
             return self.draw(seeds)
         rngs = [default_rng(seed) for seed in seeds]
@@ -164,11 +165,11 @@ def smallest(values: FloatArray) -> float:
     return float(values.min()) if len(values) else float("nan")
 
 
-def require_positive(is_positive: NDArray[np.bool_], where: str) -> None:
-    """Raise UnsupportedModelError where densities vanish at some draws of the prior."""
+def require_positive(is_positive: NDArray[np.bool_], where: str, places: str = "draws from the prior") -> None:
+    """Raise UnsupportedModelError where densities vanish at some draws of the prior, or at other places."""
     n_zero = int((~is_positive).sum())
     if n_zero:
         raise UnsupportedModelError(
-            f"The likelihood {where} is zero or not finite at {n_zero} of {len(is_positive)} draws from the prior, and "
+            f"The likelihood {where} is zero or not finite at {n_zero} of {len(is_positive)} {places}, and "
             "path sampling needs a path on which it never is. Use bread.check and bread.evidence."
         )
