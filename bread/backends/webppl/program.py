@@ -90,7 +90,8 @@ class Program:
             raise UnsupportedModelError(
                 f"Coordinate {place + 1} of the program's sites was drawn as {values[row, place]:.6g}, outside of "
                 f"({coordinates.lower[place]:.6g}, {coordinates.upper[place]:.6g}), the support it had when the "
-                "program was opened. The ends of a support must be fixed, or change in every run: draw from (0, 1), and scale."
+                "program was opened. The ends of a support must be fixed, or change in every run: draw from (0, 1), "
+                "and scale."
             )
         return coordinates.states(values)
 
