@@ -163,9 +163,7 @@ class Program:
             keep=sorted({int(one) for one in keep}),
         )
         states, end = (
-            np.where(
-                values == begin, state, self._states(values)
-            )  # what did not move is the same to the last bit
+            np.where(values == begin, state, self._states(values))  # what did not move is the same to the last bit
             for values in (unpack(found[part]).reshape(-1, self.dim) for part in ("states", "end"))
         )
         return Chain(
