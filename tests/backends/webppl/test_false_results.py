@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
@@ -19,6 +24,35 @@ KERNEL = Kernel(np.array([0.0, 1.0]), {})
 
 def opened(body, returned="{mu: mu}", y=models.Y):
     return open_model(models.wrapped(models.program(body, returned), {"y": y}), OpenOptions())
+
+
+LOOP = """
+from bread.backends.webppl.bridge import Bridge
+bridge = Bridge("node", ())
+bridge._start()
+print(bridge._process.pid, flush=True)
+bridge.ask("open", folder={folder!r}, packages=[], data={{}}, observed=[], filename="loop.wppl",
+           program="var f = function() {{ return f(); }}; f();")
+"""
+
+
+def test_a_chain_ends_with_a_python_that_is_killed():
+    """Node.js is busy in a loop without end when Python is killed: it is gone within 10 seconds."""
+    program = LOOP.format(folder=models.node_modules())
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as python:
+        assert python.stdout is not None
+        node = int(python.stdout.readline())
+        time.sleep(1.5)
+        os.kill(node, 0)  # it is there
+        python.kill()
+    for _ in range(100):
+        time.sleep(0.1)
+        try:
+            os.kill(node, 0)
+        except ProcessLookupError:
+            return
+    os.kill(node, 9)
+    pytest.fail("Node.js goes on")
 
 
 def test_a_drift_kernel_does_not_leave_the_support():
