@@ -12,6 +12,7 @@ from bread.backends.base import FloatArray
 from bread.backends.webppl.bridge import Bridge, pack, unpack
 from bread.backends.webppl.given import Given
 from bread.backends.webppl.structure import Structure
+from bread.errors import UnsupportedModelError
 
 CHECKED = 2  # prior draws at which gradients are compared with differences
 STEP, TOLERANCE = 1e-5, 1e-4
@@ -78,7 +79,21 @@ class Program:
         data = np.empty((len(seeds), self.given.size))
         data[:, self.structure.slots] = unpack(drawn["data"]).reshape(len(seeds), -1)
         values = unpack(drawn["states"]).reshape(len(seeds), self.dim)
-        return self.structure.coordinates.states(values), data
+        return self._states(values), data
+
+    def _states(self, values: FloatArray) -> FloatArray:
+        """Return the coordinates of values that the program drew."""
+        coordinates = self.structure.coordinates
+        outside = np.argwhere((values < coordinates.lower) | (values > coordinates.upper))
+        if len(outside):
+            row, place = outside[0]
+            raise UnsupportedModelError(
+                f"Coordinate {place + 1} of the program's sites was drawn as {values[row, place]:.6g}, outside of "
+                f"({coordinates.lower[place]:.6g}, {coordinates.upper[place]:.6g}), the support it had when the "
+                "program was opened. The ends of a support must be fixed, or change in every run: draw from (0, 1), "
+                "and scale."
+            )
+        return coordinates.states(values)
 
     def densities(self, data: FloatArray, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log prior and log likelihood (nats) at each state, shape (n,); NaN where the program raises."""
@@ -148,9 +163,7 @@ class Program:
             keep=sorted({int(one) for one in keep}),
         )
         states, end = (
-            np.where(
-                values == begin, state, coordinates.states(values)
-            )  # what did not move is the same to the last bit
+            np.where(values == begin, state, self._states(values))  # what did not move is the same to the last bit
             for values in (unpack(found[part]).reshape(-1, self.dim) for part in ("states", "end"))
         )
         return Chain(

@@ -18,9 +18,12 @@ from bread.backends.webppl.laws import refuse_wrong_draws
 from bread.errors import UnsupportedModelError
 
 RUNS = 5  # prior draws at which a program is looked at
+MORE_RUNS = 50  # prior draws that tell sites apart, the first of which are moved
+BARELY = 1e-6  # an inverse temperature at which proposals are accepted
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")  # dimensions of the report
 UNNAMED = "unreturned"  # the name of all sites that the program does not return
 WITHOUT_DENSITY = ("Delta",)
+WHOLE = ("Binomial", "Discrete", "Multinomial", "MultivariateBernoulli", "Poisson", "RandomInteger")  # their values
 Look = Mapping[str, Any]
 
 
@@ -77,28 +80,31 @@ def read(bridge: Bridge, given: Given) -> tuple[Structure, Given]:
     _refuse_data_elsewhere(bridge, given, looks)
     refuse_wrong_draws(bridge)
     keys = ("address", "kind", "dims", "size")
-    bridge.keep("fix", sites=[{key: site[key] for key in keys} for site in first["sites"]], n_data=len(places))
+    bridge.keep("fix", sites=[{key: site[key] for key in keys} for site in first["sites"]], slots=places.tolist())
     sites = first["sites"]
     sizes = tuple(int(site["size"]) for site in sites)
     states, data = _moved(bridge, sites, sizes, places)
-    runs = bridge.ask("replay", data=pack(data), states=pack(states), seed="replay")["rows"]
-    again = bridge.ask("replay", data=pack(data), states=pack(states[:1]), seed="other")["rows"]
+    runs = bridge.ask("replay", data=pack(data[0]), states=pack(states), seed="replay")["rows"]
+    again = bridge.ask("replay", data=pack(data[0]), states=pack(states[:1]), seed="other")["rows"]
     if any(again[0][part] != runs[0][part] for part in ("scores", "likelihood")):
         raise UnsupportedModelError(
             "The density differs between two runs at the same values of all sites: the program draws random numbers "
             "outside of sample (an inference of its own by sampling, Math.random). Draw them by sample."
         )
+    _refuse_sites_after_data(bridge, states, data, runs)
+    _try_kernel(bridge, states[0], data[0], len(sites))
     names = _named(states, [run["returned"] for run in runs], given)
     owner = {int(place): name for name, (_, own) in names.items() for place in own}
     discrete = np.repeat([bool(site["discrete"]) for site in sites], sizes)
     kinds = np.repeat([site["kind"] for site in sites], sizes)
+    whole = np.repeat([site["law"] in WHOLE for site in sites], sizes)
     structure = Structure(
         sizes,
         discrete,
         np.repeat([bool(site["smooth"]) for site in sites], sizes),
         {name: shape for name, (shape, _) in names.items()},
         {name: own for name, (_, own) in names.items()},
-        {name: _type(kinds[own], discrete[own]) for name, (_, own) in names.items()},
+        {name: _type(kinds[own], whole[own]) for name, (_, own) in names.items()},
         _parents(sizes, runs, owner, tuple(names)),
         places,
         _coordinates(looks, sizes),
@@ -154,7 +160,7 @@ def _with_types(given: Given, observations: Sequence[Look], places: NDArray[np.i
     low = 0
     for one in observations:
         high = low + len(unpack(one["value"]))
-        is_float[places[low:high]] = not one["discrete"]
+        is_float[places[low:high]] = one["law"] not in WHOLE and one["kind"] != "boolean"
         is_boolean[places[low:high]] = one["kind"] == "boolean"
         low = high
     observed, low = {}, 0
@@ -195,23 +201,43 @@ def _refuse_data_elsewhere(bridge: Bridge, given: Given, looks: Sequence[Look]) 
 def _moved(
     bridge: Bridge, sites: Sequence[Look], sizes: Sequence[int], places: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return prior draws, then the first of them with one site moved at a time; and the data of the first, flat."""
-    drawn = bridge.ask("simulate", seeds=[f"draw {number}" for number in range(RUNS)], held=None)
-    states = unpack(drawn["states"]).reshape(RUNS, -1)
-    data = np.empty(len(places))
-    data[places] = unpack(drawn["data"]).reshape(RUNS, -1)[0]
-    rows = [*states]
-    low = 0
-    for site, size in zip(sites, sizes, strict=True):
-        own = slice(low, low + size)
-        moved = states[0].copy()
-        different = next((row for row in states[1:] if (row[own] != states[0][own]).any()), states[0])
-        moved[own] = different[own]
-        if site["kind"] == "boolean":
-            moved[own] = 1.0 - states[0][own]
-        rows.append(moved)
-        low += size
-    return np.array(rows), data
+    """Return prior draws, then each of them with one site moved at a time; and the data of the draws, flat."""
+    drawn = bridge.ask("simulate", seeds=[f"draw {number}" for number in range(MORE_RUNS)], held=None)
+    states = unpack(drawn["states"]).reshape(MORE_RUNS, -1)
+    data = np.empty((MORE_RUNS, len(places)))
+    data[:, places] = unpack(drawn["data"]).reshape(MORE_RUNS, -1)
+    rows = [*states[:RUNS]]
+    for state in states[:RUNS]:
+        low = 0
+        for site, size in zip(sites, sizes, strict=True):
+            own = slice(low, low + size)
+            moved = state.copy()
+            different = next((row for row in states if (row[own] != state[own]).any()), state)
+            moved[own] = 1.0 - state[own] if site["kind"] == "boolean" else different[own]
+            rows.append(moved)
+            low += size
+    return np.array(rows), data[:RUNS]
+
+
+def _refuse_sites_after_data(
+    bridge: Bridge, states: FloatArray, data: FloatArray, runs: Sequence[Mapping[str, Any]]
+) -> None:
+    """Refuse sites whose law changes with the data, which prior draws would have from data of their own."""
+    for state, own, run in zip(states, data, runs, strict=False):
+        again = bridge.ask("replay", data=pack(own), states=pack(state), seed="replay")["rows"][0]
+        changed = np.flatnonzero(unpack(again["scores"]) != unpack(run["scores"]))
+        if len(changed):
+            raise UnsupportedModelError(
+                f"The law of site {changed[0] + 1} of the program depends on what observe returned, so that its prior "
+                "is not the same for all data. Draw sites from other sites; let what observe returns enter later "
+                "observations alone."
+            )
+
+
+def _try_kernel(bridge: Bridge, state: FloatArray, data: FloatArray, n_sites: int) -> None:
+    """Run a chain, at the end of which the driver compares its scores with those of a new run."""
+    betas = pack(np.full(RUNS, BARELY))
+    bridge.ask("chain", data=pack(data), state=pack(state), betas=betas, updates=n_sites, seed="chain", keep=[])
 
 
 def _named(
@@ -228,8 +254,8 @@ def _named(
         except (KeyError, ValueError, TypeError):  # ragged, or not the same in two runs
             continue
         columns = [(column + 0.0).tobytes() for column in values.reshape(len(returned), -1).T]
-        if not columns or any(columns.count(one) > len(free.get(one, ())) for one in columns):
-            continue
+        if not columns or any(columns.count(one) != 1 or len(free.get(one, ())) != 1 for one in columns):
+            continue  # no site's, or one of several that were the same in all draws
         if name in RESERVED_NAMES or name in given.observed or name in given.constants:
             raise UnsupportedModelError(
                 f"The program returns a site by the name {name!r}, which the data or a dimension of the report "
@@ -242,10 +268,10 @@ def _named(
     return found
 
 
-def _type(kinds: NDArray[Any], discrete: NDArray[np.bool_]) -> np.dtype[Any]:
+def _type(kinds: NDArray[Any], whole: NDArray[np.bool_]) -> np.dtype[Any]:
     if (kinds == "boolean").all():
         return np.dtype(bool)
-    return np.dtype(np.int64 if discrete.all() else np.float64)
+    return np.dtype(np.int64 if whole.all() else np.float64)
 
 
 def _coordinates(looks: Sequence[Look], sizes: Sequence[int]) -> Coordinates:
@@ -264,8 +290,9 @@ def _parents(
     scores = [unpack(run["scores"]) for run in runs]
     ends = np.cumsum(sizes)
     owners = [{owner[place] for place in range(end - size, end)} for end, size in zip(ends, sizes, strict=True)]
-    for site, moved in enumerate(scores[RUNS:]):
-        for other in np.flatnonzero(moved != scores[0]):
+    for number, moved in enumerate(scores[RUNS:]):
+        draw, site = divmod(number, len(sizes))
+        for other in np.flatnonzero(moved != scores[draw]):
             if other != site:
                 for name in owners[other]:
                     found[name] |= owners[site] - {name}

@@ -2,6 +2,7 @@
 'use strict';
 
 const { w, Refusal } = require('./loaded');
+const { numbersOf, areOutside } = require('./numbers');
 const { Run, checkSites, stateOf, likelihoodOf, densities } = require('./runs');
 
 const ROOT = {}; // the coroutine below the kernel's own: tells its factors from those of an inference inside the model
@@ -48,8 +49,22 @@ class Chain {
     this.evaluations += 1;
     if (next === this.trace) return;
     checkSites(next);
+    if (isOutside(next)) return; // a drift kernel went where WebPPL's score is finite and no draw is
     this.accepted += 1;
     this.trace = next;
+  }
+
+  // Compares the scores that the kernel left with those of a run from the beginning.
+  confirm() {
+    const [prior, likelihood] = densities(this.data, Float64Array.from(this.state));
+    this.evaluations += 1;
+    if (!isClose(prior, this.logPrior) || (!this.isMuted && !isClose(likelihood, this.logLikelihood))) {
+      throw new Refusal(
+        'its density at the end of a chain is not that of a run from the beginning. Where the program changes an ' +
+          'object in place (list.push(x), a function of a package), proposals see what earlier ones left: return new ' +
+          'values instead (map, append)'
+      );
+    }
   }
 
   get state() {
@@ -65,5 +80,10 @@ class Chain {
     return densities(this.data, Float64Array.from(this.state))[1];
   }
 }
+
+const isOutside = (trace) =>
+  trace.choices.some(({ dist, val }, i) => areOutside(w.sites[i], dist, numbersOf(w.ad.value(val))));
+
+const isClose = (one, other) => one === other || Math.abs(one - other) <= 1e-8 * (1 + Math.abs(one));
 
 module.exports = { Chain, muffledFactor };

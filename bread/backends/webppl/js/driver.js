@@ -8,8 +8,14 @@
 
 const fs = require('fs');
 const readline = require('readline');
+const { Worker } = require('worker_threads');
 
 console.log = console.info = console.error; // stdout is for answers alone
+
+// Ends this process in the midst of a chain, or of a loop without end, where Python was killed and cannot do it.
+const watch = `const parent = ${process.ppid};
+  setInterval(() => process.ppid === parent || process.kill(process.pid, 'SIGKILL'), 500);`;
+new Worker(watch, { eval: true }).unref();
 
 const { Refusal } = require('./loaded');
 const requests = require('./requests');

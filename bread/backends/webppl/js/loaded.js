@@ -19,7 +19,7 @@ const w = {
   constants: null, // data that stay
   observed: null, // [{name, shape, kind}] of those that are simulated
   sites: null, // [{address, kind, dims, size}], once they are known
-  nData: null, // numbers that a run observes
+  slots: null, // the place in the data of each number that a run observes
 };
 
 module.exports = { w, Refusal, Outside };

@@ -4,7 +4,7 @@
 const { inspect } = require('util');
 const { w, Refusal } = require('./loaded');
 const { pack, unpack, kindOf, numbersOf, nameOf, boundsOf, dataWith, returned } = require('./numbers');
-const { Run, stateOf, seed, densities, gradient } = require('./runs');
+const { Run, checkDraw, stateOf, seed, densities, gradient } = require('./runs');
 const { Chain, muffledFactor } = require('./chains');
 
 const requests = {
@@ -100,9 +100,9 @@ const requests = {
   },
 
   // Fixes what `look` showed: from here on a run with other sites is refused.
-  fix({ sites: known, n_data: size }) {
+  fix({ sites: known, slots }) {
     w.sites = known;
-    w.nData = size;
+    w.slots = slots;
     return {};
   },
 
@@ -113,7 +113,8 @@ const requests = {
       seed(text);
       const run = new Run({ held: fixed, isDrawn: true }).of(dataWith(null));
       const data = run.observations.flatMap(({ value }) => numbersOf(value));
-      if (data.length !== w.nData) throw new Refusal('the program does not observe the same data in two runs');
+      if (data.length !== w.slots.length) throw new Refusal('the program does not observe the same data in two runs');
+      checkDraw(run, data);
       return [stateOf(run.trace), data];
     });
     return { states: pack(drawn.flatMap(([state]) => state)), data: pack(drawn.flatMap(([, data]) => data)) };
@@ -170,6 +171,7 @@ const requests = {
       ratios.push(chain.logLikelihood);
       if (wanted.has(i + 1)) states.push(...chain.state);
     }
+    if (chain.accepted) chain.confirm();
     return {
       ratios: pack(ratios),
       states: pack(states),

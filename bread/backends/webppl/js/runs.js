@@ -2,7 +2,7 @@
 'use strict';
 
 const { w, Refusal, Outside } = require('./loaded');
-const { numbersOf, valueFrom, areOutside } = require('./numbers');
+const { numbersOf, valueFrom, areOutside, dataWith } = require('./numbers');
 
 // A handler of WebPPL's inference interface that makes one trace. Sites have the values `held` gives (NaN, or no
 // `held`: they are drawn); observations are drawn where `isDrawn`, and factors otherwise, unless `isMuted`. Where it
@@ -88,6 +88,21 @@ function checkSites(trace) {
   if (!isSame) throw new Refusal(CHANGED);
 }
 
+// A joint draw has the same scores, to the last bit, where its numbers are given.
+function checkDraw(drawn, numbers) {
+  const data = new Float64Array(numbers.length);
+  w.slots.forEach((slot, i) => (data[slot] = numbers[i]));
+  const scoresOf = ({ trace, observations }) =>
+    [...trace.choices.map((one) => w.ad.value(one.choiceScore)), ...observations.map(({ score }) => score)];
+  const again = scoresOf(new Run({ held: Float64Array.from(stateOf(drawn.trace)) }).of(dataWith(data)));
+  if (!scoresOf(drawn).every((score, i) => Object.is(score, again[i]))) {
+    throw new Refusal(
+      'it has another density at a simulated data set than where that was drawn: it uses observed data elsewhere than ' +
+        'in observe (a branch that few data take), or random numbers outside of sample. Use what observe returns'
+    );
+  }
+}
+
 const stateOf = (trace) => trace.choices.flatMap((choice) => numbersOf(choice.val));
 
 function seed(text) {
@@ -134,4 +149,4 @@ function gradient(data, state, beta) {
   }
 }
 
-module.exports = { Run, checkSites, stateOf, seed, likelihoodOf, densities, gradient };
+module.exports = { Run, checkDraw, checkSites, stateOf, seed, likelihoodOf, densities, gradient };
