@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import signal
-import subprocess
-import sys
 
 import cloudpickle
 import numpy as np
@@ -17,7 +14,7 @@ import bread
 import bread.webppl
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
-from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from tests.support import conformance
 from tests.support import webppl_models as models
 
@@ -256,59 +253,6 @@ def test_coordinates_have_their_jacobians(coins):
     assert list(coins.info.layout.transformed) == [False, True]
 
 
-@pytest.mark.parametrize(("program", "message"), models.REFUSED.values(), ids=models.REFUSED)
-def test_refused(program, message):
-    with pytest.raises(UnsupportedModelError, match=message):
-        opened(models.wrapped(program, {"y": models.Y}))
-
-
-def test_discrete_draws_that_do_not_follow_their_score_are_refused():
-    """A prior of 0.3 that is drawn as 0.35 would show nowhere: chains, simulations and proposals share it."""
-    with pytest.raises(UnsupportedModelError, match=r"Draws of Bernoulli \(\{ p: 0.3 \}\) do not follow its score"):
-        opened(models.coins(packages=[models.BIASED]))
-
-
-def test_discrete_laws_of_webppl_are_taken():
-    """Bounded, unbounded, rare values, vectors, mixtures and marginals of an inference by enumeration."""
-    laws = (
-        "Bernoulli({p: 0.999})",
-        "Binomial({p: 0.7, n: 40})",
-        "Poisson({mu: 150})",
-        "Discrete({ps: [1, 2, 1e-5]})",
-        "Categorical({ps: [1, 2, 3], vs: [4, 5, 9]})",
-        "RandomInteger({n: 1})",
-        "Multinomial({ps: [0.2, 0.3, 0.5], n: 4})",
-        "MultivariateBernoulli({ps: Vector([0.2, 0.6])})",
-        "Mixture({dists: [Poisson({mu: 2}), Poisson({mu: 9})], ps: [0.3, 0.7]})",
-        "Infer({method: 'enumerate', model: function() { return flip(0.2) + flip(0.5); }})",
-    )
-    drawn = " ".join(f"var k{number} = sample({law});" for number, law in enumerate(laws))
-    names = ", ".join(f"k{number}: k{number}" for number in range(len(laws)))
-    program = models.program(f"var mu = gaussian(0, 1); {drawn} {models.OBSERVED}", f"{{mu: mu, {names}}}")
-    layout = opened(models.wrapped(program, {"y": models.Y})).info.layout
-    assert list(layout.discrete) == [False] + [True] * (len(laws) + 2 + 1)
-    assert {len(layout.positions[f"k{number}"]) for number in range(len(laws))} == {1, 2, 3}
-
-
-def test_numbers_for_booleans_are_refused():
-    with pytest.raises(UnsupportedModelError, match="astype.bool"):
-        opened(models.wrapped(models.COINS, {"y": models.SUCCESSES.astype(int)}))
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"kernel": "HMC"}, UnsupportedKernelError, "'MH'"),
-        ({"engine": "blackjax"}, InvalidArgumentError, "engine="),
-        ({"data": {}}, InvalidArgumentError, "data="),
-        ({"hyperparameters": ("nu",)}, InvalidArgumentError, "'nu'"),
-    ],
-)
-def test_options(options, error, message):
-    with pytest.raises(error, match=message):
-        opened(models.normal_mean(), **options)
-
-
 def test_hyperparameters_are_those_that_others_depend_on_and_are_held():
     three = models.program(
         "var top = gaussian(0, 1); var mid = gaussian(top, 1); var low = gaussian(mid, 1); var mu = low; "
@@ -368,68 +312,3 @@ def test_what_a_program_keeps_is_there_in_each_run():
 def test_the_reference_path_is_refused():
     with pytest.raises((InvalidArgumentError, UnsupportedModelError), match="prior path"):
         bread.check(models.normal_mean(), path="reference", **SILENT)
-
-
-@pytest.mark.slow
-def test_a_check_of_a_whole_program():
-    options = {"simulate_from": "prior", "simulations": 10, "n_temperatures": [64, 512], "draws": 100, **SILENT}
-    report = bread.check(models.normal_mean(updates=4), **options)
-    assert bread.verdict(report).status == "converged", bread.verdict(report)
-    broken = bread.check(models.normal_mean(updates=4, packages=[models.NARROW]), **options)
-    assert bread.verdict(broken).status == "bug", bread.verdict(broken)
-
-
-@pytest.mark.slow
-def test_a_check_has_the_same_numbers_on_two_workers():
-    options = {"simulate_from": "prior", "simulations": 4, "n_temperatures": [8], "draws": 0, "random_seed": 1}
-    one, two = (bread.check(models.coins(), cores=cores, progressbar=False, **options) for cores in (1, 2))
-    for group in ("forward", "reverse"):
-        assert np.array_equal(one[group]["log_weight"], two[group]["log_weight"])
-
-
-@pytest.mark.slow
-def test_draws_of_continuous_laws_of_webppl_follow_their_densities():
-    """All but those of simplexes, which are refused; draws that are too narrow by half are seen among them."""
-    laws = {
-        "laplace": "Laplace({location: 1, scale: 2})",
-        "cauchy": "Cauchy({location: 0, scale: 1})",
-        "lognormal": "LogNormal({mu: 0, sigma: 1})",
-        "logitnormal": "LogitNormal({mu: 0, sigma: 1, a: 0, b: 2})",
-        "gamma": "Gamma({shape: 0.5, scale: 2})",
-        "beta": "Beta({a: 0.5, b: 2})",
-        "exponential": "Exponential({a: 2})",
-        "uniform": "Uniform({a: -1, b: 3})",
-        "mixture": "Mixture({dists: [Gaussian({mu: -2, sigma: 1}), Gaussian({mu: 2, sigma: 0.5})], ps: [0.3, 0.7]})",
-        "multivariate": "MultivariateGaussian({mu: Vector([0, 1]), cov: Matrix([[1, 0.5], [0.5, 2]])})",
-        "diagonal": "DiagCovGaussian({mu: Vector([0, 1]), sigma: Vector([1, 3])})",
-        "tensor": "TensorGaussian({mu: 1, sigma: 2, dims: [2, 2]})",
-    }
-    drawn = " ".join(f"var {name} = sample({law});" for name, law in laws.items())
-    names = ", ".join(f"{name}: {name}" for name in laws)
-    program = models.program(f"var mu = gaussian(0, 1); {drawn} {models.OBSERVED}", f"{{mu: mu, {names}}}")
-    for packages, status in (((), "no bug found"), ((models.NARROW,), "bug")):
-        model = models.wrapped(program, {"y": models.Y}, packages=packages)
-        report = bread.debug(model, only="simulator", random_seed=1, progressbar=False)
-        assert bread.verdict(report).status == status, bread.verdict(report)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("packages", "status"), [((models.SAMPLER_OF_2016,), "bug"), ((), "no bug found")])
-def test_the_sampler_that_the_paper_found_is_found(packages, status):
-    """Draws of multivariate data by transposed eigenvectors; today's sampler passes the same tests."""
-    report = bread.debug(models.correlated(packages=packages), only="simulator", random_seed=1, progressbar=False)
-    assert bread.verdict(report).status == status, bread.verdict(report)
-
-
-@pytest.mark.slow
-def test_the_figure_of_the_factorisation(tmp_path):
-    """The script runs on a small matrix; summing out one factor lowers B at any number of steps."""
-    script = models.FOLDER / "examples" / "papers" / "bread_figure_2_webppl.py"
-    where = [] if models.node_modules() is None else ["--node-modules", models.node_modules()]
-    command = [sys.executable, str(script), "--quick", "--proposals", "prior", "--simulations", "4", *where]
-    subprocess.run([*command, "--output", str(tmp_path)], check=True, capture_output=True)
-    with (tmp_path / "bread_figure_2_webppl.csv").open(encoding="utf-8") as file:
-        found = {(row["form"], row["steps"]): float(row["B"]) for row in csv.DictReader(file)}
-    assert len(found) == 6
-    assert all(found["collapsed", steps] < found["uncollapsed", steps] for _, steps in found)
-    assert (tmp_path / "bread_figure_2_webppl.png").stat().st_size > 10_000
