@@ -67,7 +67,7 @@ def score_pairs(model: Separable, data: Data, left_out: Sequence[int], work: Wor
         centres = np.concatenate([last, _settled(work, others, whole, kernel, 1 + index)])
         path.n_gradients += others.n_gradients
         starts.append(Chains(work, path, whole, centres, scale))
-        _require_support(starts[-1], index)
+        require_support(starts[-1], index)
         work.display.advance(1)
     work.display.done()
     work.display.phase("pilot pairs", PILOTS)
@@ -127,10 +127,22 @@ def _settled(work: Work, path: GeometricPath, whole: Posterior, kernel: Compound
     return settled(on_path(kernel, path), initial, 1.0, work.tune, seed)
 
 
-def _require_support(chains: Chains, index: int) -> None:
+def require_support(chains: Chains, index: int) -> None:
     """Refuse an observation that is impossible where the others are not.
 
     Draws of a wide prior rarely fall where the data are, so starts are looked at, too.
+
+    Parameters
+    ----------
+    chains : Chains
+        Of the path from the posterior without the observation to the one with it, with its centres.
+    index : int
+        Number of the observation.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The likelihood is zero at one of them.
     """
     assert chains.centres is not None
     around = np.concatenate([chains.centres, chains.around(chains.work.seeds(index, AROUND, LOOKS))])

@@ -10,7 +10,7 @@ import pytest
 from bread.couplings.geometric import GeometricPath
 from bread.errors import UnsupportedModelError
 from bread.running.path_sampling import Chains, Work
-from bread.running.path_scores import _require_support
+from bread.running.path_scores import require_support
 
 CENTRES = np.array([[1.0], [1.3]])
 
@@ -31,8 +31,8 @@ def chains(impossible_below: float) -> Chains:
 
 def test_what_only_the_left_out_observation_rules_out_is_refused():
     with pytest.raises(UnsupportedModelError, match=r"observation 7 is zero or not finite at .* of 1002 starts"):
-        _require_support(chains(1.2), 7)
+        require_support(chains(1.2), 7)
 
 
 def test_what_the_others_rule_out_too_is_not():
-    _require_support(chains(0.0), 7)
+    require_support(chains(0.0), 7)
