@@ -8,6 +8,7 @@ from bread.reading.findings import Findings
 from bread.reading.fit import looks_like
 from bread.reading.numbers import nats
 from bread.reading.words import p_words
+from bread.statistics.sequential import SHAPE_LEVEL
 
 _BLIND = {
     "fitted": ", a test that is blind to what the fit absorbs",
@@ -36,7 +37,7 @@ def harder(findings: Findings) -> str:
         start = f"{looks}; whether they" if looks else "Whether your data"
         return f"{start} are harder to sample than simulated ones was not tested."
     start = f"{looks} and" if looks else "Your data"
-    if findings.consistency_p_value <= 0.05:  # interrupted before enough simulations had run
+    if findings.consistency_p_value <= SHAPE_LEVEL:  # interrupted before enough simulations had run
         return f"{f'{looks}; whether they' if looks else 'Whether your data'} are harder to sample is not yet known."
     known = f"{p_words(findings.consistency_p_value)}{blind(findings)}"
     return f"{start} are no harder to sample than simulated ones ({known})."

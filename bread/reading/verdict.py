@@ -14,6 +14,7 @@ from bread.reading.fit import fit_status
 from bread.reading.path_sampling import is_path_sampling, path_sampling_text
 from bread.reading.unbiased import is_unbiased, unbiased_text
 from bread.report.opening import takes_report
+from bread.statistics.sequential import SHAPE_LEVEL
 
 Status = Literal[
     "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
@@ -21,7 +22,6 @@ Status = Literal[
 ]  # fmt: skip
 
 BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
-MISMATCH_LEVEL = 0.05
 
 
 class Verdict(str):
@@ -240,7 +240,7 @@ def _status(findings: Findings) -> Status:
     tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value, findings.quantity_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"
-    if findings.consistency_is_final and findings.consistency_p_value <= MISMATCH_LEVEL:
+    if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"
     if findings.misses_mode:
         return "not converged"

@@ -20,10 +20,9 @@ import numpy as np
 from bread.backends.base import AnnealRun, FloatArray, IntArray
 from bread.running.plan import Plan
 from bread.running.results import OBSERVED, CheckResult
-from bread.statistics.sequential import MOST_SIMULATIONS, Shape, shape_test
+from bread.statistics.sequential import MOST_SIMULATIONS, SHAPE_LEVEL, Shape, shape_test
 
 FIRST_SIMULATIONS = 40
-LEVEL = 0.05  # of "the real data are harder, or plainly different, to sample"
 REPEATS = 3  # more times that the real data are annealed where the first time says so
 
 Measures = tuple[FloatArray, dict[str, FloatArray]]  # curve and effort of one data set, by T
@@ -61,7 +60,7 @@ class Items:
     def shape(self) -> Shape:
         """Return the test that decides: where the first says "harder", the least sure of it and the repeats."""
         first = self.first
-        if not first.is_final or first.p_value > LEVEL:
+        if not first.is_final or first.p_value > SHAPE_LEVEL:
             return first
         if len(self.repeats) < REPEATS:
             return first._replace(is_final=False)
@@ -152,7 +151,7 @@ def more_simulations(result: CheckResult) -> int:
 def repeats_wanted(result: CheckResult) -> list[tuple[int, int]]:
     """Return (repeat, T) of the chains of the real data that are still to be run before "harder" is said."""
     found = items(result)
-    if found is None or not found.first.is_final or found.first.p_value > LEVEL:
+    if found is None or not found.first.is_final or found.first.p_value > SHAPE_LEVEL:
         return []
     pairs = [(repeat, int(number)) for repeat in range(REPEATS) for number in found.temperatures]
     return [pair for pair in pairs if pair not in result.repeats]

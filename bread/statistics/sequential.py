@@ -14,6 +14,7 @@ from bread.statistics.bounds import FloatArray
 from bread.statistics.consistency import curve_statistics, finite_curves, rank_p_values_of_all, shifted_curves
 
 MOST_SIMULATIONS = 199
+SHAPE_LEVEL = 0.05  # at which real data count as harder, or plainly different, to sample
 STOP_AFTER = 10
 
 

@@ -10,6 +10,7 @@ from bread.report import container as report
 from bread.report.compat import read_group
 from bread.running import shape
 from bread.running.results import OBSERVED
+from bread.statistics.sequential import SHAPE_LEVEL
 from tests.support.fake_results import constrain, fake_result
 
 
@@ -51,12 +52,12 @@ def test_what_the_noise_of_the_chains_says_once_is_no_mismatch():
     for n_temperatures in (16, 32, 64):
         result.runs[OBSERVED, "forward", n_temperatures] = harder.runs[OBSERVED, "forward", n_temperatures]
     found = shape.items(result)
-    assert found.first.p_value <= shape.LEVEL < found.shape.p_value and found.shape.is_final
+    assert found.first.p_value <= SHAPE_LEVEL < found.shape.p_value and found.shape.is_final
     verdict = bread.verdict(report.to_container(result, constrain))
     assert verdict.status == "converged" and verdict.consistency_p_value == found.shape.p_value
     # Negative control: the repeats say so too.
     result.repeats = harder.repeats
-    assert shape.items(result).shape.p_value <= shape.LEVEL
+    assert shape.items(result).shape.p_value <= SHAPE_LEVEL
     assert bread.verdict(report.to_container(result, constrain)).status == "mismatch"
 
 

@@ -13,6 +13,7 @@ from bread.reading.page.parts import Number
 from bread.reading.words import p_words
 from bread.report.compat import require_group
 from bread.report.debug import GROUP
+from bread.statistics.sequential import SHAPE_LEVEL
 
 NONE = "–"
 
@@ -80,7 +81,8 @@ def _real_data(findings: Findings) -> Number:
     name, line = "On your data: like simulated data?", "Whether your data anneal like simulated ones"
     if math.isnan(findings.consistency_p_value):
         return Number(name, NONE, f"{line}: not tested.")
-    reading = "the bound says little about them" if findings.consistency_p_value <= 0.05 else "no difference was seen"
+    is_unlike = findings.consistency_p_value <= SHAPE_LEVEL
+    reading = "the bound says little about them" if is_unlike else "no difference was seen"
     reading = reading if findings.consistency_is_final else "too few simulations to say"
     return Number(name, p_words(findings.consistency_p_value), f"{line}: {reading}.")
 
