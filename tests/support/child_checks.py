@@ -49,7 +49,7 @@ def arguments(kind: str) -> dict[str, Any]:
     from bread.backends.reference import HMCKernel, NormalMean
 
     model = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=5))
-    sizes = {"reference": 64, "seconds": 1000, "hours": [4, 10_000_000]}[kind]
+    sizes = {"reference": 64, "seconds": 20_000, "hours": [4, 10_000_000]}[kind]
     return {"model": model, "simulate_from": "prior", "n_temperatures": sizes, **QUICK}
 
 
@@ -123,6 +123,25 @@ def workers_of(session: int) -> list[int]:
             if b"popen_loky_posix" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time that a process has used, 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def wait_for_work(session: int, seconds: float) -> None:
+    """Wait until two workers of a session have each worked so long: CPU seconds from now, or from their start."""
+    before: dict[int, float] = {pid: cpu_seconds(pid) for pid in workers_of(session)}
+
+    def have_worked() -> bool:
+        workers = workers_of(session)
+        return len(workers) == 2 and all(cpu_seconds(pid) - before.get(pid, 0.0) >= seconds for pid in workers)
+
+    wait_until(have_worked)
 
 
 class ChildChecks:

@@ -22,7 +22,7 @@ import pytest
 import xarray as xr
 
 from bread.scratch import PREFIX
-from tests.support.child_checks import ChildChecks, child_checks, processes_of, wait_until, workers_of
+from tests.support.child_checks import ChildChecks, child_checks, processes_of, wait_for_work, wait_until
 from tests.support.stan_conjugate import opened
 
 ROOT = Path(__file__).parents[2]
@@ -35,11 +35,13 @@ QUICK = (
 # ---- processes -----------------------------------------------------------------------------------------------
 
 
-def in_its_tasks(child: ChildChecks) -> None:
-    """Start a check and wait until its workers run."""
+SETTLED = 4.0  # CPU seconds of each worker of a check without end: half of them are imports and what is to be kept
+
+
+def in_its_tasks(child: ChildChecks, seconds: float = SETTLED) -> None:
+    """Start a check and wait until each of its workers has worked so long."""
     child.begin()
-    wait_until(lambda: len(child.workers()) == 2)
-    time.sleep(1)
+    wait_for_work(child.process.pid, seconds)
 
 
 def stop(number: signal.Signals, is_group: bool) -> Callable[[Path], dict[str, Any]]:
@@ -70,7 +72,7 @@ def kill_a_worker(folder: Path) -> dict[str, Any]:
     with child_checks("seconds", 2) as child:
         child.begin()
         usual = child.outcome()
-        in_its_tasks(child)
+        in_its_tasks(child, 0.1 * usual["seconds"])  # workers of the first check go on: they need no imports
         os.kill(child.workers()[0], signal.SIGKILL)
         outcome = child.outcome()
     return {**outcome, "as usual": outcome["log_weights"] == usual["log_weights"]}
@@ -78,7 +80,7 @@ def kill_a_worker(folder: Path) -> dict[str, Any]:
 
 def kill_every_worker(folder: Path) -> dict[str, Any]:
     with child_checks("hours", 2) as child:
-        child.begin()
+        in_its_tasks(child)
         for _ in range(4):
             wait_until(lambda: len(child.workers()) == 2)
             workers = child.workers()
@@ -175,8 +177,7 @@ def stop_while_compiling(folder: Path) -> dict[str, Any]:
 def terminate_the_command_line(folder: Path) -> dict[str, Any]:
     output = folder / "report.nc"
     process = command_line("-T", "4", "-T", "10000000", "--cores", "2", "--output", output)
-    wait_until(lambda: len(workers_of(process.pid)) == 2)
-    time.sleep(3)
+    wait_for_work(process.pid, 2 * SETTLED)  # its workers import while the parent fits
     process.send_signal(signal.SIGTERM)
     result = seen(process)
     with xr.open_datatree(output) as report:
