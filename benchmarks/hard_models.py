@@ -35,7 +35,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         try:
             report = bread.check(
                 hard_posteriors.MODELS[name](), random_seed=options.seed, cores=options.cores, progressbar=False,
-                simulate_from=options.simulate_from, path=options.path,
+                simulate_from=options.simulate_from, path=options.path, kernel=options.kernel,
             )  # fmt: skip
         except bread.errors.BreadError as error:
             report = getattr(error, "report", None)
@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--max-seconds", type=float, default=90.0, help="interrupt a check that takes longer")
     parser.add_argument("--simulate-from", choices=["fitted", "localised", "prior"], default="fitted")
     parser.add_argument("--path", choices=["auto", "prior", "reference"], default="auto")
+    parser.add_argument("--kernel", help='such as "independence"; by default what pm.sample would assign')
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--no-truth", action="store_true", help="do not compute evidences")

@@ -9,27 +9,24 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from measuring import print_table
-from numpy.random import SeedSequence, default_rng
 
 import bread
-from bread.backends.base import FloatArray
 from bread.backends.reference import (
     AbsoluteMean,
     BetaBinomial,
     CompoundKernel,
     HierarchicalNormal,
     HMCKernel,
+    IndependenceKernel,
     LinearRegression,
     MarginalMixture,
     NormalMean,
     NormalScale,
 )
-from bread.backends.reference.kernels import Run, Transition
 from bread.report.compat import read_group
 
 SEEDS = range(3)
@@ -38,39 +35,6 @@ EVALUATION = 1 / 3  # of a gradient
 _RNG = np.random.default_rng(7)
 _X = _RNG.normal(size=(30, 10))
 _SCALED = _RNG.normal(0.0, 0.3, 20)
-
-
-@dataclass(frozen=True)
-class IndependenceKernel:
-    """A proposal from f_0, whatever the state, accepted with probability min(1, (ratio' / ratio)^beta); reversible."""
-
-    name: str = field(default="independence", init=False, repr=False)
-    moves_label: bool = field(default=False, init=False, repr=False)
-    is_tunable: bool = field(default=False, init=False, repr=False)
-    draws_exactly: bool = field(default=False, init=False, repr=False)
-
-    def n_random(self, dim: int) -> tuple[int, int]:
-        """Return two uniform numbers: the seed of the proposal, and acceptance."""
-        return 0, 2
-
-    def transition(self, run: Run) -> Transition:
-        """Return the transitions."""
-        target, uniforms = run.target, run.random.uniforms
-
-        def step(i: int, states: FloatArray) -> FloatArray:
-            proposed = np.stack([self._draw(target, number) for number in uniforms[i, :, 0]])
-            log_ratio = target.log_ratio(proposed) - target.log_ratio(states)
-            run.tally.n_evaluations += 1  # the old state's is known where it is kept
-            accepted = np.log(uniforms[i, :, 1]) < float(run.betas[i]) * log_ratio
-            return np.where(accepted[:, None], proposed, states)
-
-        return step
-
-    def _draw(self, target: Any, number: float) -> FloatArray:
-        rng = default_rng(SeedSequence(int(number * 2**53)))
-        if target.path.reference is None:
-            return np.asarray(target.formulae.draw_state(rng, {}))
-        return np.asarray(target.path.reference.sample(1, rng)[0])
 
 
 def models(kernel: Any) -> dict[str, Any]:

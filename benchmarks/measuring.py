@@ -30,6 +30,7 @@ def build_model(name: str) -> Any:
 
     builders: dict[str, Callable[[], Any]] = {
         "eight schools": lambda: models.eight_schools(is_centred=False),
+        "eight schools centred": lambda: models.eight_schools(is_centred=True),
         "logistic 532 x 7": models.pima,
     }
     return builders[name]()

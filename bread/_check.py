@@ -144,7 +144,10 @@ def check(
         What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
         step methods for a model. Stan: "nuts" (default), "hmc", or a
         ``bread.backends.stan.native.kernels.StanKernel``, which also sets depth, path length and the jitter of
-        the step size.
+        the step size. "independence", "independence+nuts" and "independence+hmc" (PyMC and Stan) propose a draw from
+        the path's start before each transition, which is accepted by Metropolis and Hastings: one more evaluation, and
+        a smaller V where such draws are often accepted. For checks that ask whether draws can be had, not whether a
+        kernel is good: it is no longer that kernel alone.
     engine : str, optional
         What runs the chains; for PyMC "pymc" (default) or "blackjax", for Stan "stan". "blackjax" (extra ``jax``,
         experimental): BlackJAX's NUTS or HMC on PyMC's JAX conversion of the model, 32 chains at a time; where JAX

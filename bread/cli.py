@@ -70,6 +70,8 @@ class KernelName(StrEnum):
 
     nuts = "nuts"
     hmc = "hmc"
+    independence_nuts = "independence+nuts"
+    independence_hmc = "independence+hmc"
 
 
 class ScheduleName(StrEnum):
@@ -172,7 +174,9 @@ def check(
             metavar="NAME", help="Where the inverse temperatures lie: adaptive, linear, sigmoid or geometric."
         ),
     ] = ScheduleName.adaptive,
-    kernel: Annotated[KernelName, typer.Option(help="Stan's sampler.")] = KernelName.nuts,
+    kernel: Annotated[
+        KernelName, typer.Option(help="Stan's sampler; after proposals from the path's start.")
+    ] = KernelName.nuts,
     init_steps: Annotated[
         int, typer.Option(min=0, metavar="N", help="Steps before reverse chains, under 'fitted'.")
     ] = 100,

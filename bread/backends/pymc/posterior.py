@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from bread.backends.pymc.kernels.chains import Chain
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.support.arguments import check_run
 from bread.backends.support.base_draws import StateSimulator, draw_reference
+from bread.backends.support.independence import Proposals, draw_proposals
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 
@@ -228,7 +230,8 @@ class PyMCPosterior:
         with np.errstate(all="ignore"):
             for state, seed in zip(initial, seeds, strict=True):
                 engine.reset(seed)
-                chain = Chain(engine, path, betas, prepared, direction, state)
+                proposals = partial(self._proposals, path, len(betas) - 1, seed)
+                chain = Chain(engine, path, betas, prepared, direction, state, proposals)
                 chain.run()
                 chains.append(chain)
         shape = (len(chains), engine.layout.dim)
@@ -261,13 +264,27 @@ class PyMCPosterior:
         gradients, evaluations = engine.counts
         states = np.empty((len(keep), engine.layout.dim))
         with np.errstate(all="ignore"):
-            self._require_density(path, beta, state)
+            proposals = self._proposals(path, max(keep, default=0), seed)
+            log_ratio = self._require_density(path, beta, state)
             engine.reset(seed)
             engine.apply(beta, kernel.at(beta))
             position, n_done = engine.position_of(np.asarray(state, dtype=np.float64)), 0
             for index, n_steps in enumerate(keep):
                 while n_done < n_steps:
-                    position = engine.step(position)
+                    if proposals is None:
+                        position = engine.step(position)
+                    else:
+                        if proposals.accepts(n_done, beta, log_ratio):
+                            position = engine.position_of(proposals.states[n_done])
+                        position, log_ratio, _ = engine.move(position)
                     n_done += 1
                 states[index] = engine.state_of(position)
         return Evolution(states, engine.counts[0] - gradients, engine.counts[1] - evaluations)
+
+    def _proposals(self, path: Path, n_steps: int, seed: SeedSequence) -> Proposals | None:
+        """Return the proposals of a chain, where its kernel has them; leaves the inverse temperature undefined."""
+        if not self.engine.proposes_base:
+            return None
+        return draw_proposals(
+            lambda seeds: self.draw_base(path, seeds), lambda states: self.log_ratio(path, states), n_steps, seed
+        )

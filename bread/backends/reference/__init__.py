@@ -11,6 +11,7 @@ from bread.backends.reference.kernels import (
     AutoregressiveKernel,
     CompoundKernel,
     GibbsLabelKernel,
+    IndependenceKernel,
     ReferenceKernel,
 )
 from bread.backends.reference.localised import LocalisedModel
@@ -35,6 +36,7 @@ __all__ = [
     "GibbsLabelKernel",
     "HMCKernel",
     "HierarchicalNormal",
+    "IndependenceKernel",
     "LabelMixture",
     "LinearGaussianModel",
     "LinearRegression",

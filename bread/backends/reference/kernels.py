@@ -206,6 +206,47 @@ class GibbsLabelKernel:
 
 
 @dataclass(frozen=True)
+class IndependenceKernel:
+    """A draw from the path's base, whatever the state, accepted by Metropolis and Hastings; reversible, no settings.
+
+    Part of a `CompoundKernel`, before the kernel that moves locally; see `bread.backends.support.independence`.
+    """
+
+    name: str = field(default="independence proposals", init=False, repr=False)
+    moves_label: bool = field(default=False, init=False, repr=False)
+    is_tunable: bool = field(default=False, init=False, repr=False)
+    draws_exactly: bool = field(default=False, init=False, repr=False)
+
+    def n_random(self, dim: int) -> tuple[int, int]:
+        """Two uniform numbers: the seed of the proposal, and acceptance."""
+        return 0, 2
+
+    def transition(self, run: Run) -> Transition:
+        """Return the transitions."""
+        target, uniforms = run.target, run.random.uniforms
+
+        def step(i: int, states: FloatArray) -> FloatArray:
+            proposed = np.stack([self._draw(target, number) for number in uniforms[i, :, 0]])
+            ratios = target.log_ratio(proposed), target.log_ratio(states)
+            run.tally.n_evaluations += 2
+            is_finite = np.isfinite(ratios[0]) & np.isfinite(ratios[1])
+            gain = np.where(is_finite, ratios[0] - ratios[1], -np.inf)
+            beta = float(run.betas[i])
+            accepted = is_finite & (np.log(uniforms[i, :, 1]) < (beta * gain if beta else 0.0))
+            return np.where(accepted[:, None], proposed, states)
+
+        return step
+
+    @staticmethod
+    def _draw(target: TargetDensity, number: float) -> FloatArray:
+        rng = default_rng(SeedSequence(int(number * 2**53)))
+        reference = target.path.reference
+        if reference is None:
+            return np.asarray(target.formulae.draw_state(rng, {}), dtype=np.float64)
+        return np.asarray(reference.sample(1, rng)[0], dtype=np.float64)
+
+
+@dataclass(frozen=True)
 class CompoundKernel:
     """Parts that run one after the other: in order in a forward chain, in the opposite order in a reverse chain.
 

@@ -19,6 +19,7 @@ from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.native.values import data_json, joined_json
 from bread.backends.stan.posterior import StanPosterior
+from bread.backends.stan.rows import StanRows
 from bread.backends.stan.state_draws import StateDraws
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
@@ -186,7 +187,13 @@ class StanModel:
 
     def rows(self, data: Mapping[str, NDArray[Any]]) -> Rows:
         """Return the posteriors of many data sets; see `bread.backends.base.Model.rows`."""
-        return RowsOneByOne(self.condition, data)
+        expected = self.info.data.observed
+        arrays = {name: np.asarray(values) for name, values in data.items()}
+        shapes = {name: values.shape[1:] for name, values in arrays.items()}
+        if shapes != {name: values.shape for name, values in expected.items()}:
+            return RowsOneByOne(self.condition, data)  # which says what is wrong
+        typed = {name: np.asarray(values, dtype=expected[name].dtype) for name, values in arrays.items()}
+        return StanRows(self.instance, self._fixed_json, typed, self.log_integral, self.kernel, self.condition)
 
     def condition(self, data: Data) -> StanPosterior:
         """Return the posterior given ``data``, each observed variable in the shape of the real data.

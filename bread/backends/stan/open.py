@@ -139,7 +139,7 @@ class _Opening:
             require_fixable(hyperparameters, draws.simulator)
         transformed = self._transformed(instance)
         model = StanModel(
-            self._info(instance, hyperparameters, transformed, kernel.name),
+            self._info(instance, hyperparameters, transformed, kernel.full_name),
             program,
             library,
             data,

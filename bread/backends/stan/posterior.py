@@ -28,9 +28,11 @@ from bread.backends.base import (
     Settings,
 )
 from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel, adaptation_windows
-from bread.backends.stan.native.library import Schedule, StanInstance
+from bread.backends.stan.native.library import StanInstance
+from bread.backends.stan.native.runs import Schedule
 from bread.backends.support.arguments import check_run, within_limits
 from bread.backends.support.base_draws import StateSimulator, draw_reference
+from bread.backends.support.independence import Proposals, draw_proposals
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path
 
@@ -177,8 +179,9 @@ class StanPosterior:
         self._check_path(path)
         betas = np.asarray(betas, dtype=np.float64)
         check_run(betas, direction, initial, seeds)
+        proposals = [self._proposals(path, len(betas) - 1, seed) for seed in seeds] if self.kernel.proposes_base else []
         chains = self.instance.anneal(
-            self.kernel.struct, _schedule(betas, kernel), direction, initial, seeds, path=path
+            self.kernel.struct, _schedule(betas, kernel), direction, initial, seeds, path=path, proposals=proposals
         )
         failure = chains.counts[:, 3].copy()
         log_ratio = chains.log_ratio - self._in_ratio(path)
@@ -189,7 +192,7 @@ class StanPosterior:
             state_at_end=chains.state_at_end,
             log_base_density=chains.log_base - (self.log_integral - self._in_ratio(path)),
             n_gradients=chains.counts[:, 0].copy(),
-            n_evaluations=chains.counts[:, 1].copy(),
+            n_evaluations=chains.counts[:, 1] + (len(betas) - 1 if proposals else 0),
             n_divergences=chains.counts[:, 2].copy(),
             failure=failure,
             seconds=time.perf_counter() - began,
@@ -208,6 +211,8 @@ class StanPosterior:
         """
         self._check_path(path)
         settings = kernel.at(beta)
+        n_steps = max(keep, default=0)
+        proposals = self._proposals(path, n_steps, seed) if self.kernel.proposes_base else None
         try:
             states, n_gradients, n_evaluations = self.instance.evolve(
                 self.kernel.struct,
@@ -218,12 +223,22 @@ class StanPosterior:
                 keep,
                 seed,
                 path=path,
+                proposals=proposals,
             )
         except DensityError as error:
             raise DensityError(
                 f"A chain of Stan's {self.kernel.name} at inverse temperature {beta:.6g} failed: {error}"
             ) from error
-        return Evolution(states, n_gradients, n_evaluations)
+        return Evolution(states, n_gradients, n_evaluations + (0 if proposals is None else n_steps))
+
+    def _proposals(self, path: Path, n_steps: int, seed: SeedSequence) -> Proposals:
+        """Return the proposals of a chain; log ratios as the driver has them, without the integral of the prior."""
+        return draw_proposals(
+            lambda seeds: self.draw_base(path, seeds),
+            lambda states: self.instance.terms(states, path)[1],
+            n_steps,
+            seed,
+        )
 
     def _in_ratio(self, path: Path) -> float:
         """Return the part of the log integral that is in the log ratio: on a path from a reference, all of it."""

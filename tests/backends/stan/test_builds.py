@@ -20,7 +20,8 @@ import pytest
 from bread.backends.stan.language.messages import StanBuildError, StanProgramError
 from bread.backends.stan.native.build import CXXFLAGS, build_library, translate
 from bread.backends.stan.native.cache import MARK, PRECOMPILE
-from bread.backends.stan.native.library import Schedule, StanInstance, StanLibrary
+from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.native.runs import Schedule
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
 from bread.errors import InvalidArgumentError, MissingDependencyError
 from tests.support.builds import cache_in, wait_for

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bread.backends.base import Direction, Failure, FloatArray
 from bread.backends.pymc.kernels.engine import Engine
+from bread.backends.support.independence import Proposals
 from bread.paths.kinds import Path
 
 
@@ -31,12 +33,15 @@ class Chain:
         prepared: list[list[Any]],
         direction: Direction,
         initial: FloatArray,
+        draw_proposals: Callable[[], Proposals | None] = lambda: None,
     ) -> None:
         self.engine = engine
         self.path = path
         self.betas = betas
         self.prepared = prepared  # kernel settings at each of betas
         self.direction = direction
+        self.draw_proposals = draw_proposals
+        self.proposals: Proposals | None = None  # before each transition forward, after it in reverse
         self.state_at_base = self.state_at_end = initial
         self.log_ratio = np.full(len(betas), np.nan)
         self.log_base_density = np.full(2, np.nan)
@@ -49,6 +54,7 @@ class Chain:
         """Run the chain to its end or its failure."""
         gradients, evaluations = self.engine.counts
         try:
+            self.proposals = self.draw_proposals()
             if self.direction == "forward":
                 self._run_forward(self.state_at_base)
             else:
@@ -60,6 +66,7 @@ class Chain:
         except Exception as error:
             self.failure, self.log_weight = Failure.EXCEPTION, np.nan
             self.message = f"{type(error).__name__}: {error}"
+        self.proposals = None  # as long as the chain, and of no more use
         self.n_gradients = self.engine.counts[0] - gradients
         self.n_evaluations = self.engine.counts[1] - evaluations
 
@@ -72,6 +79,7 @@ class Chain:
         try:
             for index in range(1, len(self.betas)):
                 self._require_ratio(log_ratio, Failure.ZERO_RATIO)
+                position, log_ratio = self._propose(index - 1, index, position, log_ratio)
                 position, log_ratio = self._move(index, position)
                 self.log_ratio[index] = log_ratio
         finally:
@@ -88,6 +96,7 @@ class Chain:
         try:
             for index in range(len(self.betas) - 1, 0, -1):
                 position, log_ratio = self._move(index, position)
+                position, log_ratio = self._propose(len(self.betas) - 1 - index, index, position, log_ratio)
                 self.log_ratio[index - 1] = log_ratio
                 self._require_ratio(log_ratio, Failure.NAN)  # a kernel above beta = 0 never ends at zero
         finally:
@@ -99,6 +108,13 @@ class Chain:
         position, log_ratio, diverged = self.engine.move(position)
         self.n_divergences += diverged
         return position, log_ratio
+
+    def _propose(self, step: int, index: int, position: Any, log_ratio: float) -> tuple[Any, float]:
+        """Return where the chain is after the proposal of a step, at inverse temperature ``index``."""
+        proposals = self.proposals
+        if proposals is None or not proposals.accepts(step, float(self.betas[index]), log_ratio):
+            return position, log_ratio
+        return self.engine.position_of(proposals.states[step]), float(proposals.log_ratio[step])
 
     @staticmethod
     def _require_support(log_base: float) -> None:

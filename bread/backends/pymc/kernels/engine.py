@@ -21,6 +21,7 @@ from bread.backends.pymc.density.nested_op import compiled_base
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
+from bread.backends.support.independence import name_with
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path, ReferencePath
 from bread.paths.mixture import Reference
@@ -39,9 +40,12 @@ class Engine(ABC):
         For each kind of path that model or kernel cannot follow, why.
     loaded : tuple or None
         Path and data (the objects) that are set, where nothing has changed them since `set_path`; not pickled.
+    proposes_base : bool
+        Whether draws from the path's base are proposed before each transition (`bread.backends.support.independence`).
     """
 
     loaded: tuple[Path, Any] | None = None
+    proposes_base = False
 
     def __init__(
         self,
@@ -66,6 +70,11 @@ class Engine(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "loaded"}
+
+    def propose_base(self) -> None:
+        """Let draws from the path's base be proposed before each transition."""
+        self.proposes_base = True
+        self.name = name_with(self.name)
 
     def set_path(self, path: Path) -> None:
         """Set the path; the inverse temperature is undefined until a kernel is set.

@@ -14,6 +14,7 @@ from bread.backends.pymc.kernels.engine import Engine, GradientEngine
 from bread.backends.pymc.kernels.kernels import build_steps
 from bread.backends.pymc.kernels.stepping import GradientStep
 from bread.backends.pymc.model.layout import StateLayout
+from bread.backends.support.independence import split_name
 
 
 def compile_engine(
@@ -35,7 +36,8 @@ def compile_engine(
     layout : StateLayout
         Order of the coordinates of a state.
     kernel : None, str, type, callable or sequence
-        See `bread.backends.pymc.kernels.kernels.build_steps`.
+        See `bread.backends.pymc.kernels.kernels.build_steps`; "independence" or "independence+nuts" for one with
+        proposals from the path's base before it.
     law : LocalLaw, optional
         Law of some variables in place of their priors.
     refusals : dict of str to str, optional
@@ -56,8 +58,13 @@ def compile_engine(
         If the kernel cannot be frozen or reversed, or does not fit the model.
     """
     density = TemperedDensity(model, layout, law, by_element=by_element)
-    steps = build_steps(model, layout, density, kernel, as_it_is=as_it_is)
+    moved_by, proposes_base = split_name(kernel)
+    steps = build_steps(model, layout, density, moved_by, as_it_is=as_it_is)
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
     if len(steps) == 1 and len(names) == len(layout.names):
-        return GradientEngine(layout, density.controls, steps, refusals)
-    return CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
+        engine: Engine = GradientEngine(layout, density.controls, steps, refusals)
+    else:
+        engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
+    if proposes_base:
+        engine.propose_base()
+    return engine

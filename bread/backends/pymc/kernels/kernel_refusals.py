@@ -43,7 +43,7 @@ ALLOWED = (
     'Use None (what pm.sample would assign), "nuts", "hmc", a step method class such as pm.Slice, a callable that '
     "builds step methods, such as lambda model: pm.Slice(model=model), or a list of these; of the classes "
     + ", ".join(kind.__name__ for kind in WRAPPERS)
-    + "."
+    + '. Or "independence", "independence+nuts", "independence+hmc", which propose draws from the path\'s start too.'
 )
 
 

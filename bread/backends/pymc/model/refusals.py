@@ -14,6 +14,7 @@ from bread.backends.pymc.density.compiling import detach, interpreted, is_genera
 from bread.backends.pymc.internals import lacks_random
 from bread.backends.pymc.model.initial_point import checked_initial_point
 from bread.backends.pymc.model.reading import evaluate
+from bread.backends.support.independence import split_name
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
 WITH_SIMULATOR = (
@@ -249,6 +250,7 @@ def _refuse_shared_generators(model: Any) -> None:
 
 
 def _refuse_kernel(model: Any, kernel: Any) -> None:
+    kernel, _ = split_name(kernel)
     if not isinstance(kernel, str):
         return
     discrete = [v.name for v in model.free_RVs if np.dtype(model.rvs_to_values[v].type.dtype).kind in "iub"]

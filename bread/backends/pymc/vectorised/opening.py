@@ -96,6 +96,8 @@ def vectorise(
     try:
         if periodic.any():
             raise _NotConvertible("it has angles, whose coordinates are wrapped")
+        if engine.proposes_base:
+            raise _NotConvertible("its kernel has independence proposals")
         if pytensor.config.floatX != "float64":
             raise _NotConvertible(f"pytensor.config.floatX is {pytensor.config.floatX}")
         kernel = vector_kernel(engine)

@@ -48,6 +48,7 @@ _DRIVER_FILES = (
     "samplers.hpp",
     "kernels.hpp",
     "chains.hpp",
+    "overlay.hpp",
     "layout.hpp",
     "driver.cpp",
 )

@@ -41,6 +41,11 @@ class Status(IntEnum):
 # Arguments between the instance and the message of each function that returns a status.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "bread_evaluate": (_POINTER, _INT64, _POINTER, _POINTER),
+    "bread_rows": (_TEXT, _POINTER, _INT64, _POINTER, _INT64, _POINTER, _DOUBLE, _POINTER, _POINTER),
+    "bread_move_rows": (
+        _POINTER, _TEXT, _POINTER, _INT64, _POINTER, _POINTER, _DOUBLE, _DOUBLE, _POINTER, _INT64, _INT64, _POINTER,
+        _POINTER, _POINTER,
+    ),
     "bread_constrained_prior": (_INT64, _POINTER, _POINTER),
     "bread_gradient": (_POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER),
     "bread_time_gradient": (_POINTER, _DOUBLE, _INT64, _POINTER, _INT64, _POINTER),
@@ -48,8 +53,8 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "bread_unconstrain": (_INT64, _INT64, _POINTER, _POINTER),
     "bread_anneal": (_POINTER, _POINTER, _POINTER, _POINTER, _POINTER),
     "bread_evolve": (
-        _POINTER, _POINTER, _POINTER, _DOUBLE, _DOUBLE, _POINTER, _POINTER, _POINTER, _INT64, _POINTER, _POINTER,
-        _POINTER,
+        _POINTER, _POINTER, _POINTER, _DOUBLE, _DOUBLE, _POINTER, _POINTER, _POINTER, _POINTER, _INT64, _POINTER,
+        _POINTER, _POINTER,
     ),
     "bread_adapt": (
         _POINTER, _POINTER, _POINTER, _DOUBLE, _INT64, _POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER, _POINTER,

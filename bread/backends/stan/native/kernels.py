@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bread.backends.stan.native.structures import KernelStruct
+from bread.backends.support.independence import name_with, split_name
 from bread.errors import UnsupportedKernelError
 
 TARGET_ACCEPTANCE = 0.8  # Stan's default delta
@@ -33,6 +34,9 @@ class StanKernel:
         0 <= jitter < 1. None: 0.2 for HMC, against paths as long as a period of the target (Neal 2011, section
         5.4.2.2), and 0 for NUTS. With 0.5 NUTS leaves regions for which a frozen step size is too large, for a few
         tenths more gradients.
+    proposes_base : bool
+        Whether draws from the path's base are proposed before each transition
+        (`bread.backends.support.independence`).
 
     Raises
     ------
@@ -45,11 +49,17 @@ class StanKernel:
     integration_time: float = math.pi / 2
     max_leapfrogs: int = 1023
     step_size_jitter: float | None = None
+    proposes_base: bool = False
 
     def __post_init__(self) -> None:
         jitter = self.step_size_jitter
         if jitter is not None and not 0.0 <= jitter < 1.0:
             raise UnsupportedKernelError(f"step_size_jitter must be at least 0 and below 1; received {jitter!r}.")
+
+    @property
+    def full_name(self) -> str:
+        """Name for the report."""
+        return name_with(self.name) if self.proposes_base else self.name
 
     @property
     def struct(self) -> KernelStruct:
@@ -63,6 +73,8 @@ class StanKernel:
 def read_kernel(kernel: Any) -> StanKernel:
     """Return the kernel that the user means: None and "nuts" are NUTS, "hmc" is static HMC.
 
+    "independence", "independence+nuts" and "independence+hmc" propose draws from the path's base before it.
+
     Raises
     ------
     UnsupportedKernelError
@@ -71,10 +83,14 @@ def read_kernel(kernel: Any) -> StanKernel:
     if isinstance(kernel, StanKernel):
         return kernel
     names: dict[Any, Literal["NUTS", "HMC"]] = {None: "NUTS", "nuts": "NUTS", "hmc": "HMC"}
-    key = kernel.lower() if isinstance(kernel, str) else kernel
+    named, proposes_base = split_name(kernel)
+    key = named.lower() if isinstance(named, str) else named
     if key is None or (isinstance(key, str) and key in names):
-        return StanKernel(names[key])
-    raise UnsupportedKernelError(f"kernel must be 'nuts' or 'hmc' for a Stan program; received {kernel!r}.")
+        return StanKernel(names[key], proposes_base=proposes_base)
+    raise UnsupportedKernelError(
+        "kernel must be 'nuts' or 'hmc' for a Stan program, or 'independence+nuts' or 'independence+hmc', which "
+        f"propose draws from the path's start too; received {kernel!r}."
+    )
 
 
 def adaptation_windows(n_steps: int, *, is_warm: bool) -> tuple[int, int, int]:

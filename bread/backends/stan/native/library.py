@@ -7,58 +7,26 @@ import ctypes
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
 
-from bread.backends.base import Direction, FloatArray, IntArray
+from bread.backends.base import Direction, FloatArray
 from bread.backends.stan.native.build import build_code, translate
-from bread.backends.stan.native.interface import (
-    Progress,
-    doubles,
-    pointer,
-)
+from bread.backends.stan.native.interface import Progress, doubles, pointer
 from bread.backends.stan.native.path_arguments import Law, PathArguments
 from bread.backends.stan.native.recipe import Recipe
-from bread.backends.stan.native.structures import ChainsStruct, KernelStruct, ScheduleStruct
+from bread.backends.stan.native.runs import Adapted, Chains, Schedule
+from bread.backends.stan.native.structures import ChainsStruct, KernelStruct, ProposalsStruct, ScheduleStruct
 from bread.backends.stan.native.toolchain import Toolchain
 from bread.backends.stan.native.values import data_json
 from bread.backends.stan.native.variables import StanVariables, seed_words
+from bread.backends.support.independence import Proposals
 from bread.errors import DensityError
 from bread.paths.kinds import Path, PriorPath
 
 _PRIOR = PriorPath()
-
-
-class Schedule(NamedTuple):
-    """Inverse temperatures (T,) with the frozen step size (T,) and inverse metric (T, dim) at each."""
-
-    betas: FloatArray
-    step_sizes: FloatArray
-    inverse_metrics: FloatArray
-
-
-class Chains(NamedTuple):
-    """Annealed chains as the driver returns them: see `bread.backends.base.AnnealRun`."""
-
-    log_ratio: FloatArray  # (chain, T)
-    state_at_base: FloatArray  # (chain, dim)
-    state_at_end: FloatArray
-    log_base: FloatArray  # (chain, 2)
-    counts: IntArray  # (chain, 4): gradients, evaluations, divergences, failure
-    message: str
-
-
-class Adapted(NamedTuple):
-    """Result of Stan's adaptation."""
-
-    step_size: float
-    inverse_metric: FloatArray  # (dim,)
-    state: FloatArray  # (dim,), the last one of finite log ratio
-    log_ratio: FloatArray  # (n_steps,)
-    n_gradients: int
-    n_evaluations: int
 
 
 @dataclass(frozen=True)
@@ -219,8 +187,12 @@ class StanInstance(StanVariables):
         seeds: Sequence[SeedSequence],
         progress: Progress | None = None,
         path: Path = _PRIOR,
+        proposals: Sequence[Proposals] = (),
     ) -> Chains:
-        """Run one annealed chain per row of ``initial``; ``progress`` is told now and then the share that is done."""
+        """Run one annealed chain per row of ``initial``; ``progress`` is told now and then the share that is done.
+
+        ``proposals`` from the path's start, T - 1 for each chain, are made where there are any.
+        """
         initial, words, n_temperatures = self._rows(initial), seed_words(seeds), len(schedule.betas)
         betas = doubles(schedule.betas, (n_temperatures,))
         steps = doubles(schedule.step_sizes, (n_temperatures,))
@@ -234,7 +206,8 @@ class StanInstance(StanVariables):
             n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), 0
         )
         arrays = [pointer(array) for array in (initial, words, *result[:5])]
-        chains = ChainsStruct(n, *arrays)
+        made = (ProposalsStruct * len(proposals))(*map(_proposals_struct, proposals))
+        chains = ChainsStruct(n, *arrays, ctypes.addressof(made) if proposals else None)
         arguments = self._arguments(path)
         message = self._watched(
             "bread_anneal", progress, arguments.address, _address(kernel), _address(ladder), _address(chains)
@@ -252,8 +225,11 @@ class StanInstance(StanVariables):
         seed: SeedSequence,
         progress: Progress | None = None,
         path: Path = _PRIOR,
+        proposals: Proposals | None = None,
     ) -> tuple[FloatArray, int, int]:
         """Run a chain at one inverse temperature; return states (len(keep), dim), gradients, evaluations.
+
+        ``proposals`` from the path's start, one a step, are made where there are any.
 
         Raises
         ------
@@ -264,11 +240,12 @@ class StanInstance(StanVariables):
         metric = doubles(inverse_metric, (self.dim,))
         wanted = np.array(keep, dtype=np.int64)
         states, counts = np.empty((len(keep), self.dim)), np.zeros(2, dtype=np.int64)
+        made = None if proposals is None else _proposals_struct(proposals)
         with self._path(path) as arguments:
             self._watched(
                 "bread_evolve", progress, arguments.address, _address(kernel), float(beta), float(step_size),
-                pointer(metric), pointer(state), pointer(words), len(keep), pointer(wanted), pointer(states),
-                pointer(counts),
+                pointer(metric), pointer(state), None if made is None else _address(made), pointer(words), len(keep),
+                pointer(wanted), pointer(states), pointer(counts),
             )  # fmt: skip
         return states, int(counts[0]), int(counts[1])
 
@@ -311,6 +288,21 @@ class StanInstance(StanVariables):
             )  # fmt: skip
         return Adapted(float(step[0]), metric, state, log_ratio, int(counts[0]), int(counts[1]))
 
+    # -- many data sets ---------------------------------------------------------------------------------------
+
+    def call_rows(self, name: str, *arguments: Any, is_long: bool = False) -> None:
+        """Call ``bread_rows`` or ``bread_move_rows`` of cpp/driver.cpp, for `bread.backends.stan.rows`.
+
+        Raises
+        ------
+        DensityError
+            The program refuses data, or a chain fails.
+        """
+        if is_long:
+            self._watched(name, None, *arguments)
+        else:
+            self._call(name, *arguments)
+
     # -- arguments --------------------------------------------------------------------------------------------
 
     def _arguments(self, path: Path) -> PathArguments:
@@ -336,6 +328,11 @@ class StanInstance(StanVariables):
             if not arguments.error:
                 raise
             raise DensityError(f"{error}: {arguments.error}") from error
+
+
+def _proposals_struct(proposals: Proposals) -> ProposalsStruct:
+    """Return proposals as the driver reads them; their arrays must live as long as it does."""
+    return ProposalsStruct(*map(pointer, proposals))
 
 
 def _address(structure: ctypes.Structure) -> int:

@@ -42,6 +42,22 @@ class ChainsStruct(ctypes.Structure):
     _fields_ = (
         ("n_chains", _INT64), ("start", _POINTER), ("seeds", _POINTER), ("log_ratio", _POINTER),
         ("state_at_start", _POINTER), ("state_at_end", _POINTER), ("log_start", _POINTER), ("counts", _POINTER),
+        ("proposals", _POINTER),
+    )  # fmt: skip
+
+
+class ProposalsStruct(ctypes.Structure):
+    """`bread_proposals` of chains.hpp."""
+
+    _fields_ = (("states", _POINTER), ("log_ratio", _POINTER), ("log_uniform", _POINTER))
+
+
+class ColumnStruct(ctypes.Structure):
+    """`bread_column` of overlay.hpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("values", _POINTER), ("shape", _POINTER), ("rank", _INT64), ("size", _INT64),
+        ("is_int", _INT32), ("unused", _INT32),
     )  # fmt: skip
 
 
@@ -84,6 +100,8 @@ MIRRORED: dict[str, type[ctypes.Structure]] = {
     "bread_kernel": KernelStruct,
     "bread_schedule": ScheduleStruct,
     "bread_chains": ChainsStruct,
+    "bread_proposals": ProposalsStruct,
+    "bread_column": ColumnStruct,
     "bread_component": ComponentStruct,
     "bread_nested": NestedStruct,
     "bread_density": DensityStruct,

@@ -31,6 +31,15 @@ struct bread_chains {
   double* state_at_end;          // (n_chains, dim)
   double* log_start;             // (n_chains, 2): start density at state_at_start, at state_at_end
   std::int64_t* counts;          // (n_chains, 4): gradients, evaluations, divergences, failure
+  const struct bread_proposals* proposals;  // (n_chains), or null
+};
+
+// Draws from the start of the path, one a transition in the order of the chain: each is proposed before the transition
+// of a chain, and after that of a reverse one.
+struct bread_proposals {
+  const double* states;          // (n_steps, dim)
+  const double* log_ratio;       // (n_steps): there
+  const double* log_uniform;     // (n_steps): logs of the random numbers that decide
 };
 }
 
@@ -41,6 +50,13 @@ using Map = Eigen::Map<const Eigen::VectorXd>;
 inline void forget_history() {
   stan::math::recover_memory();
   stan::math::ChainableStack::instance_->memalloc_.free_all();
+}
+
+// Metropolis and Hastings for a proposal from the start of the path: whether it takes the place of a state.
+inline bool accepts(const bread_proposals& proposals, std::int64_t step, double beta, double log_ratio) {
+  const double proposed = proposals.log_ratio[step];
+  if (!std::isfinite(proposed) || !std::isfinite(log_ratio)) return false;
+  return proposals.log_uniform[step] < beta * (proposed - log_ratio);
 }
 
 // One annealed chain. In both directions log_ratio[t] is the log ratio of the path's ends at theta_t.
@@ -57,7 +73,8 @@ class AnnealedChain {
         log_start_(chains.log_start + 2 * row),
         state_at_start_(chains.state_at_start + row * dim_),
         state_at_end_(chains.state_at_end + row * dim_),
-        counts_(chains.counts + 4 * row) {}
+        counts_(chains.counts + 4 * row),
+        proposals_(chains.proposals == nullptr ? nullptr : chains.proposals + row) {}
 
   template <typename Kernel>
   void run(Kernel& kernel, std::string& message) {
@@ -96,11 +113,18 @@ class AnnealedChain {
       position_ = schedule_.is_reverse ? t : i;
       model_.set_beta(schedule_.betas[t]);
       kernel.set(schedule_.step_sizes[t], Map(schedule_.inverse_metrics + t * dim_, dim_));
+      const bool proposes_first = proposals_ != nullptr && !schedule_.is_reverse;
+      if (proposes_first) propose_first(i, schedule_.betas[t]);
       model_.watch_start();
       kernel.move(state_, logger);
-      log_ratio_[position_] = model_.start_terms().log_ratio;
-      if (i == 0) record_first();
+      if (!proposes_first) {
+        log_ratio_[position_] = model_.start_terms().log_ratio;
+        if (i == 0) record_first(model_.start_terms().log_start);
+      }
       n_divergences_ += kernel.diverged(state_);
+      if (proposals_ != nullptr && schedule_.is_reverse) {
+        propose(i, schedule_.betas[t], model_.evaluate(state_.cont_params()).log_ratio);
+      }
     }
     position_ = schedule_.is_reverse ? 0 : n;
     const Terms terms = model_.evaluate(state_.cont_params());
@@ -111,9 +135,21 @@ class AnnealedChain {
     }
   }
 
+  // The proposal of a forward chain: what is recorded is the state that it may replace.
+  void propose_first(std::int64_t step, double beta) {
+    const Terms terms = model_.evaluate(state_.cont_params());
+    log_ratio_[position_] = terms.log_ratio;
+    if (step == 0) record_first(terms.log_start);
+    if (std::isfinite(terms.log_start)) propose(step, beta, terms.log_ratio);
+  }
+
+  void propose(std::int64_t step, double beta, double log_ratio) {
+    if (!accepts(*proposals_, step, beta, log_ratio)) return;
+    state_ = stan::mcmc::sample(Map(proposals_->states + step * dim_, dim_), 0.0, 0.0);
+  }
+
   // An exact draw outside the support of a reference has a finite density at beta = 1.
-  void record_first() {
-    const double log_start = model_.start_terms().log_start;
+  void record_first(double log_start) {
     log_start_[schedule_.is_reverse] = log_start;
     if (schedule_.is_reverse && !std::isfinite(log_start)) {
       throw BadStart(std::isnan(log_start) ? BadStart::Kind::nan : BadStart::Kind::zero,
@@ -152,6 +188,7 @@ class AnnealedChain {
   double* state_at_start_;
   double* state_at_end_;
   std::int64_t* counts_;
+  const bread_proposals* proposals_;
   std::int64_t position_ = 0;
   std::int64_t n_divergences_ = 0;
 };
@@ -173,8 +210,8 @@ void anneal(const stan::model::model_base& stan_model, const bread_path& path, b
 // A chain of the frozen kernel at one inverse temperature; keeps the states after keep[0] <= keep[1] <= ... steps.
 template <typename Kernel>
 void evolve(const TemperedModel& model, const bread_kernel& spec, const std::uint32_t* seed, double step_size,
-            const Eigen::VectorXd& inverse_metric, const Eigen::VectorXd& start, std::int64_t n_keep,
-            const std::int64_t* keep, double* states) {
+            const Eigen::VectorXd& inverse_metric, const Eigen::VectorXd& start, const bread_proposals* proposals,
+            double beta, std::int64_t n_keep, const std::int64_t* keep, double* states) {
   forget_history();
   stan::callbacks::logger logger;
   Rng rng = make_rng(seed);
@@ -184,7 +221,12 @@ void evolve(const TemperedModel& model, const bread_kernel& spec, const std::uin
   std::int64_t n_done = 0;
   model.watch_start();
   for (std::int64_t row = 0; row < n_keep; ++row) {
-    for (; n_done < keep[row]; ++n_done) kernel.move(state, logger);
+    for (; n_done < keep[row]; ++n_done) {
+      if (proposals != nullptr && accepts(*proposals, n_done, beta, model.evaluate(state.cont_params()).log_ratio)) {
+        state = stan::mcmc::sample(Map(proposals->states + n_done * start.size(), start.size()), 0.0, 0.0);
+      }
+      kernel.move(state, logger);
+    }
     std::copy_n(state.cont_params().data(), start.size(), states + row * start.size());
   }
 }

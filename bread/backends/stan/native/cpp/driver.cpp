@@ -4,6 +4,7 @@
 // Vectors are unconstrained states of `dim` numbers unless said otherwise; matrices are stored by row.
 #include "chains.hpp"
 #include "layout.hpp"
+#include "overlay.hpp"
 
 #include <stan/io/json/json_data.hpp>
 #include <stan/model/gradient.hpp>
@@ -113,6 +114,25 @@ Eigen::VectorXd row_of(const double* matrix, std::int64_t row, std::int64_t dim)
   return Map(matrix + row * dim, dim);
 }
 
+// Gives work the program with the outcomes of each row: data in JSON without the variables of `columns`.
+template <typename Work>
+void each_row(const Instance& instance, const char* json, std::int64_t n_columns, const bread_column* columns,
+              std::int64_t n, const Work& work) {
+  std::istringstream stream(json);
+  const stan::json::json_data fixed(stream);
+  Overlay data(fixed, columns, n_columns);
+  std::ostringstream printed;
+  for (std::int64_t row = 0; row < n; ++row) {
+    data.set_row(row);
+    const std::unique_ptr<stan::model::model_base> program(&new_model(data, 0U, &printed));
+    if (static_cast<std::int64_t>(program->num_params_r()) != instance.dim()) {
+      throw std::logic_error("the number of parameters changes with the outcomes");
+    }
+    work(*program, row);
+    printed.str("");
+  }
+}
+
 template <typename WithNuts, typename WithHmc>
 void dispatch(const bread_kernel& kernel, const WithNuts& with_nuts, const WithHmc& with_hmc) {
   if (kernel.name == 0) {
@@ -178,6 +198,78 @@ BREAD_API std::int32_t bread_evaluate(const Instance* instance, const bread::bre
       terms[2 * row + 1] = result.log_ratio;
     }
     bread::copy_text(reason, message, size);
+  });
+}
+
+// n pairs of data and state: data in JSON without the variables of `columns`, which hold those of each pair. Log base
+// and log ratio (n, 2), as bread_evaluate has them; or, where gradients (n, dim) are wanted, the log density at beta and
+// the log ratio, with -inf and NaN in the gradient where bread_gradient would fail. Data that the program refuses end
+// the call.
+BREAD_API std::int32_t bread_rows(const Instance* instance, const char* json, const bread::bread_path* path,
+                                  std::int64_t n_columns, const bread::bread_column* columns, std::int64_t n,
+                                  const double* states, double beta, double* terms, double* gradients,
+                                  char* message, std::int64_t size) {
+  return bread::guarded(message, size, [&] {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t dim = instance->dim();
+    stan::callbacks::logger logger;
+    bread::each_row(*instance, json, n_columns, columns, n, [&](const auto& program, std::int64_t row) {
+      bread::forget_history();
+      const TemperedModel model(program, *path, nullptr);
+      const Eigen::VectorXd q = bread::row_of(states, row, dim);
+      double* found = terms + 2 * row;
+      try {
+        if (gradients) {
+          Eigen::VectorXd gradient;
+          model.set_beta(beta);
+          stan::model::gradient(model, q, found[0], gradient, logger);
+          found[1] = model.last_log_ratio();
+          std::copy_n(gradient.data(), dim, gradients + row * dim);
+        } else {
+          const bread::Terms result = model.evaluate(q);
+          found[0] = result.log_start;
+          found[1] = result.log_ratio;
+        }
+      } catch (const std::exception&) {
+        found[0] = gradients ? -infinity : nan;
+        found[1] = nan;
+        if (gradients) std::fill_n(gradients + row * dim, dim, nan);
+      }
+    });
+  });
+}
+
+// n chains of the frozen kernel, each with data of its own as in bread_rows: `states` (n, dim) are replaced by those
+// after n_steps; seeds (n, 4); counts (2): gradients and evaluations of all.
+BREAD_API std::int32_t bread_move_rows(const Instance* instance, bread::bread_control* control, const char* json,
+                                       const bread::bread_path* path, std::int64_t n_columns,
+                                       const bread::bread_column* columns, const bread::bread_kernel* kernel,
+                                       double beta, double step_size, const double* inverse_metric, std::int64_t n,
+                                       std::int64_t n_steps, const std::uint32_t* seeds, double* states,
+                                       std::int64_t* counts, char* message, std::int64_t size) {
+  return bread::guarded(message, size, [&] {
+    const std::int64_t dim = instance->dim();
+    const Eigen::VectorXd metric = bread::row_of(inverse_metric, 0, dim);
+    bread::each_row(*instance, json, n_columns, columns, n, [&](const auto& program, std::int64_t row) {
+      const TemperedModel model(program, *path, control);
+      model.set_beta(beta);
+      double* state = states + row * dim;
+      const Eigen::VectorXd start = bread::row_of(state, 0, dim);
+      const std::uint32_t* seed = seeds + 4 * row;
+      bread::dispatch(
+          *kernel,
+          [&] {
+            bread::evolve<bread::Nuts>(model, *kernel, seed, step_size, metric, start, nullptr, beta, 1, &n_steps,
+                                       state);
+          },
+          [&] {
+            bread::evolve<bread::Hmc>(model, *kernel, seed, step_size, metric, start, nullptr, beta, 1, &n_steps,
+                                      state);
+          });
+      counts[0] += model.n_gradients;
+      counts[1] += model.n_evaluations;
+    });
   });
 }
 
@@ -290,12 +382,13 @@ BREAD_API std::int32_t bread_anneal(const Instance* instance, bread::bread_contr
   });
 }
 
-// A chain of the frozen kernel; states (n_keep, dim); counts (2): gradients, evaluations.
+// A chain of the frozen kernel, with proposals from the start of the path or null; states (n_keep, dim); counts (2): gradients, evaluations.
 BREAD_API std::int32_t bread_evolve(const Instance* instance, bread::bread_control* control,
                                     const bread::bread_path* path,
                                     const bread::bread_kernel* kernel, double beta,
                                     double step_size, const double* inverse_metric, const double* start,
-                                    const std::uint32_t* seed, std::int64_t n_keep, const std::int64_t* keep,
+                                    const bread::bread_proposals* proposals, const std::uint32_t* seed,
+                                    std::int64_t n_keep, const std::int64_t* keep,
                                     double* states, std::int64_t* counts, char* message, std::int64_t size) {
   return bread::guarded(message, size, [&] {
     const TemperedModel model(*instance->model, *path, control);
@@ -304,8 +397,12 @@ BREAD_API std::int32_t bread_evolve(const Instance* instance, bread::bread_contr
     model.set_beta(beta);
     bread::dispatch(
         *kernel,
-        [&] { bread::evolve<bread::Nuts>(model, *kernel, seed, step_size, metric, q, n_keep, keep, states); },
-        [&] { bread::evolve<bread::Hmc>(model, *kernel, seed, step_size, metric, q, n_keep, keep, states); });
+        [&] {
+          bread::evolve<bread::Nuts>(model, *kernel, seed, step_size, metric, q, proposals, beta, n_keep, keep, states);
+        },
+        [&] {
+          bread::evolve<bread::Hmc>(model, *kernel, seed, step_size, metric, q, proposals, beta, n_keep, keep, states);
+        });
     counts[0] = model.n_gradients;
     counts[1] = model.n_evaluations;
   });

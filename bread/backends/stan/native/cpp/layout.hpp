@@ -4,6 +4,7 @@
 #define BREAD_LAYOUT_HPP
 
 #include "chains.hpp"
+#include "overlay.hpp"
 
 #include <cstddef>
 #include <string>
@@ -39,7 +40,15 @@ inline std::string layout() {
 #define BREAD_AT(field) {#field, offsetof(bread_chains, field)}
   add("bread_chains", sizeof(bread_chains),
       {BREAD_AT(n_chains), BREAD_AT(start), BREAD_AT(seeds), BREAD_AT(log_ratio), BREAD_AT(state_at_start),
-       BREAD_AT(state_at_end), BREAD_AT(log_start), BREAD_AT(counts)});
+       BREAD_AT(state_at_end), BREAD_AT(log_start), BREAD_AT(counts), BREAD_AT(proposals)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_column, field)}
+  add("bread_column", sizeof(bread_column),
+      {BREAD_AT(name), BREAD_AT(values), BREAD_AT(shape), BREAD_AT(rank), BREAD_AT(size), BREAD_AT(is_int),
+       BREAD_AT(unused)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_proposals, field)}
+  add("bread_proposals", sizeof(bread_proposals), {BREAD_AT(states), BREAD_AT(log_ratio), BREAD_AT(log_uniform)});
 #undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_component, field)}
   add("bread_component", sizeof(bread_component),

@@ -1,0 +1,127 @@
+"""Independence proposals with PyMC's kernels: exact evidence along both paths, names, refusals, whole checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytest
+from numpy.random import SeedSequence
+
+import bread
+from bread.backends import open_model
+from bread.backends.base import OpenOptions
+from bread.backends.pymc import posterior
+from bread.backends.support.independence import Proposals, draw_proposals
+from bread.errors import UnsupportedKernelError
+from bread.paths.kinds import Path, PriorPath, ReferencePath
+from bread.paths.mixture import gaussian
+from bread.report.compat import read_attributes, read_group
+from tests.support.conformance import (
+    check_bit_equal_batching,
+    check_contract_shapes,
+    check_forward_reverse_identities,
+    check_frozen,
+    check_weighted_ranks,
+    tuned_kernel,
+)
+from tests.support.pymc_conjugate import MODELS, SHORT, exact_of
+
+pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
+PATHS: dict[str, Path] = {
+    "prior": PriorPath(),
+    "reference": ReferencePath(gaussian(np.array([0.3]), np.array([[0.9]]))),  # of the logit, off on purpose
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return open_model(MODELS["beta_binomial"][0](), OpenOptions(kernel="independence+hmc"))
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_contract(model: Any, path: Path) -> None:
+    kernel = tuned_kernel(model, path=path)
+    check_contract_shapes(model, kernel, path=path)
+    check_bit_equal_batching(model, kernel, path=path)
+    check_frozen(model, kernel, path=path)
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_identities_and_ranks(model: Any, path: Path) -> None:
+    """T = 8, 200 simulations, 4 standard errors; ranks at the level 0.001."""
+    kernel, exact = tuned_kernel(model, path=path), exact_of("beta_binomial")
+    check_forward_reverse_identities(model, kernel, SHORT, log_evidence=exact, n_simulations=200, path=path)
+    check_weighted_ranks(model, kernel, SHORT, n_simulations=200, path=path)
+
+
+@pytest.mark.slow
+def test_identities_with_a_discrete_variable() -> None:
+    """A compound kernel on the prior path: the proposal moves label and mean together."""
+    model = open_model(MODELS["label_mixture"][0](), OpenOptions(kernel="independence"))
+    kernel, exact = tuned_kernel(model), exact_of("label_mixture")
+    check_contract_shapes(model, kernel)
+    check_forward_reverse_identities(model, kernel, SHORT, log_evidence=exact, n_simulations=200)
+    check_weighted_ranks(model, kernel, SHORT, n_simulations=200)
+
+
+def test_acceptance_at_the_wrong_temperature_is_seen(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: proposals accepted as at beta = 1, wherever the chain is."""
+    right = Proposals.accepts
+    monkeypatch.setattr(Proposals, "accepts", lambda self, step, beta, ratio: right(self, step, 1.0, ratio))
+    with pytest.raises(AssertionError):
+        check_forward_reverse_identities(
+            model, tuned_kernel(model), SHORT, log_evidence=exact_of("beta_binomial"), n_simulations=200
+        )
+
+
+def taken(*arguments: Any) -> Proposals:
+    proposals = draw_proposals(*arguments)
+    return proposals._replace(log_uniform=np.full_like(proposals.log_uniform, -np.inf))
+
+
+def test_forward_proposes_first_and_reverse_last(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every proposal is taken, a reverse chain ends at the last one; a forward chain has moved from it."""
+    monkeypatch.setattr(posterior, "draw_proposals", taken)
+    one, kernel, seed = model.condition({"y": np.array([3, 1])}), tuned_kernel(model), SeedSequence(3)
+    path = PATHS["prior"]
+    own = draw_proposals(lambda seeds: one.draw_base(path, seeds), lambda x: one.log_ratio(path, x), 7, seed)
+    ends = {}
+    for direction in ("forward", "reverse"):
+        run = one.anneal(path, SHORT, kernel, direction=direction, initial=np.array([[0.2]]), seeds=[seed])
+        ends[direction] = run.state_at_end if direction == "forward" else run.state_at_base
+    assert np.array_equal(ends["reverse"][0], own.states[-1])
+    assert not np.isclose(ends["forward"][0], own.states[-1])
+
+
+def two_modes() -> pm.Model:
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 2.0)
+        pm.Normal("y", pm.math.abs(mu), 0.5, observed=np.array([2.6, 2.2, 2.9]))
+    return model
+
+
+def test_whole_check_names_the_kernel_and_counts_the_proposals() -> None:
+    settings: dict[str, Any] = {
+        "simulate_from": "prior", "path": "prior", "n_temperatures": 16, "simulations": 10, "chains": 2,
+        "tune": 50, "tune_on": "shared", "draws": 0, "random_seed": 1, "cores": 1, "progressbar": False,
+    }  # fmt: skip
+    plain = bread.check(two_modes(), kernel="nuts", **settings)
+    report = bread.check(two_modes(), kernel="independence+nuts", **settings)
+    assert read_attributes(report)["kernel"] == "NUTS after independence proposals"
+    assert "annealed NUTS after independence proposals" in str(bread.verdict(report))
+    assert bread.verdict(report).error < bread.verdict(plain).error
+    forward = read_group(report, "forward")
+    assert (forward["n_gradients"].values >= 2 * 15).all()  # one for each proposal, and NUTS needs one at least
+
+
+@pytest.mark.parametrize("kernel", ["independence+slice", "independence+", "independance"])
+def test_other_names_are_refused(kernel: str) -> None:
+    with pytest.raises(UnsupportedKernelError, match="independence"):
+        open_model(two_modes(), OpenOptions(kernel=kernel))
+
+
+def test_gradients_are_asked_of_no_discrete_variable() -> None:
+    with pytest.raises(UnsupportedKernelError, match="discrete"):
+        open_model(MODELS["label_mixture"][0](), OpenOptions(kernel="independence+nuts"))
