@@ -123,6 +123,8 @@ class Scores:
         """Test the likelihood along flows of continuous outcomes."""
         columns: list[FloatArray] = []
         names: list[str] = []
+        states = self._states[: self._n_flow]
+        context = np.where(np.isfinite(states), states, 0.0)
         for name, values in self._data.items():
             real = np.asarray(values[: self._n_flow], dtype=np.float64)
             if np.asarray(values).dtype.kind != "f" or not real[0].size or not np.isfinite(real).all():
@@ -132,8 +134,8 @@ class Scores:
                 continue
             line = flows.line_of(real)
             coordinates = line.to_line(real)
-            flow = flows.flow_of(coordinates.reshape(len(real), -1))
-            if not self._is_smooth_in(name, line, coordinates):
+            flow = flows.flow_of(coordinates.reshape(len(real), -1), context)
+            if not self._is_smooth_in(name, line, flow, coordinates.shape[1:]):
                 self.left_out[f"outcome score of {name}"] = JUMP
                 continue
             for index, field in enumerate(np.moveaxis(flow.field, -1, 0)):
@@ -145,17 +147,14 @@ class Scores:
                 names.append(f"{name} ({flows.FIELDS[index]})")
         if not columns:
             return []
-        states = self._states[: self._n_flow]
-        context = np.where(np.isfinite(states), states, 0.0)
         test = flows.conditional_mean_test(np.column_stack(columns), context)
         return [DirectTest("outcome score", tuple(names), test.functions, test.p_values, test.effect, self._n_flow)]
 
-    def _is_smooth_in(self, name: str, line: flows.Line, coordinates: FloatArray) -> bool:
+    def _is_smooth_in(self, name: str, line: flows.Line, flow: flows.Flow, shape: tuple[int, ...]) -> bool:
         """Return whether the likelihood has no bound within the window of an outcome."""
-        flat = coordinates.reshape(len(coordinates), -1)
-        location, scale = location_and_scale(flat[: len(flat) // 4])
-        signs = np.random.default_rng(1).random((N_CORNERS, flat.shape[1])) < 0.5
-        ends = (location + WINDOW * scale * np.where(signs, 1.0, -1.0)).reshape(N_CORNERS, *coordinates.shape[1:])
+        signs = np.random.default_rng(1).random((N_CORNERS, len(flow.scale))) < 0.5
+        ends = flow.centre[:N_CORNERS] + WINDOW * flow.scale * np.where(signs, 1.0, -1.0)
+        ends = ends.reshape(N_CORNERS, *shape)
         data = {key: values[:N_CORNERS] for key, values in self._data.items()}
         data[name] = line.from_line(ends)[0]
         return bool(np.isfinite(self._densities(self._states[:N_CORNERS], data, None)).all())

@@ -1,10 +1,13 @@
 """Does the likelihood fit the simulated outcomes? Derivatives of the log likelihood along flows of the outcomes.
 
-For continuous outcomes y and a smooth field v with v_j a function of y_j alone, given theta:
+For continuous outcomes y and a smooth field v, v_j differentiated by y_j, given theta:
 ``E[d/de log p(y + e v(y) | theta) + sum_j dv_j/dy_j] = 0`` (Stein's identity summed over outcomes). One number a draw
-and field, from two evaluations of the log likelihood and no derivative by data: any backend can. Two fields a variable:
-all outcomes are shifted, and all are spread from their centres. Both are zero beyond three standard deviations, so
-neither tails nor overflow count. Times any function of theta, the mean is still zero.
+and field, from two evaluations of the log likelihood and no derivative by data: any backend can. Three fields a
+variable: all outcomes are shifted; all are spread from their centres; each is shifted as the others lie, which sees
+whether they depend on each other as the density says. All are zero beyond three standard deviations, so neither tails
+nor overflow count. Times any function of theta, the mean is still zero. Fields may depend on theta too: where a
+regression on theta predicts an outcome, the centre is the prediction and the scale that of its residuals, or the spread
+of theta would drown that of the outcomes.
 
 The identity needs a density that is continuous within the window; outcomes with bounds are mapped to the line first.
 """
@@ -22,8 +25,11 @@ from bread.statistics.damping import N_OTHERS, location_and_scale, log_damping_o
 from bread.statistics.means import mean_zero_test
 from bread.statistics.score import FEWEST_DRAWS, PLAIN_SIZE, WINDOW
 
+PREDICTED = 0.9  # a prediction of outcomes is used where residuals are smaller than this share of their spread
+MOST_PRODUCTS = 20_000_000  # numbers in a prediction: beyond, marginal centres do
+CLIP = 4.0  # standard deviations of theta, beyond which a prediction does not grow
 STEP = 1e-5  # of the central difference, in standard deviations
-FIELDS = ("shift", "spread")
+FIELDS = ("shift", "spread", "together")
 
 
 class Flow(NamedTuple):
@@ -31,14 +37,19 @@ class Flow(NamedTuple):
 
     Attributes
     ----------
-    field : ndarray, shape (n, d, 2)
+    field : ndarray, shape (n, d, 3)
         In units of the coordinates. Zero for an outcome that is constant in the first draws.
-    divergence : ndarray, shape (n, 2)
+    divergence : ndarray, shape (n, 3)
         Sum of dv_j/dy_j.
+    centre : ndarray, shape (n, d)
+    scale : ndarray, shape (d,)
+        Fields are zero further than `WINDOW` scales from the centre.
     """
 
     field: FloatArray
     divergence: FloatArray
+    centre: FloatArray
+    scale: FloatArray
 
 
 class Line(NamedTuple):
@@ -90,27 +101,59 @@ class FlowTest(NamedTuple):
     functions: tuple[str, ...]
 
 
-def flow_of(coordinates: ArrayLike) -> Flow:
-    """Return the fields at outcomes on the real line, scaled by the first quarter of the draws.
+def flow_of(coordinates: ArrayLike, context: ArrayLike | None = None) -> Flow:
+    """Return the fields at outcomes on the real line, centred and scaled by the first quarter of the draws.
 
     Parameters
     ----------
     coordinates : array_like, shape (n, d)
         Finite.
+    context : array_like, shape (n, c), optional
+        theta, which may predict outcomes; finite.
 
     Returns
     -------
     Flow
     """
     x = np.asarray(coordinates, dtype=np.float64)
-    location, scale = location_and_scale(x[: len(x) // 4])
-    own = (x - location) / np.where(scale > 0.0, scale, 1.0)
+    centre, scale = _centre_and_scale(x, np.empty((len(x), 0)) if context is None else np.asarray(context, float))
+    own = (x - centre) / np.where(scale > 0.0, scale, 1.0)
     inside = np.maximum(1.0 - (own / WINDOW) ** 2, 0.0)
     window, bent = inside**2, -4.0 * own / WINDOW**2 * inside
     tanh = np.tanh(own)
-    field = np.stack([window, window * tanh], axis=-1) * scale[None, :, None]
-    slope = np.stack([bent, bent * tanh + window * (1.0 - tanh**2)], axis=-1)
-    return Flow(field, np.where(scale[None, :, None] > 0.0, slope, 0.0).sum(axis=1))
+    counted = np.where(scale > 0.0, tanh, 0.0)
+    others = counted.sum(axis=1, keepdims=True) - counted  # none for a single outcome
+    lean = np.tanh(others / np.sqrt(max(x.shape[1] - 1, 1)))
+    field = np.stack([window, window * tanh, window * lean], axis=-1) * scale[None, :, None]
+    slope = np.stack([bent, bent * tanh + window * (1.0 - tanh**2), bent * lean], axis=-1)
+    return Flow(field, np.where(scale[None, :, None] > 0.0, slope, 0.0).sum(axis=1), centre, scale)
+
+
+def _centre_and_scale(x: FloatArray, context: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where each outcome is expected, (n, d), and how far it strays, (d,), from the first quarter of the draws.
+
+    Each half of the quarter fits a linear prediction by theta, of which the other half tells how good it is.
+    """
+    n_first = len(x) // 4
+    location, scale = location_and_scale(x[:n_first])
+    centre = np.broadcast_to(location, x.shape)
+    n_columns = context.shape[1]
+    if not n_columns or len(x) * max(n_columns, x.shape[1]) > MOST_PRODUCTS or n_columns * x.shape[1] > MOST_PRODUCTS:
+        return centre, scale
+    around, spread = location_and_scale(context[:n_first])
+    z = np.clip(np.where(spread > 0.0, (context - around) / np.where(spread > 0.0, spread, 1.0), 0.0), -CLIP, CLIP)
+    halves = slice(0, n_first, 2), slice(1, n_first, 2)
+    slopes = [_slopes(z[half], x[half] - location) for half in halves]
+    residuals = [x[own] - location - z[own] @ other for own, other in zip(halves, slopes[::-1], strict=True)]
+    shift, residual = location_and_scale(np.concatenate(residuals))
+    is_better = (residual > 0.0) & (residual < PREDICTED * scale)
+    predicted = location + shift + z @ (0.5 * (slopes[0] + slopes[1]))
+    return np.where(is_better, predicted, centre), np.where(is_better, residual, scale)
+
+
+def _slopes(z: FloatArray, x: FloatArray) -> FloatArray:
+    """Return the ridge regression of columns of x on standardised z, shape (c, d)."""
+    return np.asarray(np.linalg.solve(z.T @ z + np.eye(z.shape[1]), z.T @ x))
 
 
 def conditional_mean_test(values: ArrayLike, context: ArrayLike) -> FlowTest:
