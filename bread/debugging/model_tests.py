@@ -181,17 +181,15 @@ def _scores(model: Model, n_draws: int, root: int, found: ModelTests, level: flo
     simulations: Simulations = parts[0].simulations
     for part in parts[1:]:
         simulations = simulations.joined(part.simulations)
-    gradients = {beta: np.concatenate([part.gradients[beta] for part in parts]) for beta in betas}
 
     def run(tasks: Sequence[Task]) -> list[Any]:
         return [task.run(model) for task in tasks]
 
     scores = Scores(model.info, simulations, run)
-    tests = scores.of_split(gradients[0.0], gradients[1.0]) if is_split else scores.of_joint(gradients[1.0])
-    for test in tests:
+    for test in scores.of_parts(parts, is_split):
         found.add(_BY_NAME[test.name], _finding(test), began, level)
     found.left_out |= scores.left_out
-    found.spent += len(betas) * n_draws + scores.n_evaluations
+    found.spent += sum(len(part.gradients) for part in parts) * BATCH + scores.n_evaluations
 
 
 def _finding(test: DirectTest) -> Finding:

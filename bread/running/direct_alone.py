@@ -68,9 +68,8 @@ def _scores(model: Model, n_draws: int, root: int) -> tuple[Simulations, list[Di
     joint: Simulations = parts[0].simulations
     for part in parts[1:]:
         joint = joint.joined(part.simulations)
-    prior, whole = (np.concatenate([part.gradients[beta] for part in parts]) for beta in (0.0, 1.0))
     scores = Scores(model.info, joint, run)
-    return joint, scores.of_split(prior, whole), scores.left_out
+    return joint, scores.of_parts(parts, is_split=True), scores.left_out
 
 
 def _kernel(model: Model, kernel: Kernel, joint: Simulations, root: int) -> DirectTest:

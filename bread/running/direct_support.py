@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.running.direct_results import DirectTest
-from bread.running.direct_tasks import JointDensityTask, RowData
+from bread.running.direct_tasks import JointDensityTask, JointGradients, RowData
 from bread.running.tasks import Task
 from bread.statistics import flows
 from bread.statistics.damping import location_and_scale
@@ -51,6 +51,17 @@ class Scores:
             self._groups[info.layout.positions[name]] = number
         self._group_names = names or ["all"]
 
+    def of_parts(self, parts: Sequence[JointGradients], is_split: bool) -> list[DirectTest]:
+        """Test the draws of all ``parts``; outcomes alone, which need no gradient, where model or kernel has none."""
+        refusal = next((part.refusal for part in parts if part.refusal), "")
+        if refusal:
+            self.left_out["score"] = refusal
+            return self.of_outcomes() if is_split else []
+        joint = np.concatenate([part.gradients[1.0] for part in parts])
+        if not is_split:
+            return self.of_joint(joint)
+        return self.of_split(np.concatenate([part.gradients[0.0] for part in parts]), joint)
+
     def of_split(self, prior: FloatArray, joint: FloatArray) -> list[DirectTest]:
         """Test prior and likelihood apart, from the gradients (n, dim) of log prior and log joint density."""
         with np.errstate(invalid="ignore"):
@@ -59,7 +70,7 @@ class Scores:
             self._test("prior score", prior_score_test, prior, self._smooth()),
             self._test("likelihood score", likelihood_score_test, likelihood, self._fixed_support()),
         ]
-        return [*tests, *self._outcomes()]
+        return [*tests, *self.of_outcomes()]
 
     def of_joint(self, joint: FloatArray) -> list[DirectTest]:
         """Test the joint density of a model whose prior cannot be told from its likelihood."""
@@ -119,7 +130,7 @@ class Scores:
 
     # -- outcomes ---------------------------------------------------------------------------------------------
 
-    def _outcomes(self) -> list[DirectTest]:
+    def of_outcomes(self) -> list[DirectTest]:
         """Test the likelihood along flows of continuous outcomes."""
         columns: list[FloatArray] = []
         names: list[str] = []

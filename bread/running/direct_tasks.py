@@ -10,6 +10,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulations
+from bread.errors import UnsupportedKernelError, UnsupportedModelError
 from bread.paths.kinds import Path
 from bread.seeds import Purpose, seed_sequence
 
@@ -23,11 +24,14 @@ class JointGradients(NamedTuple):
     ----------
     simulations : Simulations
     gradients : dict of float to ndarray (n, dim)
-        By inverse temperature, 0 or 1.
+        By inverse temperature, 0 or 1; empty where model or kernel has none.
+    refusal : str
+        Why there are none.
     """
 
     simulations: Simulations
     gradients: dict[float, FloatArray]
+    refusal: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,11 @@ class JointTask:
         seed = seed_sequence(self.root, Purpose.DIRECT, self.batch)
         simulations = model.simulate(self.n_chains, fixed=None, seed=seed)
         rows = model.rows(simulations.data)
-        return JointGradients(
-            simulations, {beta: rows.density_gradient(beta, simulations.states)[1] for beta in self.betas}
-        )
+        try:
+            gradients = {beta: rows.density_gradient(beta, simulations.states)[1] for beta in self.betas}
+        except (UnsupportedKernelError, UnsupportedModelError) as error:
+            return JointGradients(simulations, {}, str(error))
+        return JointGradients(simulations, gradients)
 
 
 @dataclass(frozen=True)

@@ -92,13 +92,12 @@ class DirectPhase:
             [JointTask(batch, BATCH, betas, self._plan.root) for batch in range(n_draws // BATCH)],
             "testing the density",
         )
-        self._spent += len(betas) * n_draws
         simulations = parts[0].simulations
         for part in parts[1:]:
             simulations = simulations.joined(part.simulations)
-        gradients = {beta: np.concatenate([part.gradients[beta] for part in parts]) for beta in betas}
         scores = Scores(self._info, simulations, lambda tasks: self._run(tasks, "testing the density"))
-        self._tests += scores.of_split(gradients[0.0], gradients[1.0]) if is_split else scores.of_joint(gradients[1.0])
+        self._spent += sum(len(part.gradients) for part in parts) * BATCH
+        self._tests += scores.of_parts(parts, is_split)
         self._left_out |= scores.left_out
         self._spent += scores.n_evaluations // EVALUATIONS
         return simulations

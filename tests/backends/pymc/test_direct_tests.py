@@ -91,6 +91,16 @@ def test_angles_counts_bounds_and_discrete_variables_are_not_accused():
     assert any("bound" in reason for reason in found.left_out)
 
 
+def test_a_kernel_without_gradients_is_tested_as_far_as_it_goes():
+    """Outcomes and the kernel need no gradient of the density; the reason of what is left out names the kernel."""
+    opened = open_model(schools(likelihood=takes_variance), OpenOptions(simulate_from="prior", kernel=pm.Slice))
+    found = direct_tests(opened, 1, n_temperatures=16)
+    names = [test.name for test in found.tests]
+    assert names == ["outcome score", "kernel at beta = 0", "kernel at beta = 1"]
+    assert combined_p_value(found.tests[0].p_values.ravel()) < LEVEL
+    assert "Slice" in found.left_out["score"]
+
+
 @pytest.mark.slow
 def test_draws_of_an_lkj_prior_follow_its_density():
     with pm.Model() as model:
