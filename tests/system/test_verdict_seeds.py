@@ -21,6 +21,6 @@ def test_seeds_change_few_verdicts(name):
         answers[verdict.status, verdict.fit] += 1
         print(name, seed, verdict.status, verdict.fit, f"{verdict.error_limit:.4f}", f"{verdict.fit_p_value:.4f}",
               verdict.consistency_p_value, flush=True)  # fmt: skip
-    share = 1.0 - max(answers.values()) / N_SEEDS
-    print(f"{name}: {share:.3f} of {N_SEEDS} differ; {dict(answers)}")
-    assert share <= 0.05
+    n_other = N_SEEDS - max(answers.values())
+    print(f"{name}: {n_other} of {N_SEEDS} differ; {dict(answers)}")
+    assert n_other <= N_SEEDS // 20
