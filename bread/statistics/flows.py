@@ -153,7 +153,10 @@ def _centre_and_scale(x: FloatArray, context: FloatArray) -> tuple[FloatArray, F
 
 def _slopes(z: FloatArray, x: FloatArray) -> FloatArray:
     """Return the ridge regression of columns of x on standardised z, shape (c, d)."""
-    return np.asarray(np.linalg.solve(z.T @ z + np.eye(z.shape[1]), z.T @ x))
+    n, n_columns = z.shape
+    if n_columns > n:  # the same, by a matrix of draws in place of one of columns
+        return np.asarray(z.T @ np.linalg.solve(z @ z.T + np.eye(n), x))
+    return np.asarray(np.linalg.solve(z.T @ z + np.eye(n_columns), z.T @ x))
 
 
 def conditional_mean_test(values: ArrayLike, context: ArrayLike) -> FlowTest:

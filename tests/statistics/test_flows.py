@@ -147,3 +147,12 @@ def test_a_constant_context_and_a_wide_one_predict_nothing():
     outcomes, _, _ = located(2)
     for context in (np.ones((500, 2)), np.zeros((500, 0)), np.random.default_rng(3).normal(size=(500, 300))):
         assert (np.ptp(flow_of(outcomes, context).centre, axis=0) == 0.0).all()
+
+
+def test_thousands_of_parameters_cost_no_cube_of_their_number():
+    """The centre is the same with columns that are constant beside one that predicts, whatever their number."""
+    outcomes, _, theta = located(4)
+    few = flow_of(outcomes, np.column_stack([theta, np.ones((500, 3))]))
+    many = flow_of(outcomes, np.column_stack([theta, np.ones((500, 4000))]))
+    np.testing.assert_allclose(many.centre, few.centre, rtol=1e-9, atol=1e-9)
+    assert (np.ptp(many.centre, axis=0) > 1.0).all()
