@@ -18,6 +18,7 @@ from bread.running.plan import PathRequest, Plan
 from bread.running.preparation import Preparation
 from bread.running.progress import Display
 from bread.running.results import CheckResult
+from bread.statistics.alarms import combined_p_value
 from bread.statistics.goal import Goal
 
 Y = np.array([0.3, -1.0, 2.0, 0.5])
@@ -93,3 +94,8 @@ def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: in
         DirectPhase(model, plan, result, ledger).run()
     assert result.direct_tests is not None
     return result.direct_tests
+
+
+def combined(found: DirectTests) -> float:
+    """Return one p-value for all that was tested."""
+    return float(combined_p_value(np.concatenate([test.p_values.ravel() for test in found.tests])))

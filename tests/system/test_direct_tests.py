@@ -7,8 +7,7 @@ import bread
 from bread.backends.reference import AbsoluteMean, BetaBinomial, LabelMixture, NormalScale, UniformLocation
 from bread.report.compat import read_group
 from bread.report.direct_tests import direct_tests_dataset
-from bread.statistics.alarms import combined_p_value
-from tests.support.direct_models import CLEAN, PLANTED, direct_tests
+from tests.support.direct_models import CLEAN, PLANTED, combined, direct_tests
 from tests.support.reference_models import CONJUGATE
 
 pytestmark = pytest.mark.statistical
@@ -19,10 +18,6 @@ EXPECTED = {
     "a drift without correction": ("kernel at beta", "Steps of the kernel change the law of exact draws"),
     "a step size that depends on the state": ("kernel at beta", "Steps of the kernel change the law of exact draws"),
 }
-
-
-def p_value(found) -> float:
-    return combined_p_value(np.concatenate([test.p_values.ravel() for test in found.tests]))
 
 
 def check(model, seed, **arguments):
@@ -65,9 +60,9 @@ def test_a_sound_model_passes_and_the_report_says_what_was_tested(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_defects_are_found_with_several_seeds_and_the_sound_model_is_not_accused(name):
-    wrong = [p_value(direct_tests(PLANTED[name], seed)) for seed in range(3)]
+    wrong = [combined(direct_tests(PLANTED[name], seed)) for seed in range(3)]
     assert max(wrong) < LEVEL
-    sound = [p_value(direct_tests(CLEAN, seed)) for seed in range(3)]
+    sound = [combined(direct_tests(CLEAN, seed)) for seed in range(3)]
     assert min(sound) > LEVEL
 
 
@@ -83,7 +78,7 @@ SOUND = {
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_models_with_bounds_labels_and_counts_are_not_accused(name):
     found = direct_tests(SOUND[name], 5)
-    assert p_value(found) > LEVEL
+    assert combined(found) > LEVEL
     assert {"kernel at beta = 0", "kernel at beta = 1"} <= {test.name for test in found.tests}
 
 
@@ -125,9 +120,9 @@ def test_nothing_tested_is_no_group():
 def test_power_and_level():
     """Planted defects in >= 95% of 40 seeds; 400 sound runs within the 99% binomial quantile of 0.001 (two)."""
     for name, model in PLANTED.items():
-        found = np.mean([p_value(direct_tests(model, seed)) < LEVEL for seed in range(100, 140)])
+        found = np.mean([combined(direct_tests(model, seed)) < LEVEL for seed in range(100, 140)])
         print(f"{name}: {found:.3f}")
         assert found >= 0.95
-    false = sum(p_value(direct_tests(CLEAN, seed)) < LEVEL for seed in range(1000, 1400))
+    false = sum(combined(direct_tests(CLEAN, seed)) < LEVEL for seed in range(1000, 1400))
     print(f"false alarms: {false} of 400")
     assert false <= 2  # the 99% quantile of Binomial(400, 0.001): P(at most 2) = 0.992

@@ -11,8 +11,7 @@ import pytest
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.statistics.alarms import combined_p_value
-from tests.support.direct_models import direct_tests
+from tests.support.direct_models import combined, direct_tests
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical, pytest.mark.study, pytest.mark.slow]
 LEVEL = 0.001
@@ -55,17 +54,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def p_value(opened: Any, seed: int) -> float:
-    tests = direct_tests(opened, seed).tests
-    return float(combined_p_value(np.concatenate([test.p_values.ravel() for test in tests])))
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_power(name: str) -> None:
     """Found at the level 0.001 with at least 38 of 40 seeds."""
     planted, options = CASES[name]
     opened = open_model(model(**planted), OpenOptions(simulate_from="prior", **options))
-    found = sum(p_value(opened, seed) < LEVEL for seed in range(100, 140))
+    found = sum(combined(direct_tests(opened, seed)) < LEVEL for seed in range(100, 140))
     print(f"{name}: {found} of 40")
     assert found >= 38
 
@@ -73,6 +67,6 @@ def test_power(name: str) -> None:
 def test_level() -> None:
     """400 sound runs: at most 2 alarms, the 99% quantile of Binomial(400, 0.001)."""
     opened = open_model(model(), OpenOptions(simulate_from="prior"))
-    false = sum(p_value(opened, seed) < LEVEL for seed in range(1000, 1400))
+    false = sum(combined(direct_tests(opened, seed)) < LEVEL for seed in range(1000, 1400))
     print(f"false alarms: {false} of 400")
     assert false <= 2

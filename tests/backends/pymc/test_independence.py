@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytest
-from numpy.random import SeedSequence
 
 import bread
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.backends.pymc import posterior
-from bread.backends.support.independence import Proposals, draw_proposals
+from bread.backends.support.independence import Proposals
 from bread.errors import UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import gaussian
@@ -26,6 +25,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.independent_chains import check_order
 from tests.support.pymc_conjugate import MODELS, SHORT, exact_of
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
@@ -76,23 +76,8 @@ def test_acceptance_at_the_wrong_temperature_is_seen(model: Any, monkeypatch: py
         )
 
 
-def taken(*arguments: Any) -> Proposals:
-    proposals = draw_proposals(*arguments)
-    return proposals._replace(log_uniform=np.full_like(proposals.log_uniform, -np.inf))
-
-
 def test_forward_proposes_first_and_reverse_last(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every proposal is taken, a reverse chain ends at the last one; a forward chain has moved from it."""
-    monkeypatch.setattr(posterior, "draw_proposals", taken)
-    one, kernel, seed = model.condition({"y": np.array([3, 1])}), tuned_kernel(model), SeedSequence(3)
-    path = PATHS["prior"]
-    own = draw_proposals(lambda seeds: one.draw_base(path, seeds), lambda x: one.log_ratio(path, x), 7, seed)
-    ends = {}
-    for direction in ("forward", "reverse"):
-        run = one.anneal(path, SHORT, kernel, direction=direction, initial=np.array([[0.2]]), seeds=[seed])
-        ends[direction] = run.state_at_end if direction == "forward" else run.state_at_base
-    assert np.array_equal(ends["reverse"][0], own.states[-1])
-    assert not np.isclose(ends["forward"][0], own.states[-1])
+    check_order(monkeypatch, posterior, model.condition({"y": np.array([3, 1])}), tuned_kernel(model), SHORT)
 
 
 def two_modes() -> pm.Model:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bread.statistics.alarms import combined_p_value
-from tests.support.direct_models import direct_tests
+from tests.support.direct_models import combined, direct_tests
 from tests.support.stan_conjugate import opened
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical, pytest.mark.study, pytest.mark.slow]
@@ -52,17 +51,12 @@ CASES: dict[str, tuple[Any, int]] = {
 }
 
 
-def p_value(model: Any, seed: int) -> float:
-    tests = direct_tests(model, seed).tests
-    return float(combined_p_value(np.concatenate([test.p_values.ravel() for test in tests])))
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_power(name: str) -> None:
     """Found at the level 0.001; what passes the opening has gradients of mean zero."""
     outcome, fewest = CASES[name]
     model = opened(PROGRAM, DATA, observed="y", simulator=simulator(outcome), simulate_from="prior")
-    found = sum(p_value(model, seed) < LEVEL for seed in range(100, 140))
+    found = sum(combined(direct_tests(model, seed)) < LEVEL for seed in range(100, 140))
     print(f"{name}: {found} of 40")
     assert found >= fewest
 
@@ -70,6 +64,6 @@ def test_power(name: str) -> None:
 def test_level() -> None:
     """400 sound runs: at most 2 alarms, the 99% quantile of Binomial(400, 0.001)."""
     model = opened(PROGRAM, DATA, observed="y", simulate_from="prior")
-    false = sum(p_value(model, seed) < LEVEL for seed in range(1000, 1400))
+    false = sum(combined(direct_tests(model, seed)) < LEVEL for seed in range(1000, 1400))
     print(f"false alarms: {false} of 400")
     assert false <= 2

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.random import SeedSequence
 
 import bread
 from bread.backends.stan import posterior
@@ -24,6 +23,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
+from tests.support.independent_chains import check_order
 from tests.support.stan_conjugate import CONJUGATE, opened
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical]
@@ -72,21 +72,7 @@ def test_a_wrong_rule_is_seen(model: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_forward_proposes_first_and_reverse_last(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every proposal is taken, a reverse chain ends at the last one; a forward chain has moved from it."""
-
-    def taken(*arguments: Any) -> Any:
-        proposals = draw_proposals(*arguments)
-        return proposals._replace(log_uniform=np.full_like(proposals.log_uniform, -np.inf))
-
-    monkeypatch.setattr(posterior, "draw_proposals", taken)
-    one, kernel, seed, path = model.condition({"y": [3, 1]}), tuned_kernel(model), SeedSequence(3), PATHS["prior"]
-    own = draw_proposals(lambda seeds: one.draw_base(path, seeds), lambda x: one.log_ratio(path, x), 7, seed)
-    ends = {}
-    for direction in ("forward", "reverse"):
-        run = one.anneal(path, BETAS, kernel, direction=direction, initial=np.array([[0.2]]), seeds=[seed])
-        ends[direction] = run.state_at_end if direction == "forward" else run.state_at_base
-    assert np.array_equal(ends["reverse"][0], own.states[-1])
-    assert not np.isclose(ends["forward"][0], own.states[-1])
+    check_order(monkeypatch, posterior, model.condition({"y": [3, 1]}), tuned_kernel(model), BETAS)
 
 
 TWO_MODES = """data { vector[3] y; } parameters { real mu; }
