@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -70,12 +71,18 @@ def test_without_a_recipe_the_missing_file_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_an_open_model_answers_alike_on_a_worker_with_an_empty_cache(tmp_path: Path) -> None:
+def test_an_open_model_answers_alike_on_a_worker_with_an_empty_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     toolchain()
-    model = open_model(
-        str(ROOT / "examples" / "eight_schools.stan"),
-        OpenOptions(data=str(ROOT / "examples" / "eight_schools.json"), observed=("y",)),
-    )
+    program, data = ROOT / "examples" / "eight_schools.stan", ROOT / "examples" / "eight_schools.json"
+    built = open_model(str(program), OpenOptions(data=str(data), observed=("y",))).library.path.parent
+    # The caller has a cache of its own: other tests use the user's cache at this moment, and would build it anew.
+    cache = tmp_path / "of the caller"
+    shutil.copytree(built, cache / built.name)
+    monkeypatch.setenv("BREAD_CACHE", str(cache))
+    model = open_model(str(program), OpenOptions(data=str(data), observed=("y",)))
+    assert model.library.path.parent.parent == cache
     (tmp_path / "model").write_bytes(cloudpickle.dumps(model))
     script = f"""
 import pickle
@@ -87,13 +94,9 @@ np.save({str(tmp_path / "states.npy")!r}, model.simulate(3, fixed=None, seed=See
 """
     environment = {**os.environ, "BREAD_CACHE": str(tmp_path / "empty"), "PYTHONPATH": str(ROOT)}
     # the library of the caller is out of reach: another machine has another user cache
-    path = model.library.path
-    hidden = path.with_name("hidden.so")
-    path.rename(hidden)
-    try:
-        subprocess.run([sys.executable, "-c", script], env=environment, cwd=tmp_path, check=True)
-    finally:
-        hidden.rename(path)
+    out_of_reach = cache.rename(tmp_path / "out of reach")
+    subprocess.run([sys.executable, "-c", script], env=environment, cwd=tmp_path, check=True)
+    out_of_reach.rename(cache)
     wanted = model.simulate(3, fixed=None, seed=SeedSequence(1)).states
     np.testing.assert_array_equal(np.load(tmp_path / "states.npy"), wanted)
     assert list((tmp_path / "empty").rglob("model.so"))
