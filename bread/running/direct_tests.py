@@ -30,6 +30,7 @@ BATCH = 50  # draws a task
 KERNEL_DRAWS = 1000  # exact draws that a frozen kernel moves
 MOST_STEPS = 10  # steps that it moves each
 EVALUATIONS = 3  # of a density, about as dear as a gradient
+DRAWING = 2  # gradients, about as dear as a joint draw
 FIRST_MOVED = 200  # draws that show what a step costs
 PHASE = "direct tests"
 _KERNEL = {0.0: "kernel at beta = 0", 1.0: "kernel at beta = 1"}
@@ -86,7 +87,7 @@ class DirectPhase:
         betas = (0.0, 1.0) if is_split else (1.0,)
         size = max(1, sum(np.size(values) for values in self._info.data.observed.values()))
         most = min(MOST_DRAWS, MOST_NUMBERS // size)
-        n_draws = int(np.clip(budget / (len(betas) + is_split), MIN_DRAWS, max(most, MIN_DRAWS)))
+        n_draws = int(np.clip(budget / (len(betas) + is_split + DRAWING), MIN_DRAWS, max(most, MIN_DRAWS)))
         n_draws -= n_draws % BATCH
         parts: list[JointGradients] = self._run(
             [JointTask(batch, BATCH, betas, self._plan.root) for batch in range(n_draws // BATCH)],
@@ -96,7 +97,7 @@ class DirectPhase:
         for part in parts[1:]:
             simulations = simulations.joined(part.simulations)
         scores = Scores(self._info, simulations, lambda tasks: self._run(tasks, "testing the density"))
-        self._spent += sum(len(part.gradients) for part in parts) * BATCH
+        self._spent += sum(len(part.gradients) + DRAWING for part in parts) * BATCH
         self._tests += scores.of_parts(parts, is_split)
         self._left_out |= scores.left_out
         self._spent += scores.n_evaluations // EVALUATIONS

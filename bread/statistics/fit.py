@@ -24,12 +24,12 @@ from bread.statistics.bounds import FloatArray
 FIT_LEVEL = 0.005  # from here on the fit is poor
 LARGEST_P_VALUE = 0.95  # in Cauchy's rule: p = 1, common after Bonferroni, would hide every other draw
 N_EXTREMES = 5
-PLAIN, ORDINARY, MANY = 3, 20, 160  # draws at which the p-value is looked at; more where it is near the level
-LOOKS = (PLAIN, ORDINARY, MANY)
+PLAIN, ORDINARY, MANY, MOST = 3, 20, 160, 320  # draws at which the p-value is looked at; all of them near the level
+LOOKS = (PLAIN, ORDINARY, MANY, MOST)
 PLAIN_LEVEL = 0.4 * FIT_LEVEL  # of each of the first draws
 RANKED_LEVEL = 0.05  # of the rank among simulated data sets, without which no fit is poor
 FEWEST_RANKED = 19  # simulated data sets that such a p-value needs
-NEAR, NEARER = 4.0, 2.0  # after `ORDINARY` from a quarter of the level to four times the level; closer after `MANY`
+NEAR = {ORDINARY: 4.0, MANY: 2.0, MOST: 1.5}  # after so many, within this factor of the level more draws are looked at
 
 
 class NodeFit(NamedTuple):
@@ -221,14 +221,15 @@ def fit_p_value(draw_p_values: ArrayLike) -> float:
 
 
 def sequential_fit_p_value(draw_p_values: ArrayLike) -> SequentialFit:
-    """Combine the p-values of draws, looked at after 3, 20, 160 and all of them.
+    """Combine the p-values of draws, looked at after 3, 20, 160, 320 and all of them.
 
     After 3 draws it is clear that the fit is poor if each of them has p <= 0.4 `FIT_LEVEL`; after 20, unless p lies
-    within a factor of 4 of `FIT_LEVEL`; after 160, unless it lies within a factor of 2; then all draws count, so that
-    the answer does not change with the seed, and p stays within the factor of the look before. A p-value at or below
-    `FIT_LEVEL` may come from the first look (probability at most 0.4 `FIT_LEVEL` on clean data), from the second
-    (`FIT_LEVEL` / 4), from the third (`FIT_LEVEL` / 2) or from the last (`FIT_LEVEL`, as far as Cauchy's rule is
-    exact): at most 0.011 for 0.005. Combined p-values are smaller than a level far less often than that.
+    within a factor of 4 of `FIT_LEVEL`; after 160, unless it lies within a factor of 2; after 320, unless it lies
+    within a factor of 1.5; then all draws count, so that the answer does not change with the seed, and p stays within
+    the factor of the look before. A p-value at or below `FIT_LEVEL` may come from the first look (probability at most
+    0.4 `FIT_LEVEL` on clean data), from those between (`FIT_LEVEL` / 4, / 2 and / 1.5) or from the last (`FIT_LEVEL`,
+    as far as Cauchy's rule is exact): at most 0.014 for 0.005. Combined p-values are smaller than a level far less
+    often than that.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def sequential_fit_p_value(draw_p_values: ArrayLike) -> SequentialFit:
     if p.size < ORDINARY:
         return SequentialFit(fit_p_value(p), False)
     low, high = 0.0, 1.0
-    for n, factor in ((ORDINARY, NEAR), (MANY, NEARER)):
+    for n, factor in NEAR.items():
         if p.size < n:
             break
         combined = min(max(fit_p_value(p[:n]), low), high)

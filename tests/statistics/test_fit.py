@@ -121,8 +121,12 @@ def test_looks_by_hand():
     assert more.is_clear and more.p_value == 0.02  # no further than a factor of 4
     nearer = [*near, *[0.004] * 140]
     assert not sequential_fit_p_value(nearer).is_clear and sequential_fit_p_value(nearer).p_value < 0.005
-    all_draws = sequential_fit_p_value([*nearer, *[0.9] * 1000])
-    assert not all_draws.is_clear and all_draws.p_value == 0.01  # no further than a factor of 2
+    third = sequential_fit_p_value([*nearer, *[0.9] * 160])
+    assert third.is_clear and 0.0075 < third.p_value < 0.01  # further than a factor of 1.5
+    nearest = [*nearer, *[0.006] * 160]
+    assert not sequential_fit_p_value(nearest).is_clear and sequential_fit_p_value(nearest).p_value < 0.0055
+    all_draws = sequential_fit_p_value([*nearest, *[0.9] * 1000])
+    assert not all_draws.is_clear and all_draws.p_value == 0.0075  # no further than a factor of 1.5
     assert sequential_fit_p_value([*near, *[0.004] * 20]).p_value < 0.005  # no more draws were to be had
     # What comes after a clear look does not count.
     assert sequential_fit_p_value([0.5] * 20 + [0.0001] * 140) == clean
@@ -134,7 +138,7 @@ def test_looks_keep_the_level():
     """Draws of one data set share what makes them small. Cauchy's rule then exceeds its level by up to two fifths."""
     rng, n_sets = np.random.default_rng(4), 2000
     data = rng.normal(size=(n_sets, 1))
-    z = np.sqrt(0.7) * data + np.sqrt(0.3) * rng.normal(size=(n_sets, 320))
+    z = np.sqrt(0.7) * data + np.sqrt(0.3) * rng.normal(size=(n_sets, 1000))
     p = np.array([sequential_fit_p_value(row).p_value for row in norm.sf(z)])
     for level in (0.005, 0.05):
         assert (p <= level).sum() <= binom.ppf(0.99, n_sets, 1.4 * level)

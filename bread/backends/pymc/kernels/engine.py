@@ -46,6 +46,7 @@ class Engine(ABC):
 
     loaded: tuple[Path, Any] | None = None
     proposes_base = False
+    _cleared: Mapping[str, Any] = {}  # of a pickled engine
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Engine(ABC):
         self._extra_evaluations = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "loaded"}
+        return {name: value for name, value in self.__dict__.items() if name != "loaded"} | self._cleared
 
     def propose_base(self) -> None:
         """Let draws from the path's base be proposed before each transition."""
@@ -193,6 +194,8 @@ class Engine(ABC):
 class GradientEngine(Engine):
     """One NUTS or HMC step that moves all coordinates: a position is its flat vector, nothing is copied."""
 
+    _cleared: Mapping[str, Any] = {"_last_base": None}
+
     def __init__(
         self,
         layout: StateLayout,
@@ -210,6 +213,7 @@ class GradientEngine(Engine):
         self._order = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
         self._inverse_order = np.argsort(self._order)
         self._base: BaseFunction | None = None
+        self._last_base: tuple[Any, BaseFunction] | None = None  # of the reference that a path had last
         self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
 
     @property
@@ -233,7 +237,9 @@ class GradientEngine(Engine):
         self._base = None
         if isinstance(path, ReferencePath):
             self.controls.set_beta(1.0)  # the compiled density stays there: the reference is combined with it
-            self._base = self._base_function(path.reference)
+            if self._last_base is None or self._last_base[0] is not path.reference:
+                self._last_base = path.reference, self._base_function(path.reference)
+            self._base = self._last_base[1]
         self.gradient.follow_reference(self._base)
 
     def _base_function(self, reference: Reference) -> BaseFunction:
