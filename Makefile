@@ -15,7 +15,7 @@ HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_
 NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
   $(foreach code,arg-type assignment index operator return-value type-var union-attr,--disable-error-code=$(code))
 
-.PHONY: example test test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-numpyro test-webppl test-engine lint check-wheel readme docs docs-links benchmark clean
+.PHONY: example test test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-executors test-numpyro test-webppl test-engine lint check-wheel readme docs docs-links benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
@@ -27,6 +27,10 @@ test-jax:  ## kernels of BlackJAX and NumPyro, models of NumPyro, and a cluster 
 	$(INSTALL) .venv-jax --editable ".[jax,numpyro,dask]" pytest
 	.venv-jax/bin/python -m pytest -m "not slow" tests/testing/test_jax_kernels.py \
 	  tests/running/test_cluster.py tests/backends/numpyro
+
+test-executors:  ## checks on workers of MPI and of Ray, in an environment of their own
+	$(INSTALL) .venv-executors --editable . mpi4py mpich ray pytest
+	.venv-executors/bin/python -m pytest tests/running/test_executors.py
 
 test-numpyro:  ## the same of models of NumPyro, with the long ones: two minutes
 	$(INSTALL) .venv-jax --editable ".[jax,numpyro,dask]" pytest

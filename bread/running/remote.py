@@ -9,13 +9,14 @@ work was lost, and it is done again, with the same result: a task brings its own
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import hashlib
 import pickle
 import threading
-import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -29,7 +30,10 @@ from bread.running.interrupts import raise_pending
 from bread.running.tasks import Task
 
 MOST_ATTEMPTS = 4  # of one task whose work is lost
-IN_FLIGHT = 256  # calls that wait or run at a time
+FIRST_IN_FLIGHT = 256  # calls that wait or run at a time, before workers have the model; then one more a result
+IN_FLIGHT = 4096  # at most: several for each of a thousand workers
+IN_FLIGHT_BYTES = 250_000_000  # of all of them together
+IN_MAP = 256  # items of one call of a pool's map
 CARRYING = 8  # of them with the model
 MOST_MISSES = 4  # then a call carries the model in any case
 KEPT_MODELS = 2  # in a worker
@@ -143,23 +147,27 @@ class RemoteExecutor:
         return self._mapped(queue)
 
     def _submitted(self, queue: _Queue) -> Iterator[tuple[int, Any]]:
-        running: dict[Any, _Call] = {}
+        running, size, most = _Running(), 0, FIRST_IN_FLIGHT
         try:
-            while queue.waiting or running:
-                while queue.waiting and len(running) < IN_FLIGHT:
+            while queue.waiting or running.calls:
+                while queue.waiting and len(running.calls) < most and size < IN_FLIGHT_BYTES:
                     call = queue.next()
-                    running[self._submit(call)] = call
+                    running.add(self._submit(call), call)
+                    size += call.size
                 raise_pending()
-                for future in _finished(running):
-                    call = running.pop(future)
+                for future in running.finished():
+                    call = running.calls.pop(future)
+                    size -= call.size
                     try:
                         packed = future.result()
                     except Exception as error:
                         queue.lost(call, error)
                         continue
-                    yield from queue.received(call, packed)
+                    for found in queue.received(call, packed):
+                        most = min(most + 1, IN_FLIGHT)
+                        yield found
         finally:
-            for future in running:
+            for future in running.calls:
                 future.cancel()
 
     def _submit(self, call: _Call) -> Any:
@@ -175,7 +183,7 @@ class RemoteExecutor:
     def _mapped(self, queue: _Queue) -> Iterator[tuple[int, Any]]:
         function = getattr(self._executor, "imap_unordered", None) or self._executor.map
         while queue.waiting:
-            calls = {n: queue.next() for n in range(min(IN_FLIGHT, len(queue.waiting)))}
+            calls = {n: queue.next() for n in range(min(IN_MAP, len(queue.waiting)))}
             for n, packed in function(_run_numbered, [(n, *call.arguments) for n, call in calls.items()]):
                 raise_pending()
                 yield from queue.received(calls.pop(n), packed)
@@ -196,6 +204,39 @@ class _Call(NamedTuple):
     def carries(self) -> bool:
         """Whether the model is in it."""
         return self.arguments[2] is not None
+
+    @property
+    def size(self) -> int:
+        """Bytes that are sent."""
+        return sum(len(part) for part in self.arguments if part is not None)
+
+
+class _Running:
+    """Calls by future, and which of them are done: told by the futures, or asked for where these cannot tell."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Any, _Call] = {}
+        self._done: SimpleQueue[Any] = SimpleQueue()
+        self._asked: dict[Any, None] = {}  # in the order in which they were made
+
+    def add(self, future: Any, call: _Call) -> None:
+        self.calls[future] = call
+        if isinstance(future, concurrent.futures.Future):
+            future.add_done_callback(self._done.put)
+        else:
+            self._asked[future] = None
+
+    def finished(self) -> list[Any]:
+        """Wait a moment for futures; return those that are done."""
+        found = [future for future in self._asked if future.done()]
+        for future in found:
+            del self._asked[future]
+        with contextlib.suppress(Empty):
+            if not found:
+                found.append(self._done.get(timeout=_ASK_SECONDS if self._asked else _POLL_SECONDS))
+            while True:
+                found.append(self._done.get_nowait())
+        return found
 
 
 class _Queue:
@@ -260,13 +301,3 @@ class _Queue:
     @staticmethod
     def _how_often(error: Exception) -> str:
         return "" if isinstance(error, concurrent.futures.BrokenExecutor) else f" {MOST_ATTEMPTS} times"
-
-
-def _finished(running: dict[Any, _Call]) -> list[Any]:
-    """Wait a moment for futures; return those that are done."""
-    if all(isinstance(future, concurrent.futures.Future) for future in running):
-        return list(
-            concurrent.futures.wait(running, timeout=_POLL_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED).done
-        )
-    time.sleep(_ASK_SECONDS)
-    return [future for future in running if future.done()]

@@ -6,7 +6,9 @@ import concurrent.futures
 import multiprocessing
 import multiprocessing.pool
 import pickle
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import threading
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,40 @@ class Maps:
 
     def map(self, function, items):
         return [function(item) for item in reversed(items)]
+
+
+class Crowd:
+    """So many workers that half of what waits is done at a time; ``most`` is the largest number that waited."""
+
+    def __init__(self):
+        self._waiting: list[tuple[Future[Any], Any]] = []
+        self._lock, self._is_open = threading.Lock(), True
+        self.most = 0
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._is_open = False
+        self._thread.join()
+
+    def submit(self, function, *arguments):
+        future: Future[Any] = Future()
+        with self._lock:
+            self._waiting.append((future, pickle.loads(arguments[3])))
+            self.most = max(self.most, len(self._waiting))
+        return future
+
+    def _work(self):
+        while self._is_open:
+            with self._lock:
+                half = len(self._waiting) // 2 + 1
+                chosen, self._waiting = self._waiting[:half], self._waiting[half:]
+            for future, task in chosen:
+                future.set_result(pickle.dumps(remote.Result(task.run(MODEL))))
+            time.sleep(0.001)
 
 
 class Echo:
@@ -232,6 +268,20 @@ def test_abandoned_tasks_are_cancelled():
     next(finished)
     finished.close()
     assert cancelled
+
+
+@pytest.mark.parametrize("most_bytes", [remote.IN_FLIGHT_BYTES, 30_000])
+def test_a_thousand_workers_have_work(monkeypatch, most_bytes):
+    """From 256 calls at a time it grows by one a result, as far as their bytes allow."""
+    monkeypatch.setattr(remote, "IN_FLIGHT_BYTES", most_bytes)
+    tasks = [Echo(n) for n in range(8000)]
+    size = len(pickle.dumps(tasks[0])) + len(bread.__version__) + 64
+    with Crowd() as executor:
+        assert ran(executor, tasks) == [(n, ("NormalMean", n)) for n in range(8000)]
+    if most_bytes == 30_000:
+        assert 100 < executor.most < 30_000 / size + 2
+    else:
+        assert 1000 < executor.most <= remote.IN_FLIGHT
 
 
 @pytest.mark.parametrize("wanted", [3, "dask", ThreadPoolExecutor, object()])

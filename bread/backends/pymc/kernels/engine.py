@@ -70,7 +70,7 @@ class Engine(ABC):
         self._extra_evaluations = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "loaded"} | self._cleared
+        return {name: self._cleared.get(name, value) for name, value in self.__dict__.items() if name != "loaded"}
 
     def propose_base(self) -> None:
         """Let draws from the path's base be proposed before each transition."""
