@@ -9,7 +9,8 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -38,7 +39,11 @@ def build_model(name: str) -> Any:
 
 def machine() -> str:
     """Return one line on what the figures were measured with."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("pymc", "pytensor", "arviz", "httpstan", "numpy"))
+    found = []
+    for name in ("pymc", "pytensor", "arviz", "httpstan", "numpy", "blackjax", "simuk"):
+        with suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    packages = ", ".join(found)
     return f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores, {load()}"
 
 
