@@ -156,7 +156,8 @@ def test_wide_figures_keep_the_sizes_that_the_settings_give() -> None:
 
 
 def test_what_a_node_is_goes_below_its_name_before_the_name_is_shortened() -> None:
-    names, kinds = ["y", "y from the prior", "a name that is much too long for its place"], ["data", "predictive", "data"]
+    names = ["y", "y from the prior", "a name that is much too long for its place"]
+    kinds = ["data", "predictive", "data"]
     wide = pyplot.figure(figsize=(12.0, 4.0)).subplots()
     assert names_that_fit(wide, names, kinds) == [f"{name} ({kind})" for name, kind in zip(names, kinds, strict=True)]
     narrow = pyplot.figure(figsize=(4.0, 3.0)).subplots()
