@@ -46,6 +46,8 @@ nb_execution_raise_on_error = "BREAD_DOCS_ALL" not in os.environ  # or see every
 nb_execution_show_tb = True
 nb_merge_streams = True
 os.environ.setdefault("BREAD_PRECOMPILE", "1")
+# What is about the machine that builds, not about the page.
+os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found,ignore:PyTensor could not link")
 
 autosummary_generate = True
 autodoc_typehints = "none"
