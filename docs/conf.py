@@ -28,6 +28,7 @@ html_title = "bread"
 html_static_path = ["_static"]
 html_css_files = ["bread.css"]
 html_show_sourcelink = False
+html_sidebars = {"*": []}  # pages of no section have no navigation of one, and more room for tables
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,

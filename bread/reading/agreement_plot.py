@@ -105,7 +105,7 @@ def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
     ax.set_ylim(-size, size)
     name = str(worst["parameter"].values)
     ax.set_xlabel(name)
-    ax.set_ylabel(f"P(draw ≤ x): {_whose(worst)} − annealed")
+    ax.set_ylabel(f"P(draw ≤ x): {_whose(worst).replace('your', 'yours')} − annealed")
     largest, limit = float(worst["cdf_difference"]), float(worst["error_limit"])
     ax.set_title(f"{name}: differs by {largest:.2f}, off by {limit:.2f} at most")
     finish(ax, legend=_LEGEND, is_below=True, columns=3)
