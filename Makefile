@@ -74,6 +74,8 @@ readme: $(VENV)/.test  ## compare the printed outputs of the README with what th
 	$(BIN)/python examples/readme.py $(BLOCKS)
 
 docs: $(VENV)/.docs  ## the documentation, in docs/_build: every code block runs, warnings are errors
+	@$(BIN)/python -c 'import sys; sys.version_info >= (3, 12) or sys.exit("make docs runs pages on ArviZ 1 and Bambi, which " \
+	  "need Python >= 3.12, and this is an older one: PYTHON=python3.13 VENV=.venv-docs make docs")'
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
 
 docs-links: $(VENV)/.docs  ## the documentation without its code: pages, references and links between them

@@ -28,6 +28,7 @@ html_title = "bread"
 html_static_path = ["_static"]
 html_css_files = ["bread.css"]
 html_show_sourcelink = False
+html_sidebars = {"*": []}  # pages of no section have no navigation of one, and more room for tables
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -46,6 +47,8 @@ nb_execution_raise_on_error = "BREAD_DOCS_ALL" not in os.environ  # or see every
 nb_execution_show_tb = True
 nb_merge_streams = True
 os.environ.setdefault("BREAD_PRECOMPILE", "1")
+# What is about the machine that builds, not about the page.
+os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found,ignore:PyTensor could not link")
 
 autosummary_generate = True
 autodoc_typehints = "none"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#0072B2", "#000000", "#D55E00")  # of the three quantiles; Okabe & Ito, colour-blind safe
+MARKERS = ("<", "o", ">")
 BAND, NOMINAL = "#0072B2", "#7F7F7F"
 MOST_ROWS = 20
 _LEGEND = {"handlelength": 1.4, "columnspacing": 1.2}
@@ -68,10 +69,11 @@ def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any])
     content = agreement["interval_content"].transpose("parameter", "quantile").values[order]
     limits = agreement["interval_content_ci"].transpose("parameter", "quantile", "ci_bound").values[order]
     rows = np.arange(len(order))
-    for column, (quantile, colour) in enumerate(zip(agreement["quantile"].values, COLOURS, strict=True)):
+    drawn = zip(agreement["quantile"].values, COLOURS, MARKERS, strict=True)
+    for column, (quantile, colour, marker) in enumerate(drawn):
         ax.axvline(float(quantile), color=NOMINAL, linestyle=":", linewidth=1.0, zorder=1)
         ax.hlines(rows, limits[:, column, 0], limits[:, column, 1], color=colour, linewidth=1.4)
-        ax.plot(content[:, column], rows, "o", color=colour, markersize=4.5, label=f"{100 * quantile:.0f}% quantile")
+        ax.plot(content[:, column], rows, marker, color=colour, markersize=5, label=f"{100 * quantile:.0f}% quantile")
     ax.set_yticks(rows, names_that_fit(ax, [str(name) for name in agreement["parameter"].values[order]]))
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(-0.02, 1.02)
@@ -103,7 +105,7 @@ def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
     ax.set_ylim(-size, size)
     name = str(worst["parameter"].values)
     ax.set_xlabel(name)
-    ax.set_ylabel(f"P({_whose(worst)} draw ≤ x) − P(annealed draw ≤ x)")
+    ax.set_ylabel(f"P(draw ≤ x): {_whose(worst).replace('your', 'yours')} − annealed")
     largest, limit = float(worst["cdf_difference"]), float(worst["error_limit"])
     ax.set_title(f"{name}: differs by {largest:.2f}, off by {limit:.2f} at most")
     finish(ax, legend=_LEGEND, is_below=True, columns=3)

@@ -17,7 +17,7 @@ _SMALLEST = 0.62  # of the size that the user's settings give
 _LINE = 1.25  # distance of lines over height
 _NAME = 0.4  # of the width, at most, for names beside the axes
 _NUMBER = 6  # letters of a number beside the axes
-_LOW = 17.0  # sizes of a label, below which axes are low
+_LEGEND = 0.5  # of the width, for the title of a legend that stands in the axes
 _HEIGHT = 0.75  # of the height for the label of the y axis
 
 
@@ -58,16 +58,15 @@ def finish(ax: Axes, *, legend: dict[str, Any] | None = None, is_below: bool = F
     ax.xaxis.label.set_text(_filled(ax.get_xlabel(), inner, float(ax.xaxis.label.get_fontsize())))
     if legend is None:
         return
-    options = {"frameon": False, **legend}
-    if scale == 1.0 and height < _LOW * _label_size(ax):  # a legend is likely to lie on curves
-        options |= {"frameon": True, "framealpha": 0.8, "edgecolor": "none"}
+    options = {"framealpha": 0.8, "edgecolor": "none", **legend}  # it may lie on curves
+    if options.get("title"):
+        room = (0.8 if scale < 1.0 else _LEGEND) * width
+        options["title"] = _filled(str(options["title"]), room, float(ax.xaxis.label.get_fontsize()))
     if scale < 1.0:
         for name in ("loc", "ncols", "fontsize", "columnspacing", "labelspacing"):
             options.pop(name, None)
         size = float(ax.xaxis.label.get_fontsize())
         options |= {"fontsize": size, "title_fontsize": size, "labelspacing": 0.25, "handlelength": 1.6}
-        if options.get("title"):
-            options["title"] = _filled(str(options["title"]), 0.8 * width, size)
     if scale < 1.0 or is_below:
         options |= {
             "loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below(ax, _depth(ax)),
@@ -81,13 +80,27 @@ def is_small(ax: Axes) -> bool:
     return _scale(ax) < 1.0
 
 
-def names_that_fit(ax: Axes, names: Sequence[str]) -> list[str]:
-    """Return names for the ticks of the y axis, shortened in the middle where they would take most of the width."""
+def names_that_fit(ax: Axes, names: Sequence[str], kinds: Sequence[str] | None = None) -> list[str]:
+    """Return names for the ticks of the y axis, shortened in the middle where they would take most of the width.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    names : sequence of str
+    kinds : sequence of str, optional
+        What each is, in brackets behind its name, or below it where both take too much room.
+    """
     labels = ax.yaxis.get_ticklabels()
     size = float(labels[0].get_fontsize()) if labels else _label_size(ax)
     room = max(8, int(_NAME * _place(ax)[0] / (_LETTER * size)))
     half = (room - 1) // 2
-    return [name if len(name) <= room else f"{name[:half]}…{name[-half:]}" for name in names]
+    shown = [name if len(name) <= room else f"{name[:half]}…{name[-half:]}" for name in names]
+    if kinds is None:
+        return shown
+    together = [f"{name} ({kind})" for name, kind in zip(names, kinds, strict=True)]
+    return [
+        one if len(one) <= room else f"{name}\n({kind})" for one, name, kind in zip(together, shown, kinds, strict=True)
+    ]
 
 
 def _scale(ax: Axes) -> float:
@@ -148,7 +161,7 @@ def _left(ax: Axes) -> float:
     labels = ax.yaxis.get_ticklabels()
     size = float(labels[0].get_fontsize()) if labels else float(ax.yaxis.label.get_fontsize())
     texts = [label.get_text() for label in labels]
-    letters = max((_NUMBER if "$" in text else len(text) for text in texts), default=0)
+    letters = max((_NUMBER if "$" in text else max(map(len, text.split("\n"))) for text in texts), default=0)
     letters = letters or (_NUMBER if len(ax.get_yticks()) else 0)
     own = ax.get_ylabel()
     own_lines = own.count("\n") + 1 if own else 0

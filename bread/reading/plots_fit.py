@@ -17,7 +17,7 @@ from bread.statistics.fit import FIT_LEVEL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEGEND_LETTERS = 75
+_COLUMNS = {1: 55, 2: 75}  # of the legend, where the axes are narrower than so many letters
 _MARKERS = {"total": ("o", FORWARD, "taken together"), "extreme": ("D", REVERSE, "most extreme element"),
             "rank": ("s", OBSERVED, "place in its prior")}  # fmt: skip
 
@@ -58,8 +58,7 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_xlim(min(1e-4, float(np.nanmin(p_values)) / 2.0), 1.5)
     ax.set_yticks(rows)
-    texts = [f"{name} ({kind})" for name, kind in zip(names, group["kind"].values, strict=True)]
-    ax.set_yticklabels(names_that_fit(ax, texts))
+    ax.set_yticklabels(names_that_fit(ax, [str(name) for name in names], [str(kind) for kind in group["kind"].values]))
     ax.set_ylim(len(names) - 0.4, -0.6)
     for row in rows:
         far = [
@@ -72,7 +71,9 @@ def plot_fit(report: Any, *, ax: Axes | None = None) -> Axes:
         ax.annotate(fitting, xytext=(0, -9), va="top", fontsize=0.9 * float(ax.xaxis.label.get_fontsize()), **place)  # type: ignore[arg-type]
     ax.set_xlabel("p-value of the node: small is a misfit")
     ax.set_title(f"Do the real data look like the model's? p = {float(group['p_value']):.2g}")
-    finish(ax, legend={}, is_below=True, columns=2 if width_in_letters(ax) < _LEGEND_LETTERS else 4)
+    n_letters = width_in_letters(ax)
+    columns = next((columns for columns, most in _COLUMNS.items() if n_letters < most), 4)
+    finish(ax, legend={}, is_below=True, columns=columns)
     return ax
 
 

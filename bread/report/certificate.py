@@ -1,4 +1,4 @@
-"""Group `certificate` of the report: V, the bound of the error of a probability, at every T."""
+"""Groups `certificate`, V (the bound of the error of a probability) at every T, and `by_data_set`, its parts."""
 
 from __future__ import annotations
 
@@ -46,6 +46,36 @@ def certificate_dataset(result: CheckResult) -> xr.Dataset | None:
         variables,
         coords={"n_temperatures": temperatures, "simulation": np.arange(len(result.roles)), "ci_bound": CI_BOUND},
         attrs={"level": float(result.error_level)},
+    )
+
+
+def by_data_set_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset | None:
+    """Return the group `by_data_set`: V and B of each data set, as ArviZ's plots and summaries take draws.
+
+    `error` and `jeffreys` (chain, draw): one chain, whose draws are the simulations that give V and B at this T (their
+    numbers label `draw`), so that the means are those of the groups `certificate` and `bounds`. `jeffreys`, nats, is
+    left out where a gap is infinite.
+
+    Parameters
+    ----------
+    result : CheckResult
+    n_temperatures : int
+        The final T.
+    """
+    _, simulations = bound_simulations(result, n_temperatures)
+    forward = result.log_weights("forward", n_temperatures, simulations)
+    reverse = result.log_weights("reverse", n_temperatures, simulations)
+    if not len(simulations) or not usable_simulations(forward, reverse).all():
+        return None
+    values = {
+        "error": certificate.error_by_simulation(forward, reverse),
+        "jeffreys": certificate.conditional_gaps(forward, reverse),
+    }
+    units = {"error": {}, "jeffreys": {"units": "nats"}}
+    return xr.Dataset(
+        {name: (("chain", "draw"), one[None], units[name]) for name, one in values.items() if np.isfinite(one).all()},
+        coords={"chain": [0], "draw": simulations},
+        attrs={"n_temperatures": int(n_temperatures)},
     )
 
 

@@ -10,6 +10,7 @@ group                     what it holds
 `observed_forward`        the same for the real data, and weights of the chains behind `posterior`
 `bounds`                  bounds of the log evidence and of divergences in nats, intervals, tail indices
 `certificate`             V, the bound of the error of a probability, with both limits
+`by_data_set`             V and B of each simulated data set at the final T, as ArviZ's plots take draws
 `consistency`             do the real data anneal like simulated data?
 `fit`                     do the real data look like the model's?
 `direct_tests`            exact draws against their density, before annealing: is anything broken?
@@ -43,7 +44,7 @@ import xarray as xr
 from bread._version import __version__
 from bread.report.agreement import agreement_dataset
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
-from bread.report.certificate import certificate_dataset
+from bread.report.certificate import by_data_set_dataset, certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.consistency import consistency_dataset
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
@@ -117,6 +118,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "posterior": lambda: posterior_dataset(result, draws),
         "bounds": lambda: bounds_dataset(result),
         "certificate": lambda: certificate_dataset(result),
+        "by_data_set": lambda: by_data_set_dataset(result, final),
         "consistency": lambda: consistency_dataset(result),
         "fit": lambda: fit_dataset(result),
         "direct_tests": lambda: direct_tests_dataset(result.direct_tests),

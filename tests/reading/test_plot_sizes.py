@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bread
+from bread.reading.plot_text import names_that_fit
 from bread.report import container as report
 from tests.support.fake_results import constrain, fake_result
 
@@ -152,3 +153,22 @@ def test_wide_figures_keep_the_sizes_that_the_settings_give() -> None:
     assert "\n" not in ax.get_title() + ax.get_xlabel()
     narrow = bread.plot_work(made("interrupted"), ax=pyplot.figure(figsize=(3.15, 2.6)).subplots())
     assert 6.2 <= narrow.xaxis.label.get_fontsize() < 8.0
+
+
+def test_what_a_node_is_goes_below_its_name_before_the_name_is_shortened() -> None:
+    names = ["y", "y from the prior", "a name that is much too long for its place"]
+    kinds = ["data", "predictive", "data"]
+    wide = pyplot.figure(figsize=(12.0, 4.0)).subplots()
+    assert names_that_fit(wide, names, kinds) == [f"{name} ({kind})" for name, kind in zip(names, kinds, strict=True)]
+    narrow = pyplot.figure(figsize=(4.0, 3.0)).subplots()
+    short, broken, shortened = names_that_fit(narrow, names, kinds)
+    assert (short, broken) == ("y (data)", "y from the prior\n(predictive)")
+    assert "…" in shortened and shortened.endswith("\n(data)")
+
+
+def test_quantiles_differ_by_marker_too_and_legends_leave_what_is_below_them_readable() -> None:
+    ax = bread.plot_agreement(made("large"))
+    markers = [line.get_marker() for line in ax.get_lines() if "quantile" in str(line.get_label())]
+    assert len(set(markers)) == 3
+    frame = bread.plot_bounds(made("large")).get_legend().get_frame()
+    assert frame.get_visible() and 0.5 < frame.get_alpha() < 1.0

@@ -21,7 +21,6 @@ with warnings.catch_warnings():
     import arviz
 
 SMALL: dict[str, Any] = {"temperatures": (16, 64), "n_forward": 0, "n_draws": 0}
-IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
 
 
 @pytest.fixture(scope="module")
@@ -103,39 +102,6 @@ def test_near_the_fit_the_group_has_another_name_and_says_what_it_is() -> None:
     assert "prior_sbc" not in report.group_names(made)
     ranks = report.read_group(made, "posterior_sbc")
     assert ranks.attrs["meaning"] == "diagnostic of init_steps, or a bug"
-
-
-@pytest.mark.skipif(not IS_TREE, reason="plot_ecdf_pit is of ArviZ 1")
-def test_arviz_1_plots_the_report_as_it_is(made: Any) -> None:
-    pytest.importorskip("matplotlib").use("Agg")
-    collection = arviz.plot_ecdf_pit(made)
-    drawn = collection.viz["ecdf_lines"]
-    assert set(drawn.data_vars) == {"mu", "tau", "theta", "kind"} and drawn["theta"].sizes == {"school": 3}
-    ranks = np.sort(report.read_group(made, "prior_sbc")["mu"].values.ravel())
-    line = drawn["mu"].item()
-    at = np.asarray(line.get_xdata())
-    expected = np.searchsorted(ranks, at, side="right") / len(ranks) - at
-    np.testing.assert_allclose(np.asarray(line.get_ydata()), expected, atol=1e-9)
-    collection = arviz.plot_ecdf_pit(made, group="alarm", var_names="weighted_rank", sample_dims="simulation")
-    assert collection.viz["ecdf_lines"]["weighted_rank"].sizes["function"] == len(
-        report.read_group(made, "alarm")["function"]
-    )
-    arviz.plot_dist(
-        made, group="certificate", var_names="error_by_simulation", coords={"n_temperatures": 64},
-        sample_dims="simulation",
-    )  # fmt: skip
-
-
-@pytest.mark.skipif(IS_TREE, reason="plot_ecdf takes arrays before ArviZ 1")
-def test_arviz_0_plots_the_report_as_it_is(made: Any) -> None:
-    pytest.importorskip("matplotlib").use("Agg")
-    at = np.linspace(0.0, 1.0, 51)
-    ranks = np.sort(made.prior_sbc["mu"].values.ravel())
-    ax = arviz.plot_ecdf(made.prior_sbc["mu"].copy(), cdf=uniform.cdf, eval_points=at, difference=True)
-    (line,) = ax.get_lines()
-    drawn = dict(zip(np.asarray(line.get_xdata()), np.asarray(line.get_ydata()), strict=True))
-    middle = np.searchsorted(ranks, at[25], side="right") / len(ranks) - at[25]
-    assert drawn[at[25]] == pytest.approx(middle, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", slow_but(("finished",), ["finished", "interrupted", "fitted", "no draws"]))

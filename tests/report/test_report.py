@@ -62,7 +62,7 @@ def test_no_method_of_xarray_hides_a_variable():
 def test_schema_names_dimensions_and_types():
     made = container(posterior_shift=0.0)
     expected = {
-        "forward", "reverse", "observed_forward", "bounds", "certificate", "consistency", "fit", "alarm",
+        "forward", "reverse", "observed_forward", "bounds", "certificate", "by_data_set", "consistency", "fit", "alarm",
         "ranked_paths", "prior_sbc", "annealing_path", "kernel", "cost",
         "truth", "simulated_data", "approximate_posterior", "posterior", "agreement", "observed_data", "constant_data",
     }  # fmt: skip
@@ -89,6 +89,8 @@ def test_schema_names_dimensions_and_types():
     assert errors["error_ci"].dims == ("n_temperatures", "ci_bound")
     for name in ("error_by_simulation", "error_raw_by_simulation"):
         assert errors[name].dims == ("n_temperatures", "simulation")
+    for name in ("error", "jeffreys"):
+        assert report.read_group(made, "by_data_set")[name].dims == ("chain", "draw")
     for name in ("lower", "upper", "lower_many", "upper_many"):
         assert group[f"log_evidence_{name}"].dims == ("n_temperatures", "simulation")
     assert report.read_group(made, "annealing_path")["log_ratio"].dims == ("direction", "simulation", "chain", "knot")
