@@ -19,6 +19,7 @@ from bread.running.direct_tasks import JointDensityTask, JointGradients, RowData
 from bread.running.tasks import Task
 from bread.statistics import flows
 from bread.statistics.damping import location_and_scale
+from bread.statistics.jumps import ALARM, MOST_SEGMENTS, failing, jumping_coordinates, jumps_along, lengths
 from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
 
 MIN_DRAWS = 300  # of a test, whatever the check costs: with fewer it sees little
@@ -66,18 +67,35 @@ class Scores:
         """Test prior and likelihood apart, from the gradients (n, dim) of log prior and log joint density."""
         with np.errstate(invalid="ignore"):
             likelihood = joint - prior
+        smooth = self._smooth(self._log_prior, "prior score")
         tests = [
-            self._test("prior score", prior_score_test, prior, self._smooth()),
-            self._test("likelihood score", likelihood_score_test, likelihood, self._fixed_support()),
+            self._test("prior score", prior_score_test, prior, smooth, self._log_prior),
+            self._test(
+                "likelihood score", likelihood_score_test, likelihood, self._fixed_support(), self._log_likelihood_of
+            ),
         ]
         return [*tests, *self.of_outcomes()]
 
     def of_joint(self, joint: FloatArray) -> list[DirectTest]:
         """Test the joint density of a model whose prior cannot be told from its likelihood."""
-        return [self._test("joint score", prior_score_test, joint, self._continuous)]
+        smooth = self._smooth(self._log_joint, "joint score")
+        return [self._test("joint score", prior_score_test, joint, smooth, self._log_joint)]
 
-    def _test(self, name: str, test: Callable[..., ScoreTest], gradient: FloatArray, tested: Any) -> DirectTest:
+    def _test(
+        self,
+        name: str,
+        test: Callable[..., ScoreTest],
+        gradient: FloatArray,
+        tested: NDArray[np.bool_],
+        density: Callable[[FloatArray], FloatArray],
+    ) -> DirectTest:
+        """Test coordinates; those that fail, and along which the density jumps, are left out: they prove nothing."""
         result = test(self._states, gradient, is_continuous=tested, groups=self._groups)
+        while len(jumping := self._jumping(result, tested, density)):
+            tested = tested.copy()
+            tested[jumping] = False
+            self._leave_out(name, jumping, JUMP)
+            result = test(self._states, gradient, is_continuous=tested, groups=self._groups)
         labels = [*self._info.layout.coordinates, *(f"all of {group}" for group in self._group_names)]
         rows = np.full((len(labels), len(result.functions)), np.nan)
         n_groups = len(result.pooled_p_values)
@@ -88,15 +106,22 @@ class Scores:
 
     # -- bounds and jumps -------------------------------------------------------------------------------------
 
-    def _smooth(self) -> NDArray[np.bool_]:
-        """Return which coordinates the prior has no jump in, as far as the test functions reach."""
+    def _jumping(
+        self, result: ScoreTest, tested: NDArray[np.bool_], density: Callable[[FloatArray], FloatArray]
+    ) -> NDArray[np.int64]:
+        """Return coordinates that fail, or whose group does, and along which the density jumps between draws."""
+        fails = failing(result.p_value, result.p_values, result.pooled_p_values, self._groups)
+        return jumping_coordinates(self._states, fails & tested, density)
+
+    def _smooth(self, density: Callable[[FloatArray], FloatArray], name: str) -> NDArray[np.bool_]:
+        """Return which coordinates the density has no bound in, as far as the test functions reach."""
         location, scale = location_and_scale(self._states[: len(self._states) // 4])
         ends = location + WINDOW * scale * np.where(self._signs(), 1.0, -1.0)
         moved = self._states[:N_CORNERS].copy()
         moved[:, self._continuous] = ends[:, self._continuous]
-        if np.isfinite(self._log_prior(moved)).all():
+        if np.isfinite(density(moved)).all():
             return self._continuous
-        return self._left(ends, self._log_prior, range(N_CORNERS), f"prior score of {{}}: {JUMP}")
+        return self._left(ends, density, range(N_CORNERS), name, JUMP)
 
     def _fixed_support(self) -> NDArray[np.bool_]:
         """Return on which coordinates the support of the data does not depend."""
@@ -104,10 +129,10 @@ class Scores:
         others = np.roll(self._states, 1, axis=0)
         if np.isfinite(self._log_likelihood(others[:n], slice(n))).all():
             return self._continuous
-        return self._left(others, self._log_likelihood_of, range(n), f"likelihood score of {{}}: {SUPPORT}")
+        return self._left(others, self._log_likelihood_of, range(n), "likelihood score", SUPPORT)
 
     def _left(
-        self, others: FloatArray, density: Callable[..., FloatArray], rows: range, message: str
+        self, others: FloatArray, density: Callable[..., FloatArray], rows: range, test: str, reason: str
     ) -> NDArray[np.bool_]:
         """Return the coordinates that may be moved alone to those of ``others`` without a density of zero."""
         tested = self._continuous.copy()
@@ -116,13 +141,13 @@ class Scores:
             moved = self._states[:each].copy()
             moved[:, coordinate] = others[:each, coordinate]
             tested[coordinate] = np.isfinite(density(moved)).all()
-        bad = [
-            name for name, ok in zip(self._info.layout.coordinates, tested | ~self._continuous, strict=True) if not ok
-        ]
-        if bad:
-            test, reason = message.split(" of {}: ")
-            self.left_out[f"{test} of {', '.join(bad[:5])}{', ...' if len(bad) > 5 else ''}"] = reason
+        self._leave_out(test, np.flatnonzero(self._continuous & ~tested), reason)
         return tested
+
+    def _leave_out(self, test: str, coordinates: NDArray[np.int64], reason: str) -> None:
+        names = [self._info.layout.coordinates[coordinate] for coordinate in coordinates]
+        if names:
+            self.left_out[f"{test} of {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"] = reason
 
     def _signs(self) -> NDArray[np.bool_]:
         """Return corner signs, (N_CORNERS, dim): the same for every check."""
@@ -133,7 +158,7 @@ class Scores:
     def of_outcomes(self) -> list[DirectTest]:
         """Test the likelihood along flows of continuous outcomes."""
         columns: list[FloatArray] = []
-        names: list[str] = []
+        names: list[tuple[str, str]] = []
         states = self._states[: self._n_flow]
         context = np.where(np.isfinite(states), states, 0.0)
         for name, values in self._data.items():
@@ -155,11 +180,35 @@ class Scores:
                     continue
                 slopes = self._along(name, line, coordinates, moved)
                 columns.append(slopes + flow.divergence[:, index])
-                names.append(f"{name} ({flows.FIELDS[index]})")
-        if not columns:
-            return []
-        test = flows.conditional_mean_test(np.column_stack(columns), context)
-        return [DirectTest("outcome score", tuple(names), test.functions, test.p_values, test.effect, self._n_flow)]
+                names.append((name, flows.FIELDS[index]))
+        while columns:
+            test = flows.conditional_mean_test(np.column_stack(columns), context)
+            level = ALARM / max(1, int(np.isfinite(test.p_values).sum()))
+            fails = np.asarray((np.nan_to_num(test.p_values, nan=1.0) <= level).any(axis=1))
+            jumping = {name for (name, _), bad in zip(names, fails, strict=True) if bad and self._jumps_in(name)}
+            if not jumping:
+                labels = tuple(f"{name} ({field})" for name, field in names)
+                return [DirectTest("outcome score", labels, test.functions, test.p_values, test.effect, self._n_flow)]
+            self.left_out |= {f"outcome score of {name}": JUMP for name in jumping}
+            kept = [index for index, (name, _) in enumerate(names) if name not in jumping]
+            columns, names = [columns[index] for index in kept], [names[index] for index in kept]
+        return []
+
+    def _jumps_in(self, name: str) -> bool:
+        """Return whether the likelihood jumps between draws of an element of these outcomes."""
+        n = min(MOST_SEGMENTS, self._n_flow)
+        data = {key: values[:n] for key, values in self._data.items()}
+        start = np.asarray(data[name], dtype=np.float64).reshape(n, -1)
+        element = np.arange(n) % start.shape[1]
+        rows = np.arange(n)
+        step = (np.roll(start, 1, axis=0)[rows, element] - start[rows, element]) * lengths(n)
+
+        def along(place: FloatArray) -> FloatArray:
+            moved = start.copy()
+            moved[rows, element] += place * step
+            return self._densities(self._states[:n], {**data, name: moved.reshape(data[name].shape)}, None)
+
+        return bool(jumps_along(along, n).any())
 
     def _is_smooth_in(self, name: str, line: flows.Line, flow: flows.Flow, shape: tuple[int, ...]) -> bool:
         """Return whether the likelihood has no bound within the window of an outcome."""
@@ -185,6 +234,9 @@ class Scores:
 
     def _log_prior(self, states: FloatArray) -> FloatArray:
         return self._densities(states, {name: values[: len(states)] for name, values in self._data.items()}, 0.0)
+
+    def _log_joint(self, states: FloatArray) -> FloatArray:
+        return self._densities(states, {name: values[: len(states)] for name, values in self._data.items()}, 1.0)
 
     def _log_likelihood_of(self, states: FloatArray) -> FloatArray:
         return self._log_likelihood(states, slice(len(states)))

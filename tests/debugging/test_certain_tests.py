@@ -9,7 +9,7 @@ from bread.debugging.gradient_tests import run_gradient
 from bread.debugging.kernel_tests import run_carried, run_states
 from bread.debugging.randomness_tests import run_history, run_independence_of_seeds
 from bread.debugging.sample import Sample
-from bread.debugging.simulator_tests import run_draws
+from bread.debugging.simulator_tests import run_draws, run_score
 from bread.debugging.target import Target
 from bread.errors import DensityError
 from tests.support import bare_kernels as kernels
@@ -112,3 +112,21 @@ def test_without_any_density_nothing_can_be_tested():
     target = changed(kernels.normal(), log_density=lambda x: np.nan)
     with pytest.raises(DensityError, match="nothing can be tested"):
         sample(target)
+
+
+def stepped(n, rng):
+    """A normal law whose left half has a fifth of its weight, and a free coordinate."""
+    x = np.abs(rng.normal(size=n))
+    return np.column_stack([np.where(rng.random(n) < 1 / 6, -x, x), rng.normal(size=n)])
+
+
+def test_a_step_of_the_density_is_no_bug():
+    target = Target("step", 2, lambda x: -(x @ x) / 2 - np.log(5) * (x[0] < 0), stepped, lambda x: -x)
+    finding = run_score(sample(target, n=1000))
+    assert np.nanmin(finding.p_values) > 1e-3
+    assert all(
+        np.isnan(p) for label, p in zip(finding.labels, finding.p_values, strict=True) if "[0]" in label.variable
+    )
+    # What is beside the step is still tested.
+    wrong = changed(target, simulate=lambda n, rng: stepped(n, rng) * [1.0, 1.3])
+    assert np.nanmin(run_score(sample(wrong, n=1000)).p_values) < 1e-6

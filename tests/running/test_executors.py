@@ -55,7 +55,7 @@ def printed(tmp_path: Path, code: str, command: list[str]) -> str:
     (tmp_path / "script.py").write_text(SCRIPT + code)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [*command, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
+        [*command, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

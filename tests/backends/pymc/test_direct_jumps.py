@@ -1,0 +1,106 @@
+"""Densities with jumps, and simulators that belong to them: no test of exact draws may call them wrong.
+
+Stein's identity, and the derivative under the integral, fail at a jump. Each model comes with its own simulator, and
+with a wrong one, which must be found by what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from bread.backends import open_model
+from bread.backends.base import OpenOptions
+from bread.running.plan import PathRequest
+from tests.support.direct_models import combined, direct_tests
+
+pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
+LEVEL = 0.001
+SEEDS = range(1, 6)
+Y = np.array([1.2, 0.9, 1.4])
+
+
+def ordered(is_wrong: bool) -> tuple[pm.Model, Any]:
+    """A potential that forbids one side of a boundary."""
+    with pm.Model() as model:
+        low, high = pm.Normal("low", 0.0, 1.0), pm.Normal("high", 0.0, 1.0)
+        pm.Potential("order", pt.switch(high > low, 0.0, -np.inf))
+        other = pm.Normal("other", 0.0, 1.0)
+        pm.Normal("y", high - low + other, 0.5, observed=Y)
+    model.rvs_to_initial_values = {low: np.array(-0.5), high: np.array(0.5)}
+
+    def simulate(rng: Any, data: Any) -> Any:
+        low, high = sorted(rng.normal(size=2))
+        other = rng.normal(0.0, 1.3 if is_wrong else 1.0)
+        return {"low": low, "high": high, "other": other}, {"y": rng.normal(high - low + other, 0.5, size=3)}
+
+    return model, simulate
+
+
+def stepped(is_wrong: bool) -> tuple[pm.Model, Any]:
+    """A potential that is 1.5 nats lower on one side: a finite jump."""
+    with pm.Model() as model:
+        mean = pm.Normal("mean", 0.5, 1.0)
+        other = pm.Normal("other", 0.0, 1.0)
+        pm.Potential("step", pt.switch(mean > 0.0, 0.0, -1.5))
+        pm.Normal("y", mean + other, 0.5, observed=Y)
+
+    def simulate(rng: Any, data: Any) -> Any:
+        while True:
+            mean = rng.normal(0.5, 1.0)
+            if mean > 0.0 or rng.random() < np.exp(-1.5):
+                other = rng.normal(0.0, 1.3 if is_wrong else 1.0)
+                return {"mean": mean, "other": other}, {"y": rng.normal(mean + other, 0.5, size=3)}
+
+    return model, simulate
+
+
+def blocks(is_wrong: bool) -> tuple[pm.Model, Any]:
+    """Outcomes of a mixture of two uniform laws, whose density has steps."""
+
+    def log_density(value: Any, share: Any) -> Any:
+        inside = pt.switch((value > 0.0) & (value < 1.0), 1.0 - share, 0.0)
+        return pt.log(inside + share / 20.0)
+
+    def draw(share: Any, rng: Any = None, size: Any = None) -> Any:
+        wide = rng.random(size) < share
+        return np.where(wide, rng.uniform(-10.0, 10.0, size), rng.uniform(0.0, 1.0, size))
+
+    with pm.Model() as model:
+        share = pm.Beta("share", 2.0, 2.0)
+        pm.Normal("z", 2.0 * share, 1.5 if is_wrong else 1.0, observed=Y)
+        pm.CustomDist("y", share, logp=log_density, random=draw, observed=np.array([0.3, 0.7, -4.0, 2.0]))
+
+    def simulate(rng: Any, data: Any) -> Any:
+        share = rng.beta(2.0, 2.0)
+        return {"share": share}, {"y": draw(share, rng, 4), "z": rng.normal(2.0 * share, 1.0, size=3)}
+
+    return model, simulate
+
+
+def path_of(opened: Any) -> PathRequest:
+    """Return the path that the model has: with a potential there is no prior to begin at."""
+    return PathRequest("prior" if "prior" in opened.info.paths else "reference")
+
+
+MODELS = {"a bound": ordered, "a step": stepped, "outcomes with steps": blocks}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_jump_is_no_bug(name: str) -> None:
+    model, simulate = MODELS[name](is_wrong=False)
+    opened = open_model(model, OpenOptions(simulate_from="prior", simulator=simulate))
+    for seed in SEEDS:
+        found = direct_tests(opened, seed, n_temperatures=512, path=path_of(opened))
+        assert combined(found) > LEVEL, (name, seed, found)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_wrong_simulator_beside_a_jump_is_found(name: str) -> None:
+    model, simulate = MODELS[name](is_wrong=True)
+    opened = open_model(model, OpenOptions(simulate_from="prior", simulator=simulate))
+    assert combined(direct_tests(opened, 1, n_temperatures=512, path=path_of(opened))) < LEVEL
