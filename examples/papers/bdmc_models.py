@@ -1,4 +1,4 @@
-"""The models of BDMC's testbed: clustering and low rank with the paper's block Gibbs sampler, binary attributes in PyMC.
+"""Two models of BDMC's testbed, clustering and low rank, with a block Gibbs sampler.
 
 Rows of data are independent given the parameters; each has latents of its own. By temperature, the state holds
 parameters and latents; row by row it holds the parameters, and the latents are summed out of each row's density. The
@@ -14,16 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import SeedSequence
 from scipy.special import logsumexp
 
-from bread.backends import open_model
-from bread.backends.base import Data, FloatArray, OpenOptions
+from bread.backends.base import FloatArray
 from bread.backends.reference.model import ReferenceModel
 
 LOG_2PI = float(np.log(2 * np.pi))
-SCALES = {"clustering": (0.8, 1.0), "low_rank": (1.0, 1.0), "binary": (1.0, 1.0)}  # of parameters, of noise
-MODELS = tuple(SCALES)
 
 
 @dataclass(frozen=True)
@@ -216,7 +212,7 @@ class Clustering(LatentModel):
         terms = []
         for labels in itertools.product(range(self.n_components), repeat=len(y)):
             same = np.equal.outer(labels, labels)
-            terms.append(_log_normal_columns(y, self.scale**2 * same + self.noise**2 * np.eye(len(y))))
+            terms.append(log_normal_columns(y, self.scale**2 * same + self.noise**2 * np.eye(len(y))))
         return np.array([logsumexp(terms) - len(y) * np.log(self.n_components)])
 
 
@@ -286,7 +282,7 @@ def _log_normal(squares, n, scale):
     return -0.5 * (squares / scale**2 + n * (LOG_2PI + 2 * np.log(scale)))
 
 
-def _log_normal_columns(y, covariance):
+def log_normal_columns(y, covariance):
     """Return the log density of independent columns with mean 0."""
     _, log_determinant = np.linalg.slogdet(covariance)
     return -0.5 * ((y * np.linalg.solve(covariance, y)).sum() + y.shape[1] * (log_determinant + len(y) * LOG_2PI))
@@ -296,57 +292,3 @@ def _draw_normal(precision, linear, z):
     """Draw columns from N(precision^-1 linear, precision^-1)."""
     root = np.linalg.cholesky(precision)
     return np.linalg.solve(root.swapaxes(-1, -2), np.linalg.solve(root, linear) + z)
-
-
-def binary_attributes(n_rows: int, n_features: int, n_components: int, scale: float, noise: float, y: Any) -> Any:
-    """Return the PyMC model y_ij ~ N(sum_k z_ik a_kj, noise^2), z_ik ~ Bernoulli(1/2), a_kj ~ N(0, scale^2)."""
-    import pymc as pm
-
-    with pm.Model() as model:
-        z = pm.Bernoulli("z", 0.5, shape=(n_rows, n_components))
-        a = pm.Normal("a", 0.0, scale, shape=(n_components, n_features))
-        pm.Normal("y", z @ a, noise, observed=y)
-    return model
-
-
-def log_evidence_of_attributes(y: FloatArray, n_components: int, scale: float, noise: float) -> float:
-    """Sum over all attributes, with the features integrated out: small data only."""
-    terms = []
-    for bits in itertools.product((0.0, 1.0), repeat=len(y) * n_components):
-        z = np.reshape(bits, (len(y), n_components))
-        terms.append(_log_normal_columns(y, scale**2 * z @ z.T + noise**2 * np.eye(len(y))))
-    return float(logsumexp(terms) - y.size // y.shape[1] * n_components * np.log(2))
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model on simulated data: what anneals by temperature and row by row, and exact draws of both states."""
-
-    by_temperature: Any
-    by_rows: Any
-    data: Data
-    joint: FloatArray
-    alone: FloatArray
-    exact: float | None
-
-
-def case(name: str, n_rows: int, n_features: int, n_components: int, seed: int, *, is_small: bool) -> Case:
-    """Simulate a data set of one of `MODELS`; its log evidence is computed exactly where ``is_small``."""
-    scale, noise = SCALES[name]
-    blank, size = np.zeros((n_rows, n_features)), n_components * n_features
-    if name == "binary":
-        drawn = open_model(binary_attributes(n_rows, n_features, n_components, scale, noise, blank), OpenOptions())
-        simulated = drawn.simulate(1, fixed=None, seed=SeedSequence(seed))
-        y, state = np.asarray(simulated.data["y"][0]), simulated.states[0]
-        model = open_model(binary_attributes(n_rows, n_features, n_components, scale, noise, y), OpenOptions())
-        exact = log_evidence_of_attributes(y, n_components, scale, noise) if is_small else None
-        return Case(model, model, {"y": y}, state, state, exact)
-    kind, numbers = (
-        (Clustering, (size, n_rows)) if name == "clustering" else (LowRank, (size + n_rows * n_components, 0))
-    )
-    joint = kind(blank, n_rows, n_components, True, scale, noise, BlockGibbs(numbers))
-    simulated = joint.simulate(1, fixed=None, seed=SeedSequence(seed))
-    y, state = simulated.data["y"][0], simulated.states[0]
-    joint = replace(joint, y=y)
-    exact = joint.log_evidence({"y": y}) if is_small else None
-    return Case(joint, replace(joint, has_latents=False), {"y": y}, state, state[:size], exact)

@@ -22,7 +22,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from bdmc_models import MODELS, Case, case
+from bdmc_cases import MODELS, Case, case
 from bread_figures import arguments, save, write_csv
 from numpy.random import SeedSequence
 
