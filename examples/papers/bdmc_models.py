@@ -1,4 +1,4 @@
-"""Two models of BDMC's testbed, clustering and low rank, with a block Gibbs sampler.
+"""The models of BDMC's testbed, clustering, low rank and binary attributes, with a block Gibbs sampler.
 
 Rows of data are independent given the parameters; each has latents of its own. By temperature, the state holds
 parameters and latents; row by row it holds the parameters, and the latents are summed out of each row's density. The
@@ -167,34 +167,44 @@ class Clustering(LatentModel):
         """One label a row."""
         return self.n_rows
 
+    @property
+    def n_labels(self):
+        """Values of a label."""
+        return self.n_components
+
+    def centres(self, parameters):
+        """Return the centre that each label stands for."""
+        return parameters
+
     def means(self, parameters, latents):
         """Return the centres of the rows."""
-        return parameters[latents.astype(int)]
+        return self.centres(parameters)[latents.astype(int)]
 
     def log_prior_of_latents(self, latents):
         """Labels are uniform."""
-        return -self.n_rows * np.log(self.n_components)
+        return -self.n_rows * np.log(self.n_labels)
 
     def draw_prior_latents(self, generator):
         """Draw labels."""
-        return generator.integers(self.n_components, size=self.n_rows).astype(float)
+        return generator.integers(self.n_labels, size=self.n_rows).astype(float)
 
     def _log_densities(self, parameters, y):
         """Return the log density of each row in each cluster, (..., component, row)."""
-        distance = (y**2).sum(-1) - 2 * parameters @ y.T + (parameters**2).sum(-1)[..., None]
+        centres = self.centres(parameters)
+        distance = (y**2).sum(-1) - 2 * centres @ y.T + (centres**2).sum(-1)[..., None]
         return _log_normal(distance, self.n_features, self.noise)
 
     def log_density_of_rows(self, parameters, latents, y):
         """Return the log density of all rows, labels given or summed out."""
         each = self._log_densities(parameters, y)
         if latents is None:
-            return (logsumexp(each, axis=-2) - np.log(self.n_components)).sum(-1)
+            return (logsumexp(each, axis=-2) - np.log(self.n_labels)).sum(-1)
         labels = latents[..., None, : len(y)].astype(int)
         return np.take_along_axis(each, labels, axis=-2)[..., 0, :].sum(-1)
 
     def draw_latents(self, parameters, y, beta, normals, uniforms):
         """Draw the labels given the centres; rows that are not there yet from the prior."""
-        logs = np.zeros((len(parameters), self.n_components, self.n_rows))
+        logs = np.zeros((len(parameters), self.n_labels, self.n_rows))
         logs[..., : len(y)] = beta * self._log_densities(parameters, y)
         below = np.cumsum(np.exp(logs - logs.max(axis=-2, keepdims=True)), axis=-2)
         return (uniforms[:, None] * below[:, -1:] > below).sum(-2).astype(float)
@@ -213,7 +223,48 @@ class Clustering(LatentModel):
         for labels in itertools.product(range(self.n_components), repeat=len(y)):
             same = np.equal.outer(labels, labels)
             terms.append(log_normal_columns(y, self.scale**2 * same + self.noise**2 * np.eye(len(y))))
-        return np.array([logsumexp(terms) - len(y) * np.log(self.n_components)])
+        return np.array([logsumexp(terms) - len(y) * np.log(self.n_labels)])
+
+
+class Attributes(Clustering):
+    """y_ij ~ N(sum_k z_ik a_kj, noise^2), z_ik ~ Bernoulli(1/2), a_kj ~ N(0, scale^2): a label is a row of z."""
+
+    @property
+    def n_labels(self):
+        """Rows of zeros and ones."""
+        return 2**self.n_components
+
+    @property
+    def patterns(self):
+        """All rows of zeros and ones, (label, component)."""
+        return (np.arange(self.n_labels)[:, None] >> np.arange(self.n_components)) % 2.0
+
+    def centres(self, parameters):
+        """Return the sum of the features of each label."""
+        return self.patterns @ parameters
+
+    def log_density_of_rows(self, parameters, latents, y):
+        """Return the log density of all rows, attributes given or summed out."""
+        if latents is None:
+            return super().log_density_of_rows(parameters, None, y)
+        z = self.patterns[latents[..., : len(y)].astype(int)]
+        return _log_normal(_squares(z, parameters, y), y.size, self.noise)
+
+    def draw_parameters(self, latents, y, beta, normals):
+        """Draw the features given the attributes."""
+        z, weight = self.patterns[latents[:, : len(y)].astype(int)], beta / self.noise**2
+        transposed = z.swapaxes(-1, -2)
+        precision = self.scale**-2 * np.eye(self.n_components) + weight * transposed @ z
+        columns = normals.reshape(-1, self.n_components, self.n_features)
+        return _draw_normal(precision, weight * transposed @ y, columns)
+
+    def log_evidence_of_rows(self, statistics):
+        """Sum over all attributes, with the features integrated out: small data only."""
+        (y,), terms = statistics["y"], []
+        for labels in itertools.product(self.patterns, repeat=len(statistics["y"][0])):
+            z = np.array(labels)
+            terms.append(log_normal_columns(y, self.scale**2 * z @ z.T + self.noise**2 * np.eye(len(y))))
+        return np.array([logsumexp(terms) - len(y) * np.log(self.n_labels)])
 
 
 class LowRank(LatentModel):
@@ -241,14 +292,12 @@ class LowRank(LatentModel):
 
     def log_density_of_rows(self, parameters, latents, y):
         """Return the log density of all rows, factors given or integrated out."""
-        products = y @ parameters.swapaxes(-1, -2)  # (..., row, component)
-        gram = parameters @ parameters.swapaxes(-1, -2)
         if latents is not None:
             u = self._factors(latents)[..., : len(y), :]
-            fitted = ((u.swapaxes(-1, -2) @ u) * gram).sum((-2, -1))
-            squares = (y**2).sum() - 2 * (u * products).sum((-2, -1)) + fitted
-            return _log_normal(squares, y.size, self.noise)
-        precision = np.eye(self.n_components) + gram / self.noise**2
+            return _log_normal(_squares(u, parameters, y), y.size, self.noise)
+        transposed = parameters.swapaxes(-1, -2)
+        products = y @ transposed
+        precision = np.eye(self.n_components) + parameters @ transposed / self.noise**2
         scatter = products.swapaxes(-1, -2) @ products / self.noise**2
         squares = (y**2).sum() - np.trace(np.linalg.solve(precision, scatter), axis1=-2, axis2=-1)
         return _log_normal(squares, y.size, self.noise) - 0.5 * len(y) * np.linalg.slogdet(precision)[1]
@@ -276,6 +325,13 @@ class LowRank(LatentModel):
         values = replace(self, has_latents=False).log_density_of_rows(grid, None, statistics["y"][0])
         prior = _log_normal((grid**2).sum((-2, -1)), 2, self.scale)
         return np.array([logsumexp(values + prior) + 2 * np.log(axis[1] - axis[0])])
+
+
+def _squares(u, parameters, y):
+    """Return the sum of squares of y - u @ parameters, without an array of that size."""
+    transposed = parameters.swapaxes(-1, -2)
+    fitted = ((u.swapaxes(-1, -2) @ u) * (parameters @ transposed)).sum((-2, -1))
+    return (y**2).sum() - 2 * (u * (y @ transposed)).sum((-2, -1)) + fitted
 
 
 def _log_normal(squares, n, scale):
