@@ -208,20 +208,19 @@ class Bench:
 
 
 def draw(rows: list[tuple[Any, ...]], gap: float) -> Any:
-    """Return RMSE and bias against work."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    """Return RMSE and bias against work; filters, which have two knobs, without lines."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
     for i, name in enumerate(dict.fromkeys(row[1] for row in rows)):
-        kept = sorted((row[4], row[5], row[6]) for row in rows if row[1] == name)
-        work, rmse, bias = np.array(kept).T
-        style = f"{'os^vDPX*<>'[i % 10]}-"
-        left.plot(work, rmse, style, label=name)
-        right.plot(work, bias, style, label=name)
-    right.axhspan(-gap / 2, gap / 2, color="0.85", label="sandwich")
+        work, rmse, bias = np.array(sorted(row[4:7] for row in rows if row[1] == name)).T
+        line = "" if "SMC" in name or "SHME" in name else "-"
+        left.plot(work, rmse, f"{'os^vDPX*<>'[i % 10]}{line}", color=f"C{i % 9}", label=name)
+        right.plot(work, bias, f"{'os^vDPX*<>'[i % 10]}{line}", color=f"C{i % 9}")
+    right.axhspan(-gap / 2, gap / 2, color="0.85")
     left.axhline(10.0, color="0.5", linewidth=0.8, linestyle="--")
     left.set(xscale="log", yscale="log", xlabel="CPU seconds of a run", ylabel="RMSE of log evidence (nats)")
     right.set(xscale="log", xlabel="CPU seconds of a run", ylabel="mean error (nats)")
     right.set_yscale("symlog", linthresh=10.0)
-    right.legend(fontsize="x-small")
+    figure.legend(fontsize="small", loc="outside right center")
     return figure
 
 
