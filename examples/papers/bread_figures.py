@@ -18,12 +18,14 @@ def toys(seed: int) -> list[Any]:
     return [exact.easy_random(seed), exact.hard_random(seed), exact.barrier()]
 
 
-def arguments(description: str | None) -> argparse.Namespace:
-    """Read the command line."""
+def arguments(description: str | None, *more: tuple[str, dict[str, Any]]) -> argparse.Namespace:
+    """Read the command line; ``more`` are options of the script's own, with the arguments of ``add_argument``."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder for the PNG and the CSV")
     parser.add_argument("--seed", type=int, default=SEED, help="seed of the two random toys")
     parser.add_argument("--quick", action="store_true", help="fewer temperatures and draws")
+    for name, how in more:
+        parser.add_argument(name, **how)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     return options
