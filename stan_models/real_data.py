@@ -5,7 +5,7 @@
 Figure 5: forward chains on the real data and on data simulated with hyperparameters of the fit. Figure 6: reverse
 chains on the simulated data, which begin S transitions after the simulated parameters, for several S. As in the paper,
 a curve is the median and the quartiles of single chains, less the largest forward log weight of the data set. Writes a
-PNG and two tables as CSV: the curves, and the bounds.
+PNG, two tables as CSV (the curves, and the bounds), and the report of figure 5.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bread.report.compat import read_group
 NAMES = [name for name, recipe in RECIPES.items() if recipe.hyperparameters is not None]
 PPLS = {"pymc": "PyMC", "stan": "Stan"}
 QUARTILES = (25, 50, 75)
+FAR = 50.0  # nats below the largest, from which a forward chain counts as stuck
 
 
 def arguments() -> argparse.Namespace:
@@ -116,6 +117,12 @@ def curve(weights: Any, ppl: str, label: str, steps: int | None) -> pd.DataFrame
     )  # fmt: skip
 
 
+def stuck(report: Any) -> Any:
+    """Return the share of forward chains on simulated data that end `FAR` below the largest of their data set, by T."""
+    weights = log_weights(report, "forward")
+    return (weights < -FAR).mean(["simulation", "chain"]).values.round(4)
+
+
 def level(report: Any) -> str:
     """Return sentences on level and fit: is the evidence of the real data as of simulated ones, do they look alike."""
     shape, fit = read_group(report, "consistency"), read_group(report, "fit")
@@ -137,7 +144,8 @@ def run(ppl: str, name: str, options: argparse.Namespace) -> tuple[pd.DataFrame,
     """Return the curves and the bounds of a model in one PPL."""
     checker = Checker(ppl, RECIPES[name], name, options)
     report = checker.check(options.temperatures, options.chains, options.draws)
-    bounds = table(report)
+    bounds = table(report).assign(stuck=stuck(report))
+    report.to_netcdf(f"{options.output / f'real_data_{name}_{ppl}'}.nc")
     print(f"== {name} in {PPLS[ppl]}, simulated from {options.simulate_from!r}\n{bounds.to_string()}")
     print(f"{consistency(report)}\n{level(report)}\n[{bread.verdict(report).status}] {bread.verdict(report)}")
     curves = [
@@ -213,8 +221,8 @@ def plot(curves: pd.DataFrame, title: str, path: Path) -> None:
             _band(row[1], part, f"S = {int(steps)}")
         if n_columns > 1:
             row[1].set_title(f"{ppl}: reverse chains, simulated data")
-        for axis in row:
-            axis.legend(frameon=False)
+        for axis, place in zip(row, ("lower right", "upper right"), strict=False):
+            axis.legend(frameon=False, loc=place)
             axis.set_ylabel("log weight, less the data set's\nlargest forward one (nats)")
     for axis in axes[-1]:
         axis.set_xlabel("number of inverse temperatures T")
@@ -233,12 +241,17 @@ def _band(axis: Any, part: pd.DataFrame, label: str) -> None:
     axis.set_xticks(part["n_temperatures"], [str(T) for T in part["n_temperatures"]])
     axis.minorticks_off()
     axis.set_yscale("symlog", linthresh=1.0)
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axis.grid(alpha=0.3)
 
 
 def main() -> None:
     """Run a model in one PPL or both; write figure and tables."""
     options = arguments()
+    try:
+        RECIPES[options.name].data(options.csv)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"error: {error}") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         parts = [run(ppl, options.name, options) for ppl in (PPLS if options.ppl == "both" else [options.ppl])]
@@ -248,8 +261,9 @@ def main() -> None:
     stem = options.output / f"real_data_{options.name}"
     curves.to_csv(f"{stem}.csv", index=False)
     bounds.to_csv(f"{stem}_bounds.csv", index=False)
-    plot(curves, f"{options.name}, simulated from {options.simulate_from!r}", stem.with_suffix(".png"))
-    print(f"figure and tables: {stem}.png, {stem}.csv, {stem}_bounds.csv")
+    protocol = {"fitted": "with hyperparameters of the fit", "prior": "from the prior"}[options.simulate_from]
+    plot(curves, f"{options.name.replace('_', ' ')}: data simulated {protocol}", stem.with_suffix(".png"))
+    print(f"figure, tables, reports: {stem}.png, {stem}.csv, {stem}_bounds.csv, {stem}_*.nc")
 
 
 if __name__ == "__main__":
