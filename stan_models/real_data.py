@@ -221,7 +221,7 @@ def plot(curves: pd.DataFrame, title: str, path: Path) -> None:
             _band(row[1], part, f"S = {int(steps)}")
         if n_columns > 1:
             row[1].set_title(f"{ppl}: reverse chains, simulated data")
-        for axis, place in zip(row, ("lower right", "upper right"), strict=False):
+        for axis, place in zip(row, ("lower right", "lower left"), strict=False):
             axis.legend(frameon=False, loc=place)
             axis.set_ylabel("log weight, less the data set's\nlargest forward one (nats)")
     for axis in axes[-1]:
@@ -235,7 +235,7 @@ def _band(axis: Any, part: pd.DataFrame, label: str) -> None:
     """Draw a curve and its quartiles; the scale is linear near 0 and logarithmic beyond."""
     (line,) = axis.plot(part["n_temperatures"], part["median"], marker="o", markersize=4, label=label)
     axis.fill_between(
-        part["n_temperatures"], part["lower_quartile"], part["upper_quartile"], color=line.get_color(), alpha=0.2
+        part["n_temperatures"], part["lower_quartile"], part["upper_quartile"], color=line.get_color(), alpha=0.15
     )
     axis.set_xscale("log", base=2)
     axis.set_xticks(part["n_temperatures"], [str(T) for T in part["n_temperatures"]])

@@ -33,10 +33,21 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+def test_every_model_of_real_data_is_there() -> None:
+    assert set(MODELS) == {name for name, recipe in RECIPES.items() if recipe.hyperparameters is not None}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_those_of_the_stan_program(name: str) -> None:
+    model = MODELS[name](small_data(name))
+    assert {variable.name for variable in model.free_RVs} == set(PARAMETERS[name])
+    assert tuple(variable.name for variable in model.observed_RVs) == RECIPES[name].observed
+    assert set(RECIPES[name].hyperparameters or ()) <= set(PARAMETERS[name])
+
+
 def terms(name: str, data: Mapping[str, Any], rows: list[dict[str, NDArray[Any]]]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return PyMC's log prior, of the parameters themselves, and log likelihood at draws of the Stan program."""
     model = remove_value_transforms(MODELS[name](data))
-    assert {variable.name for variable in model.free_RVs} == set(PARAMETERS[name])
     prior, likelihood = (model.compile_logp(vars=part) for part in (model.free_RVs, model.observed_RVs))
     return np.array([prior(row) for row in rows]), np.array([likelihood(row) for row in rows])
 
@@ -77,6 +88,7 @@ def held(name: str, n: int, **values: Any) -> dict[str, NDArray[Any]]:
     return model.simulate(n, fixed=fixed, seed=SeedSequence(4)).data
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_series_continues_from_its_given_value() -> None:
     """5000 series: the mean and variance of the last value are those of the recursion, to 4 standard errors."""
@@ -90,6 +102,7 @@ def test_series_continues_from_its_given_value() -> None:
     assert abs(variance - spread) > 20 * spread * np.sqrt(2 / 5000)  # negative control: no memory
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_clusters_are_drawn_together() -> None:
     """Both coordinates of a point come from one cluster: 4000 x 7 points, within 5 standard errors."""
