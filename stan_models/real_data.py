@@ -47,6 +47,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--simulate-from", choices=["fitted", "prior"], default="fitted")
     parser.add_argument("--schedule", choices=["adaptive", "linear", "sigmoid", "geometric"], default="adaptive")
+    parser.add_argument("--kernel", choices=["nuts", "hmc"], default="nuts", help="the sampler")
     parser.add_argument("--draws", type=int, default=0, help="annealed draws on the real data, for the test of fit")
     parser.add_argument("--cores", type=int, default=None, help="processes (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="random seed")
@@ -91,7 +92,7 @@ class Checker:
         return bread.check(
             **self.subject, simulate_from=self.options.simulate_from, n_temperatures=temperatures, chains=chains,
             simulations=self.options.simulations, schedule=self.options.schedule, path="prior", draws=draws,
-            cores=self.options.cores, random_seed=self.options.seed, progressbar=False, **settings,
+            cores=self.options.cores, random_seed=self.options.seed, kernel=self.options.kernel, **settings,
         )  # fmt: skip
 
 
@@ -221,8 +222,8 @@ def plot(curves: pd.DataFrame, title: str, path: Path) -> None:
             _band(row[1], part, f"S = {int(steps)}")
         if n_columns > 1:
             row[1].set_title(f"{ppl}: reverse chains, simulated data")
-        for axis, place in zip(row, ("lower right", "lower left"), strict=False):
-            axis.legend(frameon=False, loc=place)
+        for axis in row:
+            axis.legend(frameon=False)
             axis.set_ylabel("log weight, less the data set's\nlargest forward one (nats)")
     for axis in axes[-1]:
         axis.set_xlabel("number of inverse temperatures T")
@@ -262,7 +263,7 @@ def main() -> None:
     curves.to_csv(f"{stem}.csv", index=False)
     bounds.to_csv(f"{stem}_bounds.csv", index=False)
     protocol = {"fitted": "with hyperparameters of the fit", "prior": "from the prior"}[options.simulate_from]
-    plot(curves, f"{options.name.replace('_', ' ')}: data simulated {protocol}", stem.with_suffix(".png"))
+    plot(curves, f"{options.name.replace('_', ' ')}\ndata simulated {protocol}", stem.with_suffix(".png"))
     print(f"figure, tables, reports: {stem}.png, {stem}.csv, {stem}_bounds.csv, {stem}_*.nc")
 
 
