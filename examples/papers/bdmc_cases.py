@@ -13,7 +13,7 @@ from bread.backends import open_model
 from bread.backends.base import Data, FloatArray, OpenOptions
 
 SCALES = {"clustering": (0.8, 1.0), "low_rank": (1.0, 1.0), "binary": (1.0, 1.0)}  # of parameters, of noise
-KINDS = {"clustering": Clustering, "low_rank": LowRank, "binary": Attributes}
+KINDS: dict[str, Any] = {"clustering": Clustering, "low_rank": LowRank, "binary": Attributes}
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ class LatentModel(ReferenceModel):
     per_observation: ClassVar[tuple[str, ...]] = ("y",)
     parameters: ClassVar = {"x": ("coordinate",)}
     observed: ClassVar = {"y": ("observation", "feature")}
+    draw_prior_latents: ClassVar[Any]  # of a generator
 
     @property
     def n_features(self):
@@ -83,8 +84,7 @@ class LatentModel(ReferenceModel):
     @property
     def coordinates(self):
         """Parameters, then latents."""
-        n = self.n_parameters + self.has_latents * self.n_latents
-        return tuple(f"x[{i}]" for i in range(n))
+        return tuple(f"x[{i}]" for i in range(self.n_parameters + self.has_latents * self.n_latents))
 
     @property
     def observed_data(self):

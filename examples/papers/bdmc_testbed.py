@@ -189,11 +189,12 @@ class Bench:
         exact = self.case.joint[-n_rows:] if name else self.case.alone
         for particles, moves in filters:
             sweeps, how = particles * moves * (n_rows - 1), Filter(particles, moves=moves)
-            for estimator, run, given, extra in (
+            runs: tuple[tuple[str, Any, tuple[Any, ...], int], ...] = (
                 ("SMC", forward, (), 0),
                 ("conditional SMC", conditional, (exact,), moves * n_rows),
                 ("SHME", harmonic, (exact,), particles * moves),
-            ):
+            )
+            for estimator, run, given, extra in runs:
                 key = 31 + len(estimator)
                 seeds = [SeedSequence(key, spawn_key=(particles, moves, i)) for i in range(self.runs)]
                 began = time.process_time()
