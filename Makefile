@@ -30,7 +30,7 @@ test-jax:  ## kernels of BlackJAX and NumPyro, models of NumPyro, and a cluster 
 
 test-executors:  ## checks on workers of MPI and of Ray, in an environment of their own
 	$(INSTALL) .venv-executors --editable . mpi4py mpich ray pytest
-	.venv-executors/bin/python -m pytest tests/running/test_executors.py
+	.venv-executors/bin/python -m pytest tests/running/test_other_pools.py
 
 test-numpyro:  ## the same of models of NumPyro, with the long ones: two minutes
 	$(INSTALL) .venv-jax --editable ".[jax,numpyro,dask]" pytest

@@ -125,7 +125,7 @@ def test_a_step_of_the_density_is_no_bug():
     finding = run_score(sample(target, n=1000))
     assert np.nanmin(finding.p_values) > 1e-3
     assert all(
-        np.isnan(p) for label, p in zip(finding.labels, finding.p_values, strict=True) if "[0]" in label.variable
+        np.isnan(p) for label, p in zip(finding.labels, finding.p_values, strict=True) if "[0]" in label.quantity
     )
     # What is beside the step is still tested.
     wrong = changed(target, simulate=lambda n, rng: stepped(n, rng) * [1.0, 1.3])

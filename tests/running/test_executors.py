@@ -1,75 +1,133 @@
-"""Checks on workers of MPI and of Ray, where they are installed: what one process gives, bit by bit."""
+"""Workers that start before the model is opened."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import cloudpickle
 import pytest
 
-pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
-SCRIPT = """
-import os
-import numpy as np
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
-from bread.report.container import read_group
+from bread.backends import module_of
+from bread.running import executors
+from bread.running.executors import started_early
+from bread.workers import start_workers, stop_workers
+from tests.support.child_checks import wait_until
 
-MODEL = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=3))
-SETTINGS = dict(simulate_from="prior", simulations=6, chains=4, tune=10, draws=8, n_temperatures=[8, 16],
-                random_seed=3, progressbar=False)
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test file
 
-def weights(report):
-    return [read_group(report, name)["log_weight"].values for name in ("forward", "reverse")]
-
-def process(_):
-    return os.getpid()
-
-def compare(pool):
-    others = set(pool.map(process, range(8))) - {os.getpid()}
-    assert others, "no other process works"
-    report = bread.check(MODEL, executor=pool, **SETTINGS)
-    for found, wanted in zip(weights(report), weights(bread.check(MODEL, cores=1, **SETTINGS)), strict=True):
-        np.testing.assert_array_equal(found, wanted)
-    print("equal")
-"""
-MPI = """
-if __name__ == "__main__":
-    from mpi4py.futures import MPIPoolExecutor
-    with MPIPoolExecutor() as pool:
-        compare(pool)
-"""
-RAY = """
-if __name__ == "__main__":
-    from ray.util.multiprocessing import Pool
-    with Pool(2) as pool:
-        compare(pool)
-"""
+PROGRAM = "data { real y; } parameters { real m; } model { m ~ normal(0, 1); y ~ normal(m, 1); }"
 
 
-def printed(tmp_path: Path, code: str, command: list[str]) -> str:
-    (tmp_path / "script.py").write_text(SCRIPT + code)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [*command, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def start(*arguments: Any) -> None:
+    with started_early(*arguments):
+        pass
 
 
-def test_two_workers_of_mpi(tmp_path: Path) -> None:
-    pytest.importorskip("mpi4py")
-    mpiexec = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    if mpiexec is None:
-        pytest.skip("mpiexec is not installed")
-    command = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures"]
-    assert "equal" in printed(tmp_path, MPI, command)
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(executors, "start_workers", lambda *arguments: calls.append(arguments))
+    yield calls
 
 
-def test_two_workers_of_ray(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    assert "equal" in printed(tmp_path, RAY, [sys.executable])
+def test_workers_import_the_backend_of_the_model(started: list[tuple[Any, ...]]) -> None:
+    start(module_of(PROGRAM), 2)
+    ((function, arguments, cores),) = started
+    assert (arguments, cores) == (("bread.backends.stan",), 2)
+    function(*arguments)  # what a worker does
+
+
+@pytest.mark.parametrize(
+    ("module", "cores", "executor"),
+    [("bread.backends.stan", 1, None), ("bread.backends.stan", 2, object()), (None, 2, None)],
+    ids=["one process", "workers of the caller's", "a model of another package"],
+)
+def test_no_worker_starts_that_is_not_used(
+    started: list[tuple[Any, ...]], module: str | None, cores: int, executor: Any
+) -> None:
+    start(module, cores, executor)
+    assert started == []
+
+
+def test_a_package_that_is_missing_is_no_matter_of_the_worker(started: list[tuple[Any, ...]]) -> None:
+    start("bread.no_such_backend", 2)
+    ((function, arguments, _),) = started
+    function(*arguments)
+
+
+def test_the_backend_of_another_package_is_not_imported_early() -> None:
+    assert module_of(object()) is None
+
+
+def test_a_check_starts_its_workers_before_it_opens_the_model(
+    started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opening(*_: Any) -> Any:
+        assert len(started) == 1
+        raise bread.errors.UnsupportedModelError("opened")
+
+    monkeypatch.setattr("bread._check.open_model", opening)
+    with pytest.raises(bread.errors.UnsupportedModelError, match="opened"):
+        bread.check(PROGRAM, data={"y": 1.0}, cores=2, progressbar=False)
+
+
+# ---- when they end ---------------------------------------------------------------------------------------------
+
+
+def leave_mark(folder: str) -> None:
+    """Leave a mark, and wait for that of the other worker: two calls are then on two workers."""
+    Path(folder, str(os.getpid())).touch()
+    while len(list(Path(folder).iterdir())) < 2:
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def workers_of(folder: Path) -> list[int]:
+    """Return the processes of two workers, once both have left their marks."""
+    start_workers(leave_mark, (str(folder),), 2)
+    wait_until(lambda: len(list(folder.iterdir())) == 2)
+    return [int(path.name) for path in folder.iterdir()]
+
+
+@pytest.mark.parametrize("error", [bread.errors.UnsupportedModelError, KeyboardInterrupt])
+def test_workers_end_with_an_error(tmp_path: Path, error: type[BaseException]) -> None:
+    workers: list[int] = []
+    with pytest.raises(error), started_early("math", 2):
+        workers += workers_of(tmp_path)
+        assert all(map(is_running, workers))
+        raise error("refused")
+    assert not any(map(is_running, workers))
+
+
+def test_workers_of_a_check_that_ends_well_stay_for_the_next(tmp_path: Path) -> None:
+    with started_early("math", 2):
+        workers = workers_of(tmp_path)
+    assert all(map(is_running, workers))
+    stop_workers()
+    assert not any(map(is_running, workers))
+
+
+def test_a_refused_model_leaves_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers: list[int] = []
+
+    def opening(*_: Any) -> Any:
+        workers.extend(workers_of(tmp_path))
+        raise bread.errors.UnsupportedModelError("refused")
+
+    monkeypatch.setattr("bread._check.open_model", opening)
+    with pytest.raises(bread.errors.UnsupportedModelError, match="refused"):
+        bread.check(PROGRAM, data={"y": 1.0}, cores=2, progressbar=False)
+    assert len(workers) == 2
+    assert not any(map(is_running, workers))
