@@ -45,6 +45,7 @@ class Scores:
         self._data = simulations.data
         self._n_flow = min(len(simulations), FLOW_DRAWS)
         self._run = run
+        self._of_outcomes: float | None = None  # the likelihood; 1 is the joint density, with the same slopes in data
         self._continuous = ~np.asarray(info.layout.discrete, dtype=bool)
         names = list(info.layout.positions)
         self._groups = np.zeros(info.layout.dim, dtype=np.int64)
@@ -60,7 +61,8 @@ class Scores:
             return self.of_outcomes() if is_split else []
         joint = np.concatenate([part.gradients[1.0] for part in parts])
         if not is_split:
-            return self.of_joint(joint)
+            self._of_outcomes = 1.0
+            return [*self.of_joint(joint), *self.of_outcomes()]
         return self.of_split(np.concatenate([part.gradients[0.0] for part in parts]), joint)
 
     def of_split(self, prior: FloatArray, joint: FloatArray) -> list[DirectTest]:
@@ -206,7 +208,7 @@ class Scores:
         def along(place: FloatArray) -> FloatArray:
             moved = start.copy()
             moved[rows, element] += place * step
-            return self._densities(self._states[:n], {**data, name: moved.reshape(data[name].shape)}, None)
+            return self._densities(self._states[:n], {**data, name: moved.reshape(data[name].shape)}, self._of_outcomes)
 
         return bool(jumps_along(along, n).any())
 
@@ -217,7 +219,7 @@ class Scores:
         ends = ends.reshape(N_CORNERS, *shape)
         data = {key: values[:N_CORNERS] for key, values in self._data.items()}
         data[name] = line.from_line(ends)[0]
-        return bool(np.isfinite(self._densities(self._states[:N_CORNERS], data, None)).all())
+        return bool(np.isfinite(self._densities(self._states[:N_CORNERS], data, self._of_outcomes)).all())
 
     def _along(self, name: str, line: flows.Line, coordinates: FloatArray, field: FloatArray) -> FloatArray:
         """Return derivatives of the log density of the outcomes' coordinates along a field, by central differences."""
@@ -225,7 +227,7 @@ class Scores:
         for sign in (1.0, -1.0):
             outcomes, log_jacobian = line.from_line(coordinates + sign * flows.STEP * field)
             data = {key: values[: self._n_flow] for key, values in self._data.items()}
-            value = self._densities(self._states[: self._n_flow], {**data, name: outcomes}, None)
+            value = self._densities(self._states[: self._n_flow], {**data, name: outcomes}, self._of_outcomes)
             sides.append(value + log_jacobian)
         with np.errstate(invalid="ignore"):
             return (sides[0] - sides[1]) / (2.0 * flows.STEP)

@@ -16,6 +16,7 @@ import pytest
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.running.plan import PathRequest
+from bread.statistics.alarms import combined_p_value
 from tests.support.direct_models import combined, direct_tests
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
@@ -35,7 +36,7 @@ def ordered(is_wrong: bool) -> tuple[pm.Model, Any]:
 
     def simulate(rng: Any, data: Any) -> Any:
         low, high = sorted(rng.normal(size=2))
-        other = rng.normal(0.0, 1.3 if is_wrong else 1.0)
+        other = rng.normal(0.0, 2.0 if is_wrong else 1.0)
         return {"low": low, "high": high, "other": other}, {"y": rng.normal(high - low + other, 0.5, size=3)}
 
     return model, simulate
@@ -53,7 +54,7 @@ def stepped(is_wrong: bool) -> tuple[pm.Model, Any]:
         while True:
             mean = rng.normal(0.5, 1.0)
             if mean > 0.0 or rng.random() < np.exp(-1.5):
-                other = rng.normal(0.0, 1.3 if is_wrong else 1.0)
+                other = rng.normal(0.0, 2.0 if is_wrong else 1.0)
                 return {"mean": mean, "other": other}, {"y": rng.normal(mean + other, 0.5, size=3)}
 
     return model, simulate
@@ -104,3 +105,17 @@ def test_a_wrong_simulator_beside_a_jump_is_found(name: str) -> None:
     model, simulate = MODELS[name](is_wrong=True)
     opened = open_model(model, OpenOptions(simulate_from="prior", simulator=simulate))
     assert combined(direct_tests(opened, 1, n_temperatures=512, path=path_of(opened))) < LEVEL
+
+
+def test_outcomes_are_tested_where_the_prior_cannot_be_told_from_the_likelihood() -> None:
+    """Of a potential's model the joint density alone is known; its slopes in the outcomes are the likelihood's."""
+    model, right = ordered(is_wrong=False)
+
+    def wide(rng: Any, data: Any) -> Any:
+        parameters, outcomes = right(rng, data)
+        return parameters, {"y": outcomes["y"] + rng.normal(0.0, 0.6, size=3)}
+
+    opened = open_model(model, OpenOptions(simulate_from="prior", simulator=wide))
+    found = direct_tests(opened, 1, n_temperatures=512, path=path_of(opened))
+    (outcomes,) = [test for test in found.tests if test.name == "outcome score"]
+    assert combined_p_value(outcomes.p_values.ravel()) < LEVEL
