@@ -20,6 +20,8 @@ from bread.running.tasks import Task
 from bread.statistics import flows
 from bread.statistics.damping import location_and_scale
 from bread.statistics.jumps import ALARM, MOST_SEGMENTS, failing, jumping_coordinates, jumps_along, lengths
+from bread.statistics.means import MeanTest
+from bread.statistics.moves import moved_by, moves_test
 from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
 
 MIN_DRAWS = 300  # of a test, whatever the check costs: with fewer it sees little
@@ -27,7 +29,9 @@ N_CORNERS = 40  # draws moved to the window's corners
 MOST_PROBES = 1000  # evaluations that look for the coordinates with a jump
 FLOW_DRAWS = 500  # joint draws whose outcomes are moved, four evaluations each and variable
 BATCH = 100  # evaluations a task
-JUMP = "the density has a bound or a jump within reach of the test"
+MOVES = ("side", "distance")
+MOST_MOVED = 10  # coordinates that are tested by moves: an evaluation a draw each
+JUMP = "the density has a bound or a jump within reach of the test; moves across it are tested instead"
 SUPPORT = "the support of the data depends on it"
 ATOMS = "draws have values in common, as where outcomes are censored"
 
@@ -71,9 +75,14 @@ class Scores:
             likelihood = joint - prior
         smooth = self._smooth(self._log_prior, "prior score")
         tests = [
-            self._test("prior score", prior_score_test, prior, smooth, self._log_prior),
+            self._test("prior score", prior_score_test, prior, smooth, self._log_prior, self._log_prior),
             self._test(
-                "likelihood score", likelihood_score_test, likelihood, self._fixed_support(), self._log_likelihood_of
+                "likelihood score",
+                likelihood_score_test,
+                likelihood,
+                self._fixed_support(),
+                self._log_likelihood_of,
+                lambda states: self._log_prior(states) + self._log_likelihood_of(states),
             ),
         ]
         return [*tests, *self.of_outcomes()]
@@ -81,7 +90,7 @@ class Scores:
     def of_joint(self, joint: FloatArray) -> list[DirectTest]:
         """Test the joint density of a model whose prior cannot be told from its likelihood."""
         smooth = self._smooth(self._log_joint, "joint score")
-        return [self._test("joint score", prior_score_test, joint, smooth, self._log_joint)]
+        return [self._test("joint score", prior_score_test, joint, smooth, self._log_joint, self._log_joint)]
 
     def _test(
         self,
@@ -90,20 +99,29 @@ class Scores:
         gradient: FloatArray,
         tested: NDArray[np.bool_],
         density: Callable[[FloatArray], FloatArray],
+        of_draws: Callable[[FloatArray], FloatArray],
     ) -> DirectTest:
-        """Test coordinates; those that fail, and along which the density jumps, are left out: they prove nothing."""
+        """Test coordinates; those that fail, and along which the density jumps, by moves: slopes prove nothing there.
+
+        ``density`` is what the gradient is of, ``of_draws`` the law of the draws.
+        """
+        by_moves = self._continuous & ~tested & (test is prior_score_test)
         result = test(self._states, gradient, is_continuous=tested, groups=self._groups)
         while len(jumping := self._jumping(result, tested, density)):
             tested = tested.copy()
-            tested[jumping] = False
+            tested[jumping], by_moves[jumping] = False, True
             self._leave_out(name, jumping, JUMP)
             result = test(self._states, gradient, is_continuous=tested, groups=self._groups)
         labels = [*self._info.layout.coordinates, *(f"all of {group}" for group in self._group_names)]
         rows = np.full((len(labels), len(result.functions)), np.nan)
         n_groups = len(result.pooled_p_values)
         rows[: self._info.layout.dim] = result.p_values
+        own_effect = result.effect.copy()
+        for coordinate in np.flatnonzero(by_moves)[:MOST_MOVED]:
+            moves = self._moves(coordinate, of_draws)
+            rows[coordinate, :2], own_effect[coordinate, :2] = moves.p_values[:2], moves.effect[:2]
         rows[self._info.layout.dim : self._info.layout.dim + n_groups, :2] = result.pooled_p_values
-        effect = np.concatenate([result.effect, np.full((len(labels) - self._info.layout.dim, rows.shape[1]), np.nan)])
+        effect = np.concatenate([own_effect, np.full((len(labels) - self._info.layout.dim, rows.shape[1]), np.nan)])
         return DirectTest(name, tuple(labels), result.functions, rows, effect, len(self._states))
 
     # -- bounds and jumps -------------------------------------------------------------------------------------
@@ -114,6 +132,17 @@ class Scores:
         """Return coordinates that fail, or whose group does, and along which the density jumps between draws."""
         fails = failing(result.p_value, result.p_values, result.pooled_p_values, self._groups)
         return jumping_coordinates(self._states, fails & tested, density)
+
+    def _moves(self, coordinate: int, density: Callable[[FloatArray], FloatArray]) -> MeanTest:
+        """Test one coordinate by flows between draws and moved copies; the first quarter scales them."""
+        first = len(self._states) // 4
+        location, scale = (part[coordinate] for part in location_and_scale(self._states[:first]))
+        moved = self._states.copy()
+        moved[:, coordinate] = moved_by(moved[:, coordinate], scale, np.random.default_rng((2, coordinate)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            change = density(moved) - density(self._states)
+            before, after = ((part[first:, coordinate] - location) / scale for part in (self._states, moved))
+        return _finite_moves(before, after, change[first:])
 
     def _smooth(self, density: Callable[[FloatArray], FloatArray], name: str) -> NDArray[np.bool_]:
         """Return which coordinates the density has no bound in, as far as the test functions reach."""
@@ -161,6 +190,8 @@ class Scores:
         """Test the likelihood along flows of continuous outcomes."""
         columns: list[FloatArray] = []
         names: list[tuple[str, str]] = []
+        found: dict[str, tuple[flows.Line, flows.Flow, FloatArray]] = {}
+        by_moves: list[str] = []
         states = self._states[: self._n_flow]
         context = np.where(np.isfinite(states), states, 0.0)
         for name, values in self._data.items():
@@ -173,8 +204,10 @@ class Scores:
             line = flows.line_of(real)
             coordinates = line.to_line(real)
             flow = flows.flow_of(coordinates.reshape(len(real), -1), context)
+            found[name] = line, flow, coordinates
             if not self._is_smooth_in(name, line, flow, coordinates.shape[1:]):
                 self.left_out[f"outcome score of {name}"] = JUMP
+                by_moves.append(name)
                 continue
             for index, field in enumerate(np.moveaxis(flow.field, -1, 0)):
                 moved = field.reshape(coordinates.shape)
@@ -183,18 +216,53 @@ class Scores:
                 slopes = self._along(name, line, coordinates, moved)
                 columns.append(slopes + flow.divergence[:, index])
                 names.append((name, flows.FIELDS[index]))
+        functions: tuple[str, ...] = MOVES
+        p_values = effect = np.empty((0, len(MOVES)))
         while columns:
             test = flows.conditional_mean_test(np.column_stack(columns), context)
-            level = ALARM / max(1, int(np.isfinite(test.p_values).sum()))
-            fails = np.asarray((np.nan_to_num(test.p_values, nan=1.0) <= level).any(axis=1))
+            functions, p_values, effect = test.functions, test.p_values, test.effect
+            level = ALARM / max(1, int(np.isfinite(p_values).sum()))
+            fails = np.asarray((np.nan_to_num(p_values, nan=1.0) <= level).any(axis=1))
             jumping = {name for (name, _), bad in zip(names, fails, strict=True) if bad and self._jumps_in(name)}
             if not jumping:
-                labels = tuple(f"{name} ({field})" for name, field in names)
-                return [DirectTest("outcome score", labels, test.functions, test.p_values, test.effect, self._n_flow)]
+                break
+            by_moves += sorted(jumping)
             self.left_out |= {f"outcome score of {name}": JUMP for name in jumping}
             kept = [index for index, (name, _) in enumerate(names) if name not in jumping]
             columns, names = [columns[index] for index in kept], [names[index] for index in kept]
-        return []
+            p_values, effect = p_values[kept], effect[kept]
+        labels = [f"{name} ({field})" for name, field in names]
+        for name in by_moves:
+            moves = self._moved_outcomes(name, *found[name])
+            labels.append(f"{name} (moves)")
+            rows = np.full((2, 1, max(len(functions), len(MOVES))), np.nan)
+            rows[0, 0, :2], rows[1, 0, :2] = moves.p_values, moves.effect
+            p_values, effect = np.concatenate([p_values, rows[0]]), np.concatenate([effect, rows[1]])
+        if not labels:
+            return []
+        return [DirectTest("outcome score", tuple(labels), functions, p_values, effect, self._n_flow)]
+
+    def _moved_outcomes(self, name: str, line: flows.Line, flow: flows.Flow, coordinates: FloatArray) -> MeanTest:
+        """Test outcomes by flows between draws and copies of which one element was moved, given the parameters."""
+        n, rng = self._n_flow, np.random.default_rng(3)
+        flat, rows = coordinates.reshape(n, -1), np.arange(n)
+        element = rng.integers(flat.shape[1], size=n)
+        centre, scale = (
+            flow.centre.reshape(n, -1)[rows, element],
+            np.broadcast_to(flow.scale, flat.shape)[rows, element],
+        )
+        moved = flat.copy()
+        moved[rows, element] = moved_by(flat[rows, element], scale, rng)
+        values = []
+        for one in (flat, moved):
+            outcomes, log_jacobian = line.from_line(one.reshape(coordinates.shape))
+            data = {**{key: part[:n] for key, part in self._data.items()}, name: outcomes}
+            values.append(self._densities(self._states[:n], data, self._of_outcomes) + log_jacobian)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            before, after = ((one[rows, element] - centre) / scale for one in (flat, moved))
+            change = values[1] - values[0]
+        first = n // 4
+        return _finite_moves(before[first:], after[first:], change[first:])
 
     def _jumps_in(self, name: str) -> bool:
         """Return whether the likelihood jumps between draws of an element of these outcomes."""
@@ -257,6 +325,14 @@ class Scores:
         ]
         self.n_evaluations += len(states)
         return np.concatenate(self._run(tasks))
+
+
+def _finite_moves(before: FloatArray, after: FloatArray, change: FloatArray) -> MeanTest:
+    """Return the test of moves, of those draws whose scale is known."""
+    usable = np.isfinite(before) & np.isfinite(after)
+    if usable.sum() < MIN_DRAWS // 3:
+        return MeanTest(*(np.full(2, np.nan) for _ in MeanTest._fields))
+    return moves_test(before[usable], after[usable], change[usable])
 
 
 def _has_atoms(draws: FloatArray) -> bool:

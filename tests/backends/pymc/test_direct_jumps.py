@@ -119,3 +119,35 @@ def test_outcomes_are_tested_where_the_prior_cannot_be_told_from_the_likelihood(
     found = direct_tests(opened, 1, n_temperatures=512, path=path_of(opened))
     (outcomes,) = [test for test in found.tests if test.name == "outcome score"]
     assert combined_p_value(outcomes.p_values.ravel()) < LEVEL
+
+
+def one_sided(value: Any, is_stepped: bool) -> Any:
+    return pm.logp(pm.Normal.dist(), value) + pt.switch(value < 0.0, -1.5 if is_stepped else 0.0, 0.0)
+
+
+@pytest.mark.parametrize("is_stepped", [False, True])
+def test_a_step_that_the_density_alone_has_is_found(is_stepped: bool) -> None:
+    """The slopes of both are alike wherever they exist: moves across the step tell them apart."""
+    with pm.Model() as model:
+        x = pm.CustomDist(
+            "x",
+            logp=lambda value: one_sided(value, is_stepped),
+            random=lambda rng=None, size=None: rng.normal(size=size),
+        )
+        pm.Normal("y", x, 1.0, observed=Y)
+    opened = open_model(model, OpenOptions(simulate_from="prior"))
+    p_values = [combined(direct_tests(opened, seed, n_temperatures=512)) for seed in SEEDS]
+    assert max(p_values) < LEVEL if is_stepped else min(p_values) > LEVEL, p_values
+
+
+def test_wrong_outcomes_whose_density_has_steps_are_found() -> None:
+    model, right = blocks(is_wrong=False)
+
+    def narrow(rng: Any, data: Any) -> Any:
+        parameters, outcomes = right(rng, data)
+        return parameters, {**outcomes, "y": rng.uniform(-0.5, 0.5, 4)}
+
+    opened = open_model(model, OpenOptions(simulate_from="prior", simulator=narrow))
+    (outcomes,) = [test for test in direct_tests(opened, 1, n_temperatures=512).tests if test.name == "outcome score"]
+    moves = outcomes.p_values[list(outcomes.variables).index("y (moves)")]
+    assert combined_p_value(moves) < LEVEL
