@@ -49,7 +49,8 @@ def terms(name: str, data: Mapping[str, Any], rows: list[dict[str, NDArray[Any]]
     """Return PyMC's log prior, of the parameters themselves, and log likelihood at draws of the Stan program."""
     model = remove_value_transforms(MODELS[name](data))
     prior, likelihood = (model.compile_logp(vars=part) for part in (model.free_RVs, model.observed_RVs))
-    return np.array([prior(row) for row in rows]), np.array([likelihood(row) for row in rows])
+    # a function of PyTensor may return the array of its last call, filled anew: take the number
+    return np.array([float(prior(row)) for row in rows]), np.array([float(likelihood(row)) for row in rows])
 
 
 @pytest.mark.slow
