@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from measuring import SEED, build_model, machine, print_table
+from measuring import NAMES, SEED, build_model, machine, print_table
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -25,7 +25,6 @@ from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.paths.kinds import PriorPath
 
-MODELS = ("eight schools", "logistic 532 x 7")
 SMC_DRAWS = (1000, 4000)
 SBC_FITS = 20  # run; the cost of 100 is five times that
 PARTICLES = 1000
@@ -183,13 +182,13 @@ def run(names: Sequence[str], n_seeds: int) -> None:
 def main() -> None:
     """Read the number of seeds, and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="model", help=f"any of {', '.join(MODELS)}; default: both")
+    parser.add_argument("models", nargs="*", metavar="model", help=f"any of {', '.join(NAMES)}; default: both")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     print(machine())
-    run(options.models or MODELS, options.seeds)
+    run(options.models or NAMES, options.seeds)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from measuring import build_model, check, machine, median, print_table
+from measuring import NAMES, build_model, check, machine, median, print_table
 
 from bread.running.remote import RemoteExecutor, Result
 from bread.running.tasks import AnnealTask
 
-MODELS = ("eight schools", "logistic 532 x 7")
 N_TEMPERATURES = 64
 N_CALLS = 20_000
 
@@ -88,7 +87,7 @@ def run() -> None:
     """Measure, and print."""
     print(machine())
     rows = []
-    for name in MODELS:
+    for name in NAMES:
         counting, began = Counting(), time.process_time()
         check(
             build_model(name), executor=counting, simulate_from="prior", n_temperatures=N_TEMPERATURES, simulations=20

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from recipes import RECIPES, Recipe
-from run import consistency, table
+from recipes import RECIPES
+from run import consistency, read_data, table
 from scipy import stats
 
 import bread
@@ -66,16 +66,16 @@ def arguments() -> argparse.Namespace:
 class Checker:
     """Runs `bread.check` on a recipe in one PPL; the real data are fitted once in PyMC."""
 
-    def __init__(self, ppl: str, recipe: Recipe, name: str, options: argparse.Namespace) -> None:
-        self.recipe, self.options, self.is_fitted = recipe, options, options.simulate_from == "fitted"
-        data = recipe.data(options.csv)
+    def __init__(self, ppl: str, data: dict[str, Any], options: argparse.Namespace) -> None:
+        recipe = self.recipe = RECIPES[options.name]
+        self.options, self.is_fitted = options, options.simulate_from == "fitted"
         self.subject: dict[str, Any]
         if ppl == "pymc":
             import pymc as pm
             from pymc_models import MODELS
 
             logging.getLogger("pymc").setLevel(logging.ERROR)
-            model = MODELS[name](data)
+            model = MODELS[options.name](data)
             self.subject = {"model": model}
             if self.is_fitted:
                 with model:
@@ -141,9 +141,9 @@ def level(report: Any) -> str:
     return "\n".join(said)
 
 
-def run(ppl: str, name: str, options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run(ppl: str, data: dict[str, Any], options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the curves and the bounds of a model in one PPL."""
-    checker = Checker(ppl, RECIPES[name], name, options)
+    name, checker = options.name, Checker(ppl, data, options)
     report = checker.check(options.temperatures, options.chains, options.draws)
     bounds = table(report).assign(stuck=stuck(report))
     report.to_netcdf(f"{options.output / f'real_data_{name}_{ppl}'}.nc")
@@ -249,13 +249,10 @@ def _band(axis: Any, part: pd.DataFrame, label: str) -> None:
 def main() -> None:
     """Run a model in one PPL or both; write figure and tables."""
     options = arguments()
-    try:
-        RECIPES[options.name].data(options.csv)
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"error: {error}") from None
+    data = read_data(RECIPES[options.name], options.csv)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        parts = [run(ppl, options.name, options) for ppl in (PPLS if options.ppl == "both" else [options.ppl])]
+        parts = [run(ppl, data, options) for ppl in (PPLS if options.ppl == "both" else [options.ppl])]
     curves, bounds = (pd.concat(tables) for tables in zip(*parts, strict=True))
     if options.ppl == "both":
         print(compare(bounds))

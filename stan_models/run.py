@@ -34,13 +34,21 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def check(recipe: Recipe, options: argparse.Namespace) -> Any:
+def read_data(recipe: Recipe, csv_file: Path | None) -> dict[str, Any]:
+    """Return the data block, or end with the reason why there is none."""
+    try:
+        return recipe.data(csv_file)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"error: {error}") from None
+
+
+def check(recipe: Recipe, data: dict[str, Any], options: argparse.Namespace) -> Any:
     """Run `bread.check` by the paper's protocol at the given numbers of temperatures; return the report."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return bread.check(
             recipe.program,
-            data=recipe.data(options.csv),
+            data=data,
             observed=recipe.observed,
             simulate_from=recipe.simulate_from,
             hyperparameters=recipe.hyperparameters,
@@ -135,11 +143,7 @@ def main() -> None:
     """Run a model and print its table."""
     options = arguments()
     recipe = RECIPES[options.name]
-    try:
-        recipe.data(options.csv)
-    except (OSError, ValueError) as error:
-        raise SystemExit(f"error: {error}") from None
-    report = check(recipe, options)
+    report = check(recipe, read_data(recipe, options.csv), options)
     print(f"== {options.name}: simulate_from={recipe.simulate_from!r}, {options.kernel}, {options.schedule} schedule")
     print(table(report).to_string())
     print(consistency(report))

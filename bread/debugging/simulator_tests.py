@@ -11,7 +11,7 @@ from bread.debugging.subject import FloatArray
 from bread.errors import InvalidArgumentError
 from bread.statistics.functions import EVERYTHING, Label
 from bread.statistics.invariance import FEWEST_DRAWS
-from bread.statistics.jumps import failing, jumping_coordinates
+from bread.statistics.jumps import beside_jumps
 from bread.statistics.means import mean_zero_test
 from bread.statistics.score import outcome_coordinates, prior_score_test
 from bread.statistics.symmetry import symmetry_test
@@ -90,22 +90,14 @@ def run_score(sample: Sample) -> Finding | LeftOut:
     continuous = subject.is_continuous
     lower, upper = np.where(continuous, subject.lower, -np.inf), np.where(continuous, subject.upper, np.inf)
     x, s = outcome_coordinates(draws.states, gradient, lower, upper)
-    test = prior_score_test(x, s, is_continuous=continuous)
-    groups = np.zeros(len(continuous), dtype=np.int64)
-
-    def log_density(states: FloatArray) -> FloatArray:
-        return sample.log_density(draws.rows(np.arange(len(states))).at(states))
-
-    while True:
-        fails = failing(test.p_value, test.p_values, test.pooled_p_values, groups) & continuous
-        jumping = jumping_coordinates(draws.states, fails, log_density)
-        if not len(jumping):
-            break
-        continuous = continuous.copy()  # where the density jumps the identity need not hold
-        continuous[jumping] = False
-        if not continuous.any():
-            return LeftOut("the density jumps along every coordinate")
-        test = prior_score_test(x, s, is_continuous=continuous)
+    test, tested = beside_jumps(
+        lambda which: prior_score_test(x, s, is_continuous=which),
+        continuous,
+        draws.states,
+        lambda states: sample.log_density(draws.rows(slice(len(states))).at(states)),
+    )
+    if not tested.any():
+        return LeftOut("the density jumps along every coordinate")
     names = subject.coordinates
     labels = [
         Label(names[i], name if k < 2 else f"tanh({names[test.others[i, k - 2]]})")

@@ -105,13 +105,13 @@ def _draw_difference(ax: Axes, worst: xr.Dataset) -> None:
     ax.set_ylim(-size, size)
     name = str(worst["parameter"].values)
     ax.set_xlabel(name)
-    ax.set_ylabel(f"P(draw ≤ x): {_whose(worst).replace('your', 'yours')} − annealed")
+    ax.set_ylabel(f"P(draw ≤ x): {_whose(worst, alone='yours')} − annealed")
     largest, limit = float(worst["cdf_difference"]), float(worst["error_limit"])
     ax.set_title(f"{name}: differs by {largest:.2f}, off by {limit:.2f} at most")
     finish(ax, legend=_LEGEND, is_below=True, columns=3)
 
 
-def _whose(agreement: xr.Dataset) -> str:
-    """Return "your", or "pm.sample's"."""
+def _whose(agreement: xr.Dataset, *, alone: str = "your") -> str:
+    """Return "your" (``alone``: the word without a noun), or "pm.sample's"."""
     source = str(agreement.attrs["source"])
-    return "your" if source == YOURS else f"{source}'s"
+    return alone if source == YOURS else f"{source}'s"

@@ -62,11 +62,10 @@ def by_data_set_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset 
     n_temperatures : int
         The final T.
     """
-    _, simulations = bound_simulations(result, n_temperatures)
-    forward = result.log_weights("forward", n_temperatures, simulations)
-    reverse = result.log_weights("reverse", n_temperatures, simulations)
-    if not len(simulations) or not usable_simulations(forward, reverse).all():
+    found = _bound_weights(result, n_temperatures)
+    if found is None:
         return None
+    simulations, forward, reverse = found
     values = {
         "error": certificate.error_by_simulation(forward, reverse),
         "jeffreys": certificate.conditional_gaps(forward, reverse),
@@ -81,12 +80,23 @@ def by_data_set_dataset(result: CheckResult, n_temperatures: int) -> xr.Dataset 
 
 def error_limit(result: CheckResult, n_temperatures: int, level: float) -> float:
     """Return V's upper limit at this T, one-sided at ``level``; NaN where it is not known."""
+    found = _bound_weights(result, n_temperatures)
+    if found is None:
+        return _NAN
+    _, forward, reverse = found
+    return certificate.error_interval(certificate.error_by_simulation(forward, reverse), level).upper
+
+
+def _bound_weights(
+    result: CheckResult, n_temperatures: int
+) -> tuple[IntArray, NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the simulations that give the bounds at this T, and their log weights; None where V is not known."""
     _, simulations = bound_simulations(result, n_temperatures)
     forward = result.log_weights("forward", n_temperatures, simulations)
     reverse = result.log_weights("reverse", n_temperatures, simulations)
     if not len(simulations) or not usable_simulations(forward, reverse).all():
-        return _NAN
-    return certificate.error_interval(certificate.error_by_simulation(forward, reverse), level).upper
+        return None
+    return simulations, forward, reverse
 
 
 def _by_simulation(result: CheckResult, temperatures: IntArray) -> dict[str, NDArray[np.float64]]:
@@ -106,15 +116,14 @@ def _by_simulation(result: CheckResult, temperatures: IntArray) -> dict[str, NDA
 
 def _certificate_at(result: CheckResult, n_temperatures: int, errors: NDArray[np.float64]) -> dict[str, Any]:
     """Return everything `certificate` says about one T."""
-    _, simulations = bound_simulations(result, n_temperatures)
-    forward = result.log_weights("forward", n_temperatures, simulations)
-    reverse = result.log_weights("reverse", n_temperatures, simulations)
     row: dict[str, Any] = dict.fromkeys(
         ("error", "error_limit_exact", "error_raw", "forms_difference", "forms_difference_se", "forms_p_value"), _NAN
     )
     row["error_ci"] = (_NAN, _NAN)
-    if not len(simulations) or not usable_simulations(forward, reverse).all():
+    found = _bound_weights(result, n_temperatures)
+    if found is None:
         return row
+    simulations, forward, reverse = found
     interval = certificate.error_interval(errors[simulations], result.error_level)
     forms = certificate.compare_forms(forward, reverse)
     return {

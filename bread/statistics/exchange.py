@@ -7,6 +7,8 @@ about p: it may be discrete, end at walls, have kinks or no gradient, and its co
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +16,10 @@ from scipy.special import expit
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray
+from bread.statistics.means import MeanTest, mean_zero_test
 
 SIZES = (0.3, 1.0, 3.0)  # of perturbations, in spreads of the coordinate: near and far
+FEWEST = 100  # draws in whose flow along one coordinate a test believes
 MOST_JOINT = 2  # perturbations of all coordinates together
 
 
@@ -101,3 +105,43 @@ def balanced_flow(
     share = np.nan_to_num(share, nan=0.0)
     flow = np.einsum("nm,nmf->nf", share, h_new - h_old[:, None])  # exactly 0 where h does not change
     return np.asarray(flow / new.shape[1], dtype=np.float64)
+
+
+def flow_along(
+    values: FloatArray,
+    centre: FloatArray | float,
+    spread: FloatArray | float,
+    log_density: Callable[[FloatArray], FloatArray],
+    rng: Generator,
+) -> MeanTest:
+    """Test whether the flow along one coordinate is balanced: two columns, by its side and by its distance.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        The coordinate of exact draws. The first quarter sets the sizes of perturbations, the rest is tested.
+    centre, spread : float or ndarray, shape (n,)
+        Of the coordinate, set by the first quarter.
+    log_density : callable
+        Takes the coordinate, shape (n,), everything else being as in the draws; returns values in nats, shape (n,).
+    rng : Generator
+
+    Returns
+    -------
+    MeanTest
+        NaN where fewer than 100 draws are left whose spread is known.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = (values - centre) / spread
+    usable = np.isfinite(z)
+    n_first = len(z) // 4
+    tested = usable & (np.arange(len(z)) >= n_first)
+    if tested.sum() < FEWEST:
+        return MeanTest(np.full(2, np.nan), np.full(2, np.nan))
+    z = np.where(usable, z, 0.0)[:, None]
+    moved = perturbations(z[:n_first], z, np.ones(1, dtype=bool), rng)[..., 0]
+    places = np.where(usable[:, None], np.expand_dims(centre, -1) + np.expand_dims(spread, -1) * moved, values[:, None])
+    new = np.column_stack([log_density(place) for place in places.T])
+    before, after = (np.stack([np.tanh(x), 1.0 / (1.0 + x**2)], axis=-1) for x in (z[:, 0], moved))
+    flow = balanced_flow(log_density(values)[tested], new[tested], before[tested], after[tested])
+    return mean_zero_test(flow, is_bounded=True)

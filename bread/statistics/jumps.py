@@ -12,35 +12,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.statistics.bounds import FloatArray
+from bread.statistics.score import ScoreTest
 
 SMALLEST = 0.05  # nats: a test of a thousand draws notices larger ones alone
 GRID = 8  # parts of a segment that are looked at first
 HALVINGS = 20  # of the part that bends most
 ALARM = 0.01  # of a test: from here on jumps are looked for
 MOST_SUSPECTS, MOST_SEGMENTS, SEGMENTS = 30, 600, 100  # coordinates, segments of all of them, of one
-LENGTHS = np.array([1.0, 0.4, 0.15, 0.05])  # of segments, over the distance of two draws
+LENGTHS = np.array([1.0, 0.4, 0.15, 0.05, -1.0, -0.4])  # of segments, over the distance of two draws; outwards too
 NEGLIGIBLE = 12.0  # nats below the start of the segment, where a density may end without being missed
 
 
-def jumping_coordinates(
-    states: FloatArray, suspects: NDArray[np.bool_], log_density: Callable[[FloatArray], FloatArray]
-) -> NDArray[np.int64]:
-    """Return the coordinates among ``suspects`` along which a log density jumps between draws.
+def beside_jumps(
+    test: Callable[[NDArray[np.bool_]], ScoreTest],
+    tested: NDArray[np.bool_],
+    states: FloatArray,
+    log_density: Callable[[FloatArray], FloatArray],
+    groups: NDArray[np.int64] | None = None,
+) -> tuple[ScoreTest, NDArray[np.bool_]]:
+    """Run a score test without the coordinates that fail it and along which the density jumps.
 
     Parameters
     ----------
+    test : callable
+        Takes which coordinates are tested, bool (d,).
+    tested : ndarray of bool, shape (d,)
+        Those to begin with.
     states : ndarray, shape (n, d)
         Exact draws.
-    suspects : ndarray of bool, shape (d,)
-        Those that fail a test; the first 30 are looked at.
     log_density : callable
         Takes states near the first m draws, shape (m, d), and returns values in nats, shape (m,).
+    groups : ndarray of int, shape (d,), optional
+        The groups of the test; one of all by default.
+
+    Returns
+    -------
+    ScoreTest
+    ndarray of bool, shape (d,)
+        What was tested in the end.
     """
+    while True:
+        result = test(tested)
+        suspects = failing(result.p_values, result.pooled_p_values, groups) & tested
+        jumping = _jumping(states, suspects, log_density)
+        if not jumping.any():
+            return result, tested
+        tested = tested & ~jumping
+
+
+def failing(
+    p_values: FloatArray, pooled: FloatArray | None = None, groups: NDArray[np.int64] | None = None
+) -> NDArray[np.bool_]:
+    """Return which rows have a p-value that is small after Bonferroni over all, or are of a group that has one.
+
+    Parameters
+    ----------
+    p_values : ndarray, shape (d, f)
+        Not adjusted; NaN where not tested.
+    pooled : ndarray, shape (g, 2), optional
+        The same of groups.
+    groups : ndarray of int, shape (d,), optional
+        The group of each row; the first by default.
+    """
+    pooled = np.empty((0, 2)) if pooled is None else pooled
+    level = ALARM / max(1, int(np.isfinite(p_values).sum() + np.isfinite(pooled).sum()))
+    rows, of_groups = ((np.nan_to_num(part, nan=1.0) <= level).any(axis=1) for part in (p_values, pooled))
+    fails = np.asarray(rows, dtype=bool)
+    if len(pooled):
+        fails |= np.asarray(of_groups)[np.zeros(len(fails), dtype=np.int64) if groups is None else groups]
+    return fails
+
+
+def _jumping(
+    states: FloatArray, suspects: NDArray[np.bool_], log_density: Callable[[FloatArray], FloatArray]
+) -> NDArray[np.bool_]:
+    """Return along which of the first `MOST_SUSPECTS` suspects the density jumps between draws, shape (d,)."""
     chosen = np.flatnonzero(suspects)[:MOST_SUSPECTS]
     n = min(SEGMENTS, max(1, MOST_SEGMENTS // max(1, len(chosen))), len(states))
     start = states[:n]
     step = (np.roll(states, 1, axis=0)[:n] - start) * lengths(n)[:, None]
-    found = []
+    found = np.zeros(len(suspects), dtype=bool)
     for coordinate in chosen:
 
         def along(place: FloatArray, coordinate: int = coordinate) -> FloatArray:
@@ -48,34 +99,15 @@ def jumping_coordinates(
             moved[:, coordinate] += place * step[:, coordinate]
             return log_density(moved)
 
-        if jumps_along(along, n).any():
-            found.append(coordinate)
-    return np.array(found, dtype=np.int64)
-
-
-def failing(p_value: float, p_values: FloatArray, pooled: FloatArray, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which coordinates fail a score test, or are of a group that does, shape (d,).
-
-    Parameters
-    ----------
-    p_value : float
-        Of the whole test; above `ALARM` nothing fails.
-    p_values, pooled : ndarray, shapes (d, f) and (g, 2)
-        Not adjusted; NaN where not tested.
-    groups : ndarray of int, shape (d,)
-        The group of each coordinate.
-    """
-    if not p_value <= ALARM:
-        return np.zeros(len(p_values), dtype=bool)
-    level = ALARM / max(1, int(np.isfinite(p_values).sum() + np.isfinite(pooled).sum()))
-    fails = np.asarray((np.nan_to_num(p_values, nan=1.0) <= level).any(axis=1))
-    if len(pooled):
-        fails |= np.asarray((np.nan_to_num(pooled, nan=1.0) <= level).any(axis=1))[groups]
-    return fails
+        found[coordinate] = jumps_along(along, n).any()
+    return found
 
 
 def lengths(n: int) -> FloatArray:
-    """Return a share of the distance of two draws for each of ``n`` segments: jumps on slopes show on short ones."""
+    """Return a share of the distance of two draws for each of ``n`` segments.
+
+    Jumps on slopes show on short ones, and jumps beyond which there are few draws on those that lead outwards.
+    """
     return LENGTHS[np.arange(n) // 4 % len(LENGTHS)]
 
 

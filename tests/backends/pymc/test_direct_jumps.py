@@ -28,11 +28,10 @@ Y = np.array([1.2, 0.9, 1.4])
 def ordered(is_wrong: bool) -> tuple[pm.Model, Any]:
     """A potential that forbids one side of a boundary."""
     with pm.Model() as model:
-        low, high = pm.Normal("low", 0.0, 1.0), pm.Normal("high", 0.0, 1.0)
+        low, high = pm.Normal("low", 0.0, 1.0, initval=-0.5), pm.Normal("high", 0.0, 1.0, initval=0.5)
         pm.Potential("order", pt.switch(high > low, 0.0, -np.inf))
         other = pm.Normal("other", 0.0, 1.0)
         pm.Normal("y", high - low + other, 0.5, observed=Y)
-    model.rvs_to_initial_values = {low: np.array(-0.5), high: np.array(0.5)}
 
     def simulate(rng: Any, data: Any) -> Any:
         low, high = sorted(rng.normal(size=2))
@@ -43,17 +42,17 @@ def ordered(is_wrong: bool) -> tuple[pm.Model, Any]:
 
 
 def stepped(is_wrong: bool) -> tuple[pm.Model, Any]:
-    """A potential that is 1.5 nats lower on one side: a finite jump."""
+    """A potential that is 5 nats lower on one side: a finite jump."""
     with pm.Model() as model:
-        mean = pm.Normal("mean", 0.5, 1.0)
+        mean = pm.Normal("mean", 0.0, 1.0)
         other = pm.Normal("other", 0.0, 1.0)
-        pm.Potential("step", pt.switch(mean > 0.0, 0.0, -1.5))
+        pm.Potential("step", pt.switch(mean > 0.0, 0.0, -5.0))
         pm.Normal("y", mean + other, 0.5, observed=Y)
 
     def simulate(rng: Any, data: Any) -> Any:
         while True:
-            mean = rng.normal(0.5, 1.0)
-            if mean > 0.0 or rng.random() < np.exp(-1.5):
+            mean = rng.normal()
+            if mean > 0.0 or rng.random() < np.exp(-5.0):
                 other = rng.normal(0.0, 2.0 if is_wrong else 1.0)
                 return {"mean": mean, "other": other}, {"y": rng.normal(mean + other, 0.5, size=3)}
 

@@ -46,7 +46,7 @@ class Engine(ABC):
 
     loaded: tuple[Path, Any] | None = None
     proposes_base = False
-    _cleared: Mapping[str, Any] = {}  # of a pickled engine
+    _last_base: tuple[Any, BaseFunction] | None = None  # of the reference that a path had last; not pickled
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Engine(ABC):
         self._extra_evaluations = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self._cleared.get(name, value) for name, value in self.__dict__.items() if name != "loaded"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("loaded", "_last_base")}
 
     def propose_base(self) -> None:
         """Let draws from the path's base be proposed before each transition."""
@@ -194,8 +194,6 @@ class Engine(ABC):
 class GradientEngine(Engine):
     """One NUTS or HMC step that moves all coordinates: a position is its flat vector, nothing is copied."""
 
-    _cleared: Mapping[str, Any] = {"_last_base": None}
-
     def __init__(
         self,
         layout: StateLayout,
@@ -213,7 +211,6 @@ class GradientEngine(Engine):
         self._order = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
         self._inverse_order = np.argsort(self._order)
         self._base: BaseFunction | None = None
-        self._last_base: tuple[Any, BaseFunction] | None = None  # of the reference that a path had last
         self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
 
     @property

@@ -1,10 +1,10 @@
-"""Flows between exact draws and moved copies: laws with bounds and jumps, right and wrong."""
+"""Flows along one coordinate between exact draws and perturbed copies: bounds and jumps, right laws and wrong ones."""
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bread.statistics.moves import moved_by, moves_test
+from bread.statistics.exchange import flow_along
 
 
 def exponential(x):
@@ -27,11 +27,9 @@ LAWS = {
 }
 
 
-def smallest(log_density, draw, seed, n=750):
+def smallest(log_density, draw, seed, n=1000):
     rng = np.random.default_rng(seed)
-    x = draw(rng, n)
-    moved = moved_by(x, np.ones(n), rng)
-    return 2.0 * np.nanmin(moves_test(x, moved, log_density(moved) - log_density(x)).p_values)
+    return 2.0 * np.nanmin(flow_along(draw(rng, n), 0.0, 1.0, log_density, rng).p_values)
 
 
 @pytest.mark.statistical
