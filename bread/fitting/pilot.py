@@ -13,21 +13,26 @@ from bread.fitting import searches
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
 from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
 from bread.fitting.nested import middle_and_spread, rank_drivers
-from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.searches import CHECKED, ENOUGH, MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork, Part
+from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference, diagonal
 from bread.paths.nested import NestedReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
-MODES, NESTED = "modes", "nested"  # families that are found by optimisation, not fitted to draws
-ENOUGH = 0.5  # nats: where a reference that is found is so near, half of the chains are run
+MODES, NESTED, CONDITIONAL = (
+    "modes",
+    "nested",
+    "conditional",
+)  # families that are found by optimisation, not fitted to draws
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
 
-FittedReference = MixtureReference | NestedReference
+GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
+FittedReference = MixtureReference | GivenReference
 
 
 @dataclass(frozen=True)
@@ -36,14 +41,14 @@ class ReferenceFit:
 
     Attributes
     ----------
-    reference : MixtureReference or NestedReference
+    reference : MixtureReference, NestedReference or ConditionalReference
     family : str
-        A key of `bread.fitting.families.FAMILIES`, "modes" or "nested".
+        A key of `bread.fitting.families.FAMILIES`, "modes", "nested" or "conditional".
     criterion : dict of str to float
         For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
         bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
-        "modes" is there where optimisation found a maximum, "nested" where it found one of the other coordinates given
-        one of them.
+        "modes" is there where optimisation found a maximum, "nested" and "conditional" where it found one of the other
+        coordinates given one of them, or some.
     draws : ndarray, shape (n, dim)
         The pilot's draws.
     end_log_ratio : ndarray, shape (n,)
@@ -56,8 +61,8 @@ class ReferenceFit:
         The best fit to draws, to be moved to data sets where none is found; None where ``reference`` is it.
     n_chains : int
         Pilot chains, each adapted for as many steps as it then ran.
-    n_nested_gradients : int
-        What finding a nested reference cost.
+    n_given_gradients : int
+        What finding a nested or conditional reference cost.
     """
 
     reference: FittedReference
@@ -69,14 +74,14 @@ class ReferenceFit:
     transformed: NDArray[np.bool_]
     fallback: MixtureReference | None
     n_chains: int
-    n_nested_gradients: int = 0
+    n_given_gradients: int = 0
     n_gradients: int = 0
     n_evaluations: int = 0
 
     def move_gradients(self, per_transition: float) -> float:
         """Return about how many gradient evaluations the reference of another data set costs."""
-        if isinstance(self.reference, NestedReference):
-            return float(self.n_nested_gradients)
+        if isinstance(self.reference, GivenReference):
+            return float(self.n_given_gradients)
         n_components = len(self.reference.components)
         if self.family == MODES and n_components == 1:
             dim = len(self.transformed)
@@ -123,7 +128,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.references: dict[str, FittedReference] = {}
-        self.n_nested_gradients = 0
+        self.n_given_gradients = 0
 
     def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
         """Look for Gaussians at modes."""
@@ -131,21 +136,30 @@ class _Found:
         if modes is not None:
             self.references[MODES] = modes
 
-    def look_for_nested(self, work: FitWork, draws: FloatArray) -> None:
-        """Look for a law nested in one coordinate, from draws of chains."""
-        before = work.n_gradients
+    def look_for_given(self, work: FitWork, draws: FloatArray) -> None:
+        """Look for a law nested in one coordinate, from draws of chains; where none is near, in some."""
         spread = draws.std(axis=0)
-        if (spread > 0.0).all():
-            middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-            nested = searches.nested(work, rank_drivers(draws, work.transformed), middle, spread)
-            if nested is not None:
-                self.references[NESTED] = nested
-        self.n_nested_gradients += work.n_gradients - before
+        if not (spread > 0.0).all():
+            return
+        before = work.n_gradients
+        drivers = rank_drivers(draws, work.transformed)
+        middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
+        nested = searches.nested(work, drivers, middle, spread)
+        self.n_given_gradients += work.n_gradients - before
+        if nested is not None:
+            self.references[NESTED] = nested
+            if work.own_divergence(nested, 1) < ENOUGH:
+                return
+        before = work.n_gradients
+        conditional = searches.conditional(work, drivers, middle, draws)
+        self.n_given_gradients += work.n_gradients - before
+        if conditional is not None:
+            self.references[CONDITIONAL] = conditional
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to look for: a nested reference is there, or there are several modes."""
-        return NESTED in self.references or len(self.single) < len(self.references)
+        """Whether nothing is left to look for: a nested or conditional one is there, or there are several modes."""
+        return bool({NESTED, CONDITIONAL} & set(self.references)) or len(self.single) < len(self.references)
 
     @property
     def single(self) -> dict[str, FittedReference]:
@@ -153,7 +167,7 @@ class _Found:
         return {
             name: item
             for name, item in self.references.items()
-            if isinstance(item, NestedReference) or len(item.components) == 1
+            if isinstance(item, GivenReference) or len(item.components) == 1
         }
 
 
@@ -213,7 +227,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     family, criterion = request.family, dict[str, float]()
     if family is None:
         if 2 * n_run > request.n_chains and not found.is_complete:
-            found.look_for_nested(work, np.concatenate(chains))
+            found.look_for_given(work, np.concatenate(chains))
         family, criterion = select_family(work, request, chains, found.references)
     draws = np.concatenate(chains)
     fitted = found.references.get(family) or FAMILIES[family](draws, request.transformed)
@@ -227,7 +241,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     end = work.log_ratio(fitted, draws)
     return ReferenceFit(
         fitted, family, criterion, draws, end, settings[0], request.transformed, fallback, n_run,
-        found.n_nested_gradients, work.n_gradients, work.n_evaluations,
+        found.n_given_gradients, work.n_gradients, work.n_evaluations,
     )  # fmt: skip
 
 
@@ -250,7 +264,10 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     if not drivers:
         return False, work.n_gradients
     nested = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
-    return nested is not None, work.n_gradients
+    if nested is not None:
+        return True, work.n_gradients
+    found_one = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
+    return found_one is not None, work.n_gradients
 
 
 def move_reference(
@@ -267,13 +284,15 @@ def move_reference(
     moved: FittedReference | None = None
     if isinstance(reference, NestedReference):
         moved = searches.nested_near(work, reference)
+    elif isinstance(reference, ConditionalReference):
+        moved = searches.conditional_near(work, reference)
     elif shared.family == MODES:
         components = reference.components
         near = components[0].mean if len(components) == 1 else None
         moved = searches.checked_modes(work, kernel, len(components), near)
     if moved is None:
         fitted = shared.fallback or reference
-        assert isinstance(fitted, MixtureReference)  # a nested reference has a fallback
+        assert isinstance(fitted, MixtureReference)  # what is found has a fallback
         moved = searches.move(work, fitted, kernel)
     return replace(shared, reference=moved, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
 
@@ -295,7 +314,7 @@ def _is_near(work: FitWork, found: _Found, chains: list[FloatArray], request: Fi
         return True
     if found.is_complete:
         return False
-    found.look_for_nested(work, np.concatenate(chains))
+    found.look_for_given(work, np.concatenate(chains))
     return is_near()
 
 

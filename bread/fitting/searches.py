@@ -8,10 +8,12 @@ import numpy as np
 
 from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
+from bread.fitting.conditional import MOST_DRIVERS, fit_conditional
 from bread.fitting.families import fit_mixture, move_component
 from bread.fitting.modes import MOST_STARTS, fit_modes, narrowed
 from bread.fitting.nested import STEP, fit_nested
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
+from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
@@ -23,6 +25,8 @@ LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 NARROW_MARGIN = 0.3  # nats by which a narrower Gaussian at a mode must be nearer
 FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins cost less than both of these
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
+MARGINAL_DRAWS = 1000  # of the drivers' law, always the same, for its moments
+ENOUGH = 0.5  # nats: where a reference that is found is so near, no other is looked for
 
 
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
@@ -138,6 +142,60 @@ def nested_near(work: FitWork, reference: NestedReference) -> NestedReference | 
     """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
     mean, spread = reference.moments()
     return nested(work, [reference.driver], mean, spread, 0)
+
+
+def conditional(
+    work: FitWork,
+    drivers: list[int],
+    start: FloatArray,
+    draws: FloatArray,
+    n_left_out: int = 1,
+    limit: float = BELIED,
+    is_near: bool = True,
+) -> ConditionalReference | None:
+    """Return Gaussian laws given two, three or four coordinates, as many as need be; None where none is near.
+
+    Parameters
+    ----------
+    work : FitWork
+    drivers : list of int
+        Coordinates to take, the likeliest first.
+    start : ndarray, shape (dim,)
+        A state to look from.
+    draws : ndarray, shape (n, dim)
+        They show about where the drivers are.
+    n_left_out, limit
+        As of `nested`.
+    is_near : bool
+        Whether the draws are about where the posterior is.
+    """
+    best, least = None, limit
+    for k in range(2, min(len(drivers), MOST_DRIVERS, work.dim - 1) + 1):
+        chosen = tuple(drivers[:k])
+        at = draws[:, list(chosen)]
+        found, n_gradients = fit_conditional(
+            work.posterior, chosen, start, at.mean(axis=0), np.cov(at.T), is_near=is_near
+        )
+        work.n_gradients += n_gradients
+        if found is None:
+            continue
+        shown = work.own_divergence(found, n_left_out)
+        if shown < least:
+            best, least = found, shown
+        if least < ENOUGH:
+            break
+    return best
+
+
+def conditional_near(work: FitWork, reference: ConditionalReference) -> ConditionalReference | None:
+    """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
+    at = reference.marginal.sample(MARGINAL_DRAWS, np.random.default_rng(0))
+    start, _ = reference.moments()
+    found, n_gradients = fit_conditional(
+        work.posterior, reference.drivers, start, at.mean(axis=0), np.cov(at.T), reference.matrix, is_near=False
+    )
+    work.n_gradients += n_gradients
+    return found if found is not None and work.own_divergence(found) < BELIED else None
 
 
 def _nearest(reference: MixtureReference, index: int, draws: FloatArray) -> FloatArray:

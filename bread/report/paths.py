@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Direction, IntArray
+from bread.paths.conditional import ConditionalReference
 from bread.paths.mixture import MixtureReference, Reference
 from bread.paths.nested import NestedReference
 from bread.report.labels import storable
@@ -72,7 +73,8 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
         for index, path in [(SHARED, result.path), *sorted(result.paths.items())]
         if path.reference
     }
-    fitted = {index: item for index, item in references.items() if isinstance(item, MixtureReference | NestedReference)}
+    own = MixtureReference | NestedReference | ConditionalReference
+    fitted = {index: item for index, item in references.items() if isinstance(item, own)}
     variables: dict[str, Any] = {}
     coords: dict[str, Any] = {}
     attributes: dict[str, str] = {}

@@ -41,7 +41,7 @@ def test_a_pilot_on_a_funnel_fits_a_nested_reference_and_a_fallback(shared):
     best = min(FAMILIES, key=lambda name: shared.criterion.get(name, np.inf))
     expected = FAMILIES[best](shared.draws, FUNNEL.transformed)
     assert shared.fallback is not None and shared.fallback.label == expected.label
-    assert 50 < shared.n_nested_gradients < 1000 < shared.n_gradients
+    assert 50 < shared.n_given_gradients < 1000 < shared.n_gradients
     assert divergence(FUNNEL.observed_data, shared.reference)[0] < 0.2
     again = fit_reference(FUNNEL.condition(FUNNEL.observed_data), REQUEST, root=3, simulation=0)
     np.testing.assert_array_equal(again.reference.values, shared.reference.values)
@@ -50,7 +50,7 @@ def test_a_pilot_on_a_funnel_fits_a_nested_reference_and_a_fallback(shared):
 def test_a_family_that_is_asked_for_is_fitted(shared):
     posterior = FUNNEL.condition(FUNNEL.observed_data)
     full = fit_reference(posterior, replace(REQUEST, family="full"), root=3, simulation=0)
-    assert full.family == "full" and full.n_nested_gradients == 0 and full.fallback is None
+    assert full.family == "full" and full.n_given_gradients == 0 and full.fallback is None
     assert full.n_chains == 4 > shared.n_chains
 
 
@@ -62,7 +62,7 @@ def test_a_moved_reference_follows_the_data(shared):
     value, error = divergence(OTHER, shared.reference)
     assert value - 4.0 * error > 2.0
     promised = shared.move_gradients(6.0)
-    assert promised / 3.0 < moved.n_gradients < 3.0 * promised and promised == shared.n_nested_gradients
+    assert promised / 3.0 < moved.n_gradients < 3.0 * promised and promised == shared.n_given_gradients
     again = move_reference(FUNNEL.condition(OTHER), shared, frozen(shared), root=0, simulation=1)
     np.testing.assert_array_equal(again.reference.values, moved.reference.values)
 

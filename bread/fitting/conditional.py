@@ -1,0 +1,313 @@
+"""Fit of a `bread.paths.conditional.ConditionalReference`: Laplace's method at a cloud of values of the drivers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Posterior
+from bread.fitting.families import INFLATION, inflation
+from bread.fitting.joint_diagonal import joint_diagonaliser
+from bread.fitting.modes import CountedDensity
+from bread.fitting.one_thread import gaussian_mixture
+from bread.paths.conditional import ConditionalReference, spline_through
+from bread.paths.mixture import Component, MixtureReference
+
+MOST_DRIVERS = 4
+LARGEST_DIM = 100  # coordinates: every knot has a Hessian of the others
+KNOTS = {2: 40, 3: 60, 4: 80}  # by the number of drivers
+WIDTH = 1.5  # of the cloud of knots, in standard deviations of the drivers
+FARTHEST = 2.3  # of a knot of the cloud from the middle, in units of that width
+ARMS = (3.5, 5.5, 8.0)  # standard deviations, of knots along each driver alone: log scales have long tails
+DEPTH = 15.0  # nats below the largest marginal density from where on a knot says nothing
+CLIMBING_STEP = 1.5  # standard deviations, of the first simplex
+MOST_CLIMBED = 30  # evaluations a driver
+HIGH_ENOUGH = 0.3  # nats between the corners of the last simplex
+CURVED = 6.0  # nats below the top down to which the marginal density is taken for Gaussian, for its width
+MOST_CHANGED = 30.0  # of a variance by that
+NOWHERE = 1e10  # depth of a point at which there is no law
+MOST_ROUNDS = 6  # clouds, each about where the one before found the mass
+NEAR, LIKE = 0.7, 1.7  # standard deviations that the mass may be off the middle of its cloud; factor of their ratio
+NODES = 8192  # at which the marginal density is summed up
+RESAMPLED = 2000  # of them, by weight, to which a mixture is fitted
+FEWEST_EFFECTIVE = 400.0  # of the nodes
+LARGEST_MIXTURE = 6  # components
+INDEPENDENT = 0.03  # nats of dependence between what one matrix makes independent at all knots, that is left
+MOST_STEPS = 100  # gradients of one optimisation
+
+
+@dataclass(frozen=True)
+class _Knots:
+    """Laws of the other coordinates at values of the drivers, by Laplace's method.
+
+    Attributes
+    ----------
+    u : ndarray, shape (m, k)
+    modes : ndarray, shape (m, n)
+    covariances : ndarray, shape (m, n, n)
+    log_marginal : ndarray, shape (m,)
+        Of the drivers (nats), not normalised.
+    """
+
+    u: FloatArray
+    modes: FloatArray
+    covariances: FloatArray
+    log_marginal: FloatArray
+
+    @property
+    def deep(self) -> NDArray[np.bool_]:
+        """Which of them have next to no mass."""
+        return np.asarray(self.log_marginal < self.log_marginal.max() - DEPTH)
+
+    def with_more(self, more: _Knots) -> _Knots:
+        """Return these and others."""
+        pairs = ((getattr(self, name), getattr(more, name)) for name in ("u", "modes", "covariances", "log_marginal"))
+        return _Knots(*(np.concatenate(pair) for pair in pairs))
+
+    def where(self, chosen: NDArray[np.bool_]) -> _Knots:
+        """Return some of them."""
+        return _Knots(self.u[chosen], self.modes[chosen], self.covariances[chosen], self.log_marginal[chosen])
+
+
+def fit_conditional(
+    posterior: Posterior, drivers: tuple[int, ...], start: FloatArray, mean: FloatArray, covariance: FloatArray,
+    matrix: FloatArray | None = None, is_near: bool = True,
+) -> tuple[ConditionalReference | None, int]:  # fmt: skip
+    """Approximate the law of the other coordinates at a cloud of values of the drivers, and fit; None where it fails.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    drivers : tuple of int
+        Two to `MOST_DRIVERS` coordinates.
+    start : ndarray, shape (dim,)
+        A state near the middle of the posterior.
+    mean, covariance : ndarray, shapes (k,) and (k, k)
+        About those of the drivers.
+    matrix : ndarray, shape (dim - k, dim - k), optional
+        One that made such laws independent on other data.
+    is_near : bool
+        Whether that mean is known to be about right; else the largest marginal density is looked for first.
+
+    Returns
+    -------
+    reference : ConditionalReference or None
+    n_gradients : int
+    """
+    dim, k = len(start), len(drivers)
+    if not 2 <= k <= MOST_DRIVERS or not k < dim <= LARGEST_DIM:
+        return None, 0
+    target = CountedDensity(posterior, dim)
+    laplace = _Laplace(target, drivers, dim)
+    laplace.known = [(np.asarray(start)[list(drivers)], np.asarray(start)[laplace.others])]
+    if not is_near:
+        mean, covariance = laplace.climb(mean, covariance)
+    seen: _Knots | None = None
+    for _ in range(MOST_ROUNDS):
+        found = laplace.cloud(mean, covariance)
+        if found is None:
+            return None, target.n_gradients
+        knots = found.where(~found.deep)
+        seen = found if seen is None else seen.with_more(found)
+        nodes, weights = _mass(seen, mean, covariance)
+        if nodes is None:
+            return None, target.n_gradients
+        new_mean = weights @ nodes
+        new_covariance = (nodes - new_mean).T * weights @ (nodes - new_mean)
+        is_near = _is_like(mean, covariance, new_mean, new_covariance)
+        effective = 1.0 / float((weights**2).sum())
+        mean, covariance = new_mean, _blended(covariance, new_covariance, effective)
+        if is_near and effective >= FEWEST_EFFECTIVE:
+            return _law(knots, drivers, nodes, weights, matrix), target.n_gradients
+    return None, target.n_gradients
+
+
+class _Laplace:
+    """Laplace's method for the other coordinates, the drivers held."""
+
+    def __init__(self, target: CountedDensity, drivers: tuple[int, ...], dim: int) -> None:
+        self._target, self._drivers = target, list(drivers)
+        self.others = np.delete(np.arange(dim), self._drivers)
+        self._dim = dim
+        self._u = np.zeros(len(drivers))
+        self.known: list[tuple[FloatArray, FloatArray]] = []  # values of the drivers, and the mode there
+
+    def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self._target(self._state(others))
+        return value, gradient[self.others]
+
+    def _state(self, others: FloatArray) -> FloatArray:
+        state = np.empty(self._dim)
+        state[self._drivers], state[self.others] = self._u, others
+        return state
+
+    def climb(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return where the marginal density of the drivers is largest, looked for from a mean, and about its width."""
+        from scipy.optimize import minimize
+
+        factor, k = np.linalg.cholesky(covariance), len(mean)
+        points: list[FloatArray] = []
+        levels: list[float] = []
+
+        def depth(x: FloatArray) -> float:
+            found = self._knot(mean + factor @ x, np.sqrt(np.diag(covariance)))
+            if found is None:
+                return NOWHERE
+            points.append(x)
+            levels.append(found[2])
+            return -found[2]
+
+        simplex = CLIMBING_STEP * np.concatenate([np.zeros((1, k)), np.eye(k)])
+        options = {"initial_simplex": simplex, "fatol": HIGH_ENOUGH, "xatol": np.inf, "maxfev": MOST_CLIMBED * k}
+        top = np.asarray(minimize(depth, np.zeros(k), method="Nelder-Mead", options=options).x)
+        width = _width(np.array(points).reshape(-1, k), np.array(levels))
+        if width is not None:
+            covariance = factor @ width @ factor.T
+        return mean + factor @ top, covariance
+
+    def cloud(self, mean: FloatArray, covariance: FloatArray) -> _Knots | None:
+        """Return knots about a mean; None where too few have a maximum."""
+        scale = np.sqrt(np.diag(covariance))
+        arms = [side * arm * scale * axis for arm in ARMS for axis in np.eye(len(mean)) for side in (1.0, -1.0)]
+        points = mean + np.concatenate([_design(len(mean)) @ np.linalg.cholesky(covariance).T, arms])
+        found = [(point, self._knot(point, scale)) for point in points]
+        knots = [(point, *knot) for point, knot in found if knot is not None]
+        if 2 * len(knots) < len(points):
+            return None
+        u, modes, covariances, levels = zip(*knots, strict=True)
+        return _Knots(np.array(u), np.array(modes), np.array(covariances), np.array(levels))
+
+    def _knot(self, u: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray, float] | None:
+        """Return mode, covariance and log marginal density, looked for from the nearest mode; None without maximum."""
+        from scipy.optimize import minimize
+
+        self._u = u
+        nearest = int(np.argmin([(((known - u) / scale) ** 2).sum() for known, _ in self.known]))
+        start = self.known[nearest][1]
+        found = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
+        if not found.fun < 1e300:
+            return None
+        precision = self._target.precision(self._state(found.x), self.others)
+        if not np.isfinite(precision).all():
+            return None
+        eigenvalues = np.linalg.eigvalsh(precision)
+        if eigenvalues[0] <= 1e-10 * eigenvalues[-1]:
+            return None
+        self.known.append((u, np.asarray(found.x)))
+        level = -float(found.fun) - 0.5 * float(np.log(eigenvalues).sum())
+        return np.asarray(found.x), np.asarray(np.linalg.inv(precision), dtype=np.float64), level
+
+
+def _width(points: FloatArray, levels: FloatArray) -> FloatArray | None:
+    """Return a covariance from a quadratic through the highest of some points; None where it has no maximum."""
+    if not len(levels):
+        return None
+    high = levels > levels.max() - CURVED
+    points, levels = points[high], levels[high]
+    k = points.shape[1]
+    pairs = [(i, j) for i in range(k) for j in range(i + 1)]
+    if len(points) < 1 + k + len(pairs):
+        return None
+    squares = np.array([points[:, i] * points[:, j] for i, j in pairs]).T
+    terms = np.concatenate([np.ones((len(points), 1)), points, squares], axis=1)
+    solution = np.linalg.lstsq(terms, levels, rcond=None)[0][1 + k :]
+    hessian = np.zeros((k, k))
+    for (i, j), value in zip(pairs, solution, strict=True):
+        hessian[i, j] -= value
+        hessian[j, i] -= value
+    eigenvalues, vectors = np.linalg.eigh(hessian)
+    if eigenvalues[-1] <= 0.0:
+        return None
+    variances = np.clip(1.0 / np.maximum(eigenvalues, 1e-12), 1.0 / MOST_CHANGED, MOST_CHANGED)
+    return np.asarray((vectors * variances) @ vectors.T)
+
+
+def _design(k: int) -> FloatArray:
+    """Return standardised points, the middle first: always the same."""
+    from scipy.stats import qmc
+
+    n = KNOTS[k]
+    points = qmc.MultivariateNormalQMC(np.zeros(k), seed=np.random.default_rng(k)).random(2 ** int(np.ceil(np.log2(n))))
+    points = points[: n - 1]
+    radius = np.linalg.norm(points, axis=1, keepdims=True)
+    points = points * np.minimum(1.0, FARTHEST / radius)
+    points = WIDTH * points[np.argsort(np.linalg.norm(points, axis=1))]
+    return np.concatenate([np.zeros((1, k)), points])
+
+
+def _mass(knots: _Knots, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+    """Return nodes and their weights under the marginal law of the drivers; None where too few knots have mass."""
+    from scipy.interpolate import RBFInterpolator
+    from scipy.stats import qmc
+
+    k = len(mean)
+    if int((~knots.deep).sum()) < (k + 1) * (k + 2):
+        return None, np.empty(0)
+    factor = np.linalg.cholesky(covariance)
+    to_standard = np.linalg.inv(factor)
+    at = (knots.u - mean) @ to_standard.T
+    level = np.maximum(knots.log_marginal - knots.log_marginal.max(), -2.0 * DEPTH)  # a fall of hundreds would bend it
+    law = RBFInterpolator(at, level, kernel="thin_plate_spline", degree=2)
+    x = WIDTH * qmc.MultivariateNormalQMC(np.zeros(k), seed=np.random.default_rng(10 + k)).random(NODES)
+    log_weight = np.minimum(law(x), 1.0) + 0.5 * ((x / WIDTH) ** 2).sum(axis=1)
+    log_weight[((x < at.min(axis=0)) | (x > at.max(axis=0))).any(axis=1)] = -np.inf
+    weights = np.exp(log_weight - log_weight.max())
+    return mean + x @ factor.T, weights / weights.sum()
+
+
+def _is_like(mean: FloatArray, covariance: FloatArray, new_mean: FloatArray, new_covariance: FloatArray) -> bool:
+    """Return whether the mass is in the middle of its cloud, which is about as wide."""
+    scale, new_scale = np.sqrt(np.diag(covariance)), np.sqrt(np.diag(new_covariance))
+    ratio = new_scale / scale
+    return bool((np.abs(new_mean - mean) < NEAR * new_scale).all() and ((ratio < LIKE) & (ratio > 1.0 / LIKE)).all())
+
+
+def _blended(covariance: FloatArray, new: FloatArray, effective: float) -> FloatArray:
+    """Return the covariance of the next cloud: of few effective nodes it is drawn towards the last one."""
+    share = effective / (effective + 10.0 * len(covariance))
+    return share * new + (1.0 - share) * covariance
+
+
+def _law(
+    knots: _Knots, drivers: tuple[int, ...], nodes: FloatArray, weights: FloatArray, matrix: FloatArray | None
+) -> ConditionalReference | None:
+    """Return the law through the knots."""
+    cumulative = np.cumsum(weights)
+    chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
+    marginal = _marginal(nodes[np.minimum(chosen, len(nodes) - 1)])
+    origin, spread = knots.u.mean(axis=0), knots.u.std(axis=0)
+    centre = knots.modes.mean(axis=0)
+    n = len(centre)
+    matrix = joint_diagonaliser(knots.covariances, matrix)
+    covariances = matrix @ knots.covariances @ matrix.T
+    try:
+        factors = np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        return None
+    scales = np.einsum("mii->mi", factors)
+    values = [(knots.modes - centre) @ matrix.T, np.log(scales) + 0.5 * np.log(inflation(n))]
+    diagonal = np.log(np.einsum("mii->mi", covariances)).sum(axis=1)
+    if float((0.5 * diagonal - np.log(scales).sum(axis=1)).mean()) > INDEPENDENT:
+        rows, columns = np.tril_indices(n, -1)
+        values.append((np.linalg.inv(factors) * scales[:, :, None])[:, rows, columns])
+    else:
+        values[1] = 0.5 * (np.log(np.einsum("mii->mi", covariances)) + np.log(inflation(n)))
+    at = (knots.u - origin) / spread
+    try:
+        coefficients = spline_through(at, np.concatenate(values, axis=1))
+    except np.linalg.LinAlgError:
+        return None
+    return ConditionalReference(drivers, marginal, centre, matrix, origin, spread, at, coefficients)
+
+
+def _marginal(points: FloatArray) -> MixtureReference:
+    models = [gaussian_mixture(points, n) for n in range(1, LARGEST_MIXTURE + 1)]
+    best = min(models, key=lambda model: model.bic(points))
+    components = []
+    for centre, covariance in zip(best.means_, best.covariances_, strict=True):
+        deviation = np.sqrt(np.diag(covariance))
+        factor = np.linalg.cholesky(covariance / np.outer(deviation, deviation))
+        components.append(Component(centre, deviation * np.sqrt(INFLATION), matrix=np.linalg.inv(factor)))
+    return MixtureReference(tuple(components), best.weights_ / best.weights_.sum())
