@@ -6,6 +6,8 @@ CMDSTAN ?=
 MINUTES ?= inf
 TESTS ?= tests
 BLOCKS ?=
+LONG ?=
+BENCHMARKS ?=
 EXTRAS ?=
 BIN = $(VENV)/bin
 # what to install follows; uv takes seconds where pip takes minutes, but knows neither pip's configuration nor every platform
@@ -86,8 +88,9 @@ docs-links: $(VENV)/.docs  ## the documentation without its code: pages, referen
 check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
 	PYTHON="$(PYTHON)" .ci/wheel $(EXTRAS)
 
-benchmark: $(VENV)/.test  ## cost of the engine, as ratios in one run
-	$(BIN)/python benchmarks/run.py
+benchmark:  ## ratios to other tools and to 2016, and bread's own costs, in an environment of their own; LONG=1: hours
+	$(INSTALL) .venv-benchmark --editable ".[stan,plots,examples,jax,dask]" simuk pymbar
+	.venv-benchmark/bin/python benchmarks/run.py $(if $(LONG),--long) $(BENCHMARKS)
 
 $(VENV)/.examples: pyproject.toml
 	$(INSTALL) $(VENV) --editable ".[examples]"
@@ -102,4 +105,4 @@ $(VENV)/.test: pyproject.toml
 	touch $@ $(VENV)/.examples
 
 clean:
-	rm -rf $(VENV) .venv-jax .venv-engine .webppl $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-jax .venv-engine .venv-benchmark .webppl $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache

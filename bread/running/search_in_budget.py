@@ -114,6 +114,7 @@ class SearchInBudget:
         number = self._result.n_temperatures
         n_draws = FEWEST_DRAWS if self._plan.draws is None else self._plan.draws
         price = self.prices.forward(number, n_simulations) + self.prices.draws(number, n_draws)
+        price += self.prices.repeats(number)  # to which simulations that look so far like the real data lead
         if price <= self.left:
             return True
         self.outcome.sentences.append(
