@@ -98,7 +98,7 @@ def rows_of(subject: Subject, path: str, temperatures: tuple[int, ...]) -> list[
         ]
         chains = int(both[1]["finished"].sel(n_temperatures=number).sum())
         gradients = sum(float(group["n_gradients"].sum()) for group in used) / chains
-        seconds = sum([float(np.nanmedian(one["seconds"].sel(n_temperatures=number))) for one in both])
+        seconds = float(np.sum([np.nanmedian(one["seconds"].sel(n_temperatures=number)) for one in both]))
         n_chains = both[0].sizes["chain"]
         row, whole = table.loc[number], taken if number == temperatures[-1] else ""
         rows.append(

@@ -62,7 +62,7 @@ def rows_of(name: str, is_long: bool) -> list[tuple[Any, ...]]:
     table, rows = bread.summary(report), []
     for number in temperatures:
         gap = float(median.sel(n_temperatures=number).median())
-        seconds = sum([float(np.nanmedian(one["seconds"].sel(n_temperatures=number))) for one in (forward, reverse)])
+        seconds = float(np.sum([np.nanmedian(one["seconds"].sel(n_temperatures=number)) for one in (forward, reverse)]))
         seconds /= forward.sizes["chain"]
         row, old = table.loc[number], interpolated(GAPS_2016[name], number)
         old_seconds = interpolated(SECONDS_2016, number) if is_factorisation else None
