@@ -203,7 +203,7 @@ def run(names: Sequence[str] = NAMES, n_seeds: int = 2, n_fits: int = SHORT_SBC_
             if tool == simuk:
                 found = (scale * found[0], *found[1:])
             own = found if estimate is by_bread else own
-            equal = found[0] * max(1.0, (found[1] / own[1]) ** 2) / own[0]
+            equal = found[0] * max(1.0, (found[1] / own[1]) ** 2) / own[0] if np.isfinite(found[1]) else np.nan
             rows.append((tool, *found, found[0] / own[0], equal))
             print(rows[-1], flush=True)
         print_table(
