@@ -127,8 +127,8 @@ def run(is_long: bool = False) -> None:
         ("model", "engine", "kernel", "path", "T", "V", "its limit", "gradients a pair", "ms a pair", "check, CPU s"),
         rows,
         f"{simulations} data sets from the prior. A pair is one forward and one reverse chain, in milliseconds of wall "
-        "time (median over data sets; with BlackJAX, whose data sets run together, JAX's compiling is in it); the check is "
-        "all of it, with compilation in this process.",
+        "time (median over data sets; BlackJAX's data sets run together, and have JAX's compiling in it); the check "
+        "is all of it, with compilation in this process.",
     )
 
 
