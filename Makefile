@@ -6,10 +6,13 @@ CMDSTAN ?=
 MINUTES ?= inf
 TESTS ?= tests
 BLOCKS ?=
+LONG ?=
+BENCHMARKS ?=
 EXTRAS ?=
 BIN = $(VENV)/bin
 # what to install follows; uv takes seconds where pip takes minutes, but knows neither pip's configuration nor every platform
 INSTALL = PYTHON="$(PYTHON)" .ci/install
+WEBPPL = npm install --no-audit --no-fund --no-save --prefix .webppl webppl@0.9.15
 HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_right_end
 # of scripts: whether the names they use exist, whatever their types
 NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
@@ -37,7 +40,7 @@ test-numpyro:  ## the same of models of NumPyro, with the long ones: two minutes
 	.venv-jax/bin/python -m pytest tests/backends/numpyro
 
 test-webppl: $(VENV)/.test  ## programs of WebPPL, whose npm package goes to .webppl; needs Node.js
-	npm install --no-audit --no-fund --no-save --prefix .webppl webppl@0.9.15
+	$(WEBPPL)
 	$(BIN)/python -m pytest tests/backends/webppl
 
 test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: five minutes
@@ -73,9 +76,10 @@ lint: $(VENV)/.test  ## style, types, import directions, docstrings
 readme: $(VENV)/.test  ## compare the printed outputs of the README with what the code prints now
 	$(BIN)/python examples/readme.py $(BLOCKS)
 
-docs: $(VENV)/.docs  ## the documentation, in docs/_build: every code block runs, warnings are errors
+docs: $(VENV)/.docs  ## the documentation, in docs/_build: every code block runs, warnings are errors; wants Node.js for one page
 	@$(BIN)/python -c 'import sys; sys.version_info >= (3, 12) or sys.exit("make docs runs pages on ArviZ 1 and Bambi, which " \
 	  "need Python >= 3.12, and this is an older one: PYTHON=python3.13 VENV=.venv-docs make docs")'
+	@$(WEBPPL) || echo "No WebPPL: docs/how_to/webppl.md will say that its code was not run."
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
 
 docs-links: $(VENV)/.docs  ## the documentation without its code: pages, references and links between them
@@ -84,8 +88,9 @@ docs-links: $(VENV)/.docs  ## the documentation without its code: pages, referen
 check-wheel:  ## sdist and wheel: built, checked, installed alone with each extra, and used from an empty folder
 	PYTHON="$(PYTHON)" .ci/wheel $(EXTRAS)
 
-benchmark: $(VENV)/.test  ## cost of the engine, as ratios in one run
-	$(BIN)/python benchmarks/run.py
+benchmark:  ## ratios to other tools and to 2016, and bread's own costs, in an environment of their own; LONG=1: hours
+	$(INSTALL) .venv-benchmark --editable ".[stan,plots,examples,jax,dask]" simuk pymbar
+	.venv-benchmark/bin/python benchmarks/run.py $(if $(LONG),--long) $(BENCHMARKS)
 
 $(VENV)/.examples: pyproject.toml
 	$(INSTALL) $(VENV) --editable ".[examples]"
@@ -100,4 +105,4 @@ $(VENV)/.test: pyproject.toml
 	touch $@ $(VENV)/.examples
 
 clean:
-	rm -rf $(VENV) .venv-jax .venv-engine .webppl $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-jax .venv-engine .venv-benchmark .webppl $(OUTPUT) .mypy_cache .ruff_cache .pytest_cache

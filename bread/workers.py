@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 import loky.backend.resource_tracker
+import loky.process_executor
 from loky import get_reusable_executor
 from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
 
@@ -159,6 +160,9 @@ def _prepare_worker(parent: int) -> None:
     the *thread* ends that started the worker.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Where psutil is installed, loky ends a worker that has grown by 300 MB since its first call, with a warning of a
+    # leak. A compiled model takes as much (XLA does), and would be compiled again.
+    vars(loky.process_executor)["_USE_PSUTIL"] = False
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     threading.Thread(target=_end_with, args=(parent,), name="bread-watch", daemon=True).start()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 project = "bread"
 author = "The bread developers"
@@ -48,7 +50,18 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 os.environ.setdefault("BREAD_PRECOMPILE", "1")
 # What is about the machine that builds, not about the page.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found,ignore:PyTensor could not link")
+
+# WebPPL runs in Node.js, which pip does not bring; `make docs` asks npm for the package. Without either the page says
+# that its code was not run (`only` directives read the tag), and so does the build.
+os.environ.setdefault("NODE_PATH", str(Path(__file__).resolve().parent.parent / ".webppl" / "node_modules"))
+try:
+    subprocess.run(["node", "-e", "require.resolve('webppl')"], check=True, capture_output=True, timeout=60)
+    tags.add("webppl")  # noqa: F821  Sphinx gives it to this file
+except (OSError, subprocess.SubprocessError):
+    nb_execution_excludepatterns = ["how_to/webppl.md"]
+    print("Node.js or the npm package webppl is missing: the code of how_to/webppl.md is not run.", flush=True)
 
 autosummary_generate = True
 autodoc_typehints = "none"

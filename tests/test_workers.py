@@ -8,13 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import cloudpickle
+import loky.process_executor
 import pytest
 
 from bread.errors import BreadError
-from bread.workers import MOST_RESTARTS, call_on_workers
+from bread.workers import MOST_RESTARTS, call_on_workers, stop_workers
 from tests.support.child_checks import wait_until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test file
@@ -50,6 +52,34 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def grow(number: int) -> int:
+    """Keep 400 MB at the second call of this worker, and return who it is."""
+    kept = vars(sys).setdefault("kept_by_test", [])  # globals of this function travel with each call
+    kept.append(b"x" * (4 * 10**8 if len(kept) == 1 else 1))
+    time.sleep(0.6)  # loky looks each second
+    return os.getpid()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_worker_may_grow(is_on: bool) -> None:
+    """Loky's own rule would end it, which would compile a model again. The negative control puts that rule back."""
+    pytest.importorskip("psutil")
+    stop_workers()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not is_on:
+                list(call_on_workers(put_back_rule, [()], 1))
+            found = {pid for _, pid in call_on_workers(grow, [(number,) for number in range(6)], 1)}
+    finally:
+        stop_workers()
+    assert (len(found) == 1) == is_on
+
+
+def put_back_rule() -> None:
+    vars(loky.process_executor)["_USE_PSUTIL"] = True
 
 
 def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:

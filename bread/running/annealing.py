@@ -69,7 +69,7 @@ class Annealing:
             for repeat, n_temperatures in wanted
         ]
         broken: list[tuple[AnnealTask, AnnealRun]] = []
-        with self._ledger.phase("consistency, your data again", "consistency", sum(task.n_chains for task in tasks)):
+        with self._ledger.phase("consistency, your data", "consistency", sum(task.n_chains for task in tasks)):
             for position, run in self._ledger.run_tasks(tasks):
                 self._result.repeats[wanted[position]] = without_constant(
                     run, tasks[position].path, self._result.prior_integrals
@@ -99,7 +99,7 @@ class Annealing:
         ends: dict[int, tuple[FloatArray, FloatArray]] = {}  # of a run, its ends and its weights are kept
         weights: dict[int, tuple[FloatArray, FloatArray]] = {}
         n_zero = 0
-        with self._ledger.phase("draws, real data", "draws", n_draws):
+        with self._ledger.phase("draws, your data", "draws", n_draws):
             for position, run in self._ledger.run_tasks(tasks):
                 usable = np.isfinite(run.log_weight)
                 log_density = run.log_base_density[:, 1] + run.log_ratio[:, -1]

@@ -226,7 +226,7 @@ class PathChooser:
                 BaseDrawsTask(task.simulation, task.data, pilot.path, task.root, first, last)
                 for task, pilot in zip(tasks, pilots, strict=True)
             ]
-            with self._stage.phase("start of the path", "tune", len(bases)):
+            with self._stage.phase("tuning, start of path", "tune", len(bases)):
                 return in_order(self._stage.run_tasks, bases)
 
         return with_decided_tails(pilots, more)

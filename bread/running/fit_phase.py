@@ -23,7 +23,7 @@ def look_at_fit(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -
     draws = result.observed_draws
     if draws is None or not len(draws):
         return
-    with ledger.phase("fit, real data", "replicate"):
+    with ledger.phase("model fit, your data", "replicate"):
         pool: Pool = {}
         check = check_fit(model, draws, pool=pool)
         result.fit_check = check

@@ -29,7 +29,7 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
         result.warnings.append(reason)
         return
     assert draws is not None
-    with ledger.phase("modes, real data", "modes"):
+    with ledger.phase("modes, your data", "modes"):
         search = ModeSearch(model, ledger.run_tasks, plan.root, sum(result.n_gradients.values()))
         try:
             with interruptible():

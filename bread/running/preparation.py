@@ -125,7 +125,7 @@ class Preparation:
             self._tune(indices, phase)
         elif self._shared is not None and self._shared.fit is not None:
             tasks = [MoveTask(index, self.data(index), self._shared, self._plan.root) for index in indices]
-            with self.phase("moving the reference", phase, len(tasks)):
+            with self.phase("reference, by data set", phase, len(tasks)):
                 pilot: Pilot
                 for position, pilot in self.run_tasks(tasks):
                     self._result.paths[indices[position]] = pilot.path
@@ -149,7 +149,7 @@ class Preparation:
         drawn = self.draw_simulations(END_DRAWS, END)
         batches = [range(low, min(low + END_BATCH, END_DRAWS)) for low in range(0, END_DRAWS, END_BATCH)]
         tasks = [EndTask(path, drawn.states[list(rows)], tuple(map(drawn.data_of, rows))) for rows in batches]
-        with self.phase("end of the path", "tune", len(tasks)):
+        with self.phase("tuning, end of path", "tune", len(tasks)):
             return np.concatenate(self._ledger.in_order(tasks))
 
     def _tune(self, indices: Sequence[int], phase: str) -> None:
@@ -188,7 +188,7 @@ class Preparation:
             )
             for index in indices
         ]  # fmt: skip
-        with self.phase("reverse starts", "start", len(tasks)):
+        with self.phase("starts, reverse chains", "start", len(tasks)):
             initial: ReverseInitial
             for position, initial in self.run_tasks(tasks):
                 self.reverse_initial[indices[position]] = initial.states

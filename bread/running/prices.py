@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from bread.running.comparison import FEWEST_DRAWS
 from bread.running.plan import Plan
-from bread.running.shape import FIRST_SIMULATIONS, left_out
+from bread.running.shape import FIRST_SIMULATIONS, REPEATS, left_out
+from bread.statistics.sequential import SHAPE_LEVEL
 
 SHAPE_TEMPERATURES = 1 + 1 / 4 + 1 / 16  # of the consistency test, as shares of the largest T
 
@@ -53,13 +54,18 @@ class Prices:
         )
 
     def afterwards(self, n_temperatures: int, n_simulations: int) -> float:
-        """Return the least that comparison with the real data costs: forward chains at smaller T, and draws."""
+        """Return the least that comparison with the real data costs: forward chains at smaller T, and draws.
+
+        Of the repeats on the real data it counts what is expected where these are like the others: the first chains
+        ask for them with a chance of `SHAPE_LEVEL`.
+        """
         plan, total = self.plan, 0.0
         if left_out(plan) is None:
             added = max(0, FIRST_SIMULATIONS - n_simulations)
             total += self.forward(n_temperatures, added)
             chains = plan.chains * (n_simulations + 1)
             total += chains * n_temperatures * (SHAPE_TEMPERATURES - 1) * self.per_transition
+            total += SHAPE_LEVEL * self.repeats(n_temperatures)
         n_draws = FEWEST_DRAWS if plan.draws is None else plan.draws
         return total + self.draws(n_temperatures, n_draws)
 
@@ -68,6 +74,10 @@ class Prices:
         chains = self.plan.chains * n_simulations
         annealed = chains * n_temperatures * SHAPE_TEMPERATURES * self.per_transition
         return n_simulations * self.per_data_set + annealed
+
+    def repeats(self, n_temperatures: int) -> float:
+        """Return the price of annealing the real data again, before they are called harder than the others."""
+        return REPEATS * self.plan.chains * n_temperatures * SHAPE_TEMPERATURES * self.per_transition
 
     def draws(self, n_temperatures: int, n_draws: int) -> float:
         """Return the price of annealed draws on the real data."""

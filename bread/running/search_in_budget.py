@@ -31,6 +31,7 @@ from bread.statistics.goal import Decision, one_sided
 FIRST_ROUND = 16  # most temperatures of the first round
 GROWTH = 4  # of the temperatures from one short round to the next
 SHARE = 0.1  # of what is left that a further short round may cost
+BLIND = 0.99  # a predicted limit of V above which rounds have shown nothing yet: a longer path may
 RESERVE = 0.1  # of what is left, for costs that are not predicted
 BATCHES = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0)  # numbers of confirming simulations, over the number that was asked for
 MOST_LOOKS = 4
@@ -114,6 +115,7 @@ class SearchInBudget:
         number = self._result.n_temperatures
         n_draws = FEWEST_DRAWS if self._plan.draws is None else self._plan.draws
         price = self.prices.forward(number, n_simulations) + self.prices.draws(number, n_draws)
+        price += self.prices.repeats(number)  # to which simulations that look so far like the real data lead
         if price <= self.left:
             return True
         self.outcome.sentences.append(
@@ -160,9 +162,12 @@ class SearchInBudget:
                 n_temperatures = min(self._rounds.first_temperatures(), FIRST_ROUND)
                 continue
             choice = self._best()
-            if decision.is_reached or choice is None or choice.n_temperatures <= n_temperatures:
+            if decision.is_reached or choice is None:
                 return temperatures
-            following = min(GROWTH * n_temperatures, choice.n_temperatures)
+            wanted = choice.n_temperatures if choice.limit.estimate < BLIND else self._plan.max_temperatures
+            following = min(GROWTH * n_temperatures, wanted)
+            if following <= n_temperatures:
+                return temperatures
             if self.prices.annealing(following, len(search)) > SHARE * self.left:
                 return temperatures
             n_temperatures = following

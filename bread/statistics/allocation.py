@@ -57,4 +57,9 @@ def best(options: Sequence[Allocation], left: float, wanted: float) -> Allocatio
     """
     paid = [option for option in options if option.cost <= left]
     reached = cheapest_to_reach(paid, wanted)
-    return reached or min(paid, key=lambda option: (option.limit.estimate, option.cost), default=None)
+    return reached or min(paid, key=_order, default=None)
+
+
+def _order(option: Allocation) -> tuple[float, float, float]:
+    """Lower limits first; of those that are 1 all alike, that which might be lower."""
+    return option.limit.estimate, option.limit.lower, option.cost

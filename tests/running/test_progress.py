@@ -87,10 +87,10 @@ def test_a_terminal_of_24_rows_shows_the_phase_that_runs(terminal: Terminal) -> 
             display.phase(f"T = {index}", 10)
             display.advance(10)
             display.done()
-        display.phase("draws, real data", 100)
+        display.phase("draws, your data", 100)
         display.advance(50)
         time.sleep(0.4)
-        assert any(re.match(r"draws, real data .* 50/100 ", row) for row in terminal.rows())
+        assert any(re.match(r"draws, your data .* 50/100 ", row) for row in terminal.rows())
 
 
 def test_without_a_terminal_every_phase_leaves_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bread.errors import InvalidArgumentError
+from bread.running import search_in_budget
 from bread.running.purse import GradientPurse
 from bread.running.search_in_budget import SearchInBudget
 from bread.statistics.allocation import Allocation
@@ -105,6 +106,29 @@ def test_reaching_the_goal_stops_and_is_cheaper_than_the_budget() -> None:
     rounds, search = searched(SearchInBudget, 10_000_000, 0.6, 2)
     assert len(rounds.looks) == 1 and search.outcome.spent < 100_000
     assert search.outcome.predicted["upper"] <= 0.6 and len(search.outcome.sentences) == 1
+
+
+class FarRounds(SampledRounds):
+    """Gaps that are hopeless at few temperatures, and fall with T^6: faster than any forecast expects."""
+
+    def log_weights(self, direction: str, n_temperatures: int, indices: np.ndarray) -> np.ndarray:
+        shift = (24.0 / n_temperatures) ** 6
+        return super().log_weights(direction, n_temperatures, indices) + (shift if direction == "reverse" else -shift)
+
+    def predicted_gap(self, n_temperatures: int) -> float:
+        return 2.0 * (24.0 / n_temperatures) ** 6
+
+
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_rounds_that_show_nothing_are_followed_by_longer_ones(is_fixed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """V is 1 at the first rounds' T. A search that stops there confirms at the smallest T."""
+    if not is_fixed:  # negative control: no prediction is called blind
+        monkeypatch.setattr(search_in_budget, "BLIND", 1.1)
+    plan = plan_of(400_000, 0.3)
+    rounds = FarRounds(plan, 1)
+    search = SearchInBudget(plan, rounds, rounds, GradientPurse(plan.budget, rounds), lambda line: None)
+    search.run()
+    assert (rounds.looks[-1][0] == plan.max_temperatures) == is_fixed
 
 
 def test_too_small_says_what_it_takes() -> None:
