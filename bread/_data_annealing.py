@@ -41,6 +41,10 @@ def data_annealing(
     level: float = 0.95,
     max_gap: float = 1.0,
     kernel: Any = None,
+    data: Any = None,
+    observed: Any = None,
+    simulator: Any = None,
+    likelihood: Any = None,
     random_seed: int | None = None,
     progressbar: bool = True,
 ) -> Any:
@@ -53,9 +57,9 @@ def data_annealing(
 
     Parameters
     ----------
-    model : pymc.Model or bread.backends.base.Model, optional
-        Its observations must be independent given the parameters: one observed variable that splits along its first
-        dimension.
+    model : pymc.Model, cmdstanpy.CmdStanModel, path or str, optional
+        What `bread.check` takes. Its observations must be independent given the parameters: one observed variable that
+        splits along its first dimension.
     blocks : int, optional
         Blocks of about equal size. By default one an observation, at most 50.
     particles : int, default 32
@@ -78,7 +82,7 @@ def data_annealing(
         Confidence level of intervals.
     max_gap : float, default 1.0
         Gap between the bounds, in nats, at which `bread.verdict` calls the evidence sandwiched.
-    kernel : optional
+    kernel, data, observed, simulator, likelihood : optional
         As for `bread.check`.
     random_seed : int, optional
         Seed of everything random; None for fresh entropy.
@@ -125,7 +129,8 @@ def data_annealing(
     how = Filter(particles, resampling, resample_every, moves)
     with Display(is_visible=progressbar, workers=1) as display:
         display.phase("compiling")
-        opened = open_model(model_in_context(model), OpenOptions(kernel=kernel))
+        options = OpenOptions(kernel=kernel, data=data, observed=observed, simulator=simulator, likelihood=likelihood)
+        opened = open_model(model_in_context(model), options)
         ends = block_ends(require_separable(opened).n_observations(), blocks)
         display.done()
         found = _Work(opened, ends, how, runs, tune, with_harmonic, root, display).run(simulations)

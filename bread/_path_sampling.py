@@ -56,8 +56,8 @@ def path_sampling(
         drawn from, and the likelihood must not vanish anywhere on it.
     leave_out : "each" or sequence of int, optional
         Observations, numbered from 0 along the first dimension of the data, whose log predictive density given all
-        others is wanted, such as those that PSIS-LOO flags. For PyMC models with one observed variable of independent
-        elements, and models of the reference backend.
+        others is wanted, such as those that PSIS-LOO flags. For models with one observed variable of independent
+        elements, as `bread.data_annealing` takes them.
     pairs : int, default 400
         Pairs of chains, of each left-out observation; at least 40.
     max_iterations : int, default 2000

@@ -43,6 +43,7 @@ class Purpose(IntEnum):
     DATA_ANNEALING = 36
     REPEAT = 37  # of the real data's forward chains
     REPEAT_BASE = 38
+    BRIDGE = 39  # draws of the law that the fit is bridged with
     PATH_SAMPLING = 45
 
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 COLUMNS = ("userId", "movieId", "rating")
-ALIASES = {"user": "userId", "user_id": "userId", "item": "movieId", "item_id": "movieId", "movie_id": "movieId"}
+ALIASES = {  # of columns, in small letters without blanks and underscores
+    "user": "userId", "userid": "userId", "item": "movieId", "itemid": "movieId", "movieid": "movieId",
+    "rating": "rating",
+}  # fmt: skip
 LEAST, MOST = 0.5, 5.0  # ratings of all of MovieLens's sets
 Ratings = dict[str, NDArray[np.float64]]
 
@@ -26,11 +30,14 @@ def read_ratings(path: Path) -> Ratings:
     Raises
     ------
     ValueError
-        A line is not three or four fields, a number is none or out of range, a user rated an item twice, the header
-        lacks a column, or the file has no ratings; with the line and what it holds.
+        The file is no text; a line is not three or four fields, a number is none or out of range, a user rated an item
+        twice, the header lacks a column, or the file has no ratings; with the line and what it holds.
     """
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [(number, line.strip()) for number, line in enumerate(file, 1)]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [(number, line.strip()) for number, line in enumerate(file, 1)]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no UTF-8 text. Unpack an archive, and give the file u.data itself.") from None
     lines = [(number, line) for number, line in lines if line]
     if not lines:
         raise ValueError(f"{path} has no ratings: it is empty. Give a file such as MovieLens 100k's u.data.")
@@ -57,7 +64,7 @@ def _places(path: Path, first: list[str]) -> tuple[tuple[int, ...], bool]:
     """Return where user, item and rating stand, and whether the first line is a header."""
     if any(_is_number(field) for field in first):
         return (0, 1, 2), False
-    names = [ALIASES.get(field.strip(), field.strip()) for field in first]
+    names = [ALIASES.get(re.sub(r"[\s_]", "", field).lower(), field) for field in first]
     missing = [name for name in COLUMNS if name not in names]
     if missing:
         raise ValueError(

@@ -17,6 +17,7 @@ from bread.reading.verdict import verdict
 from bread.report.compat import read_attributes
 from bread.report.opening import takes_report
 from bread.statistics.betting import check_level
+from bread.statistics.evidence import Estimate
 from bread.statistics.evidence_interval import weight_interval
 from bread.statistics.intervals import Interval, mean_interval
 
@@ -127,9 +128,10 @@ def evidence(report: Any, *, level: float = 0.95) -> Evidence:
     Evidence
         The recommended number is ``log_evidence`` with ``lower`` and ``upper``; ``kind`` says what they are. Its
         ``table`` has a row for every estimator: ``log_evidence``, ``standard_error``, ``lower``, ``upper`` on the real
-        data (NaN where it needs reverse chains, which need exact draws), ``direction``, ``role`` ("recommended",
-        "estimate", "lower bound", "upper bound" or "warning"), and how it does on simulated data sets with few chains
-        each: ``simulated_error``, its mean difference from Bennett's acceptance ratio there, and
+        data (NaN where it needs reverse chains, which need exact draws, or a fit to bridge from), ``direction``
+        ("forward", "reverse", "both", or "fit": from the fit's draws, yours where you passed them), ``role``
+        ("recommended", "estimate", "lower bound", "upper bound" or "warning"), and how it does on simulated data sets
+        with few chains each: ``simulated_error``, its mean difference from Bennett's acceptance ratio there, and
         ``simulated_sd``; ``note``. Nats throughout.
 
     Raises
@@ -170,6 +172,7 @@ def evidence(report: Any, *, level: float = 0.95) -> Evidence:
     kind: Kind = "none" if broken else ("lower bound" if doubts else "interval")
     allowance = -math.log1p(-findings.error_upper) if kind == "interval" else float("nan")
     simulated = simulated_table(simulated_chains(report))
+    bridge = Estimate(*(float(attributes.get(f"fit_log_evidence{what}", math.nan)) for what in ("", "_error")))
     limits = (interval.lower - margin, interval.upper + margin + allowance if kind == "interval" else math.inf)
     if kind == "none":
         limits = (-math.inf, math.inf)
@@ -188,7 +191,7 @@ def evidence(report: Any, *, level: float = 0.95) -> Evidence:
         n_temperatures=chains.n_temperatures,
         path=str(attributes.get("path", "prior")),
         simulate_from=str(attributes.get("simulate_from", "prior")),
-        table=estimator_table(chains, simulated, limits, level),
+        table=estimator_table(chains, simulated, limits, level, bridge),
         simulated=simulated,
     )
 

@@ -24,12 +24,14 @@ class _Row(NamedTuple):
     note: str
 
 
+BRIDGE = "bridge sampling"
 ROWS = {
     "forward AIS": _Row("forward", "recommended", "log of the mean weight; its limits hold what is said of them"),
     "mean log weight": _Row("forward", "lower bound", "below the log evidence on average, at any number of chains"),
     "cumulant, forward": _Row("forward", "estimate", "right where log weights are Gaussian"),
     "likelihood weighting": _Row("forward", "warning", "never use it: draws from the path's base alone"),
     "harmonic mean": _Row("forward", "warning", "never use it: its variance is infinite as a rule"),
+    BRIDGE: _Row("fit", "estimate", "from your draws, or the fit's: right where they are"),
     "reverse AIS": _Row("reverse", "upper bound", "above the log evidence on average"),
     "mean reverse log weight": _Row("reverse", "upper bound", "above the log evidence on average"),
     "cumulant, reverse": _Row("reverse", "estimate", "right where log weights are Gaussian"),
@@ -50,7 +52,7 @@ def simulated_table(chains: SimulatedChains | None) -> pd.DataFrame:
     """
     index = pd.Index([] if chains is None else chains.simulation, name="simulation", dtype=np.int64)
     if chains is None:
-        return pd.DataFrame(columns=list(ROWS), index=index, dtype=np.float64)
+        return pd.DataFrame(columns=[name for name in ROWS if name != BRIDGE], index=index, dtype=np.float64)
     upper = log_evidence_upper_many(chains.forward, chains.reverse)
     rows = []
     for place in range(len(chains.simulation)):
@@ -82,7 +84,7 @@ def simulated_table(chains: SimulatedChains | None) -> pd.DataFrame:
 
 
 def estimator_table(
-    chains: ObservedChains, simulated: pd.DataFrame, limits: tuple[float, float], level: float
+    chains: ObservedChains, simulated: pd.DataFrame, limits: tuple[float, float], level: float, bridge: Estimate
 ) -> pd.DataFrame:
     """Return a row for every estimator; see `bread.evidence`.
 
@@ -94,8 +96,10 @@ def estimator_table(
     limits : tuple of float
         Of the recommended estimate.
     level : float
+    bridge : Estimate
+        From the fit's draws; NaN without.
     """
-    real = _on_real_data(chains)
+    real = {**_on_real_data(chains), BRIDGE: bridge}
     rows = []
     for name, row in ROWS.items():
         value, error = real.get(name, Estimate(_NAN, _NAN))
@@ -142,7 +146,7 @@ def _harmonic(log_ratio: FloatArray) -> Estimate:
 
 def _against_bar(simulated: pd.DataFrame, name: str) -> tuple[float, float]:
     """Return mean and standard deviation, over simulated data sets, of an estimator minus BAR."""
-    if not len(simulated):
+    if not len(simulated) or name not in simulated:
         return _NAN, _NAN
     values = simulated[name].to_numpy(dtype=np.float64)
     difference = values - simulated["BAR"].to_numpy(dtype=np.float64)

@@ -11,7 +11,8 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
 
     `fit_source`; `fit_r_hat` (rank-normalised, split) and `fit_n_effective` (the smaller one of location and scale)
     with the parameter they belong to; `fit_n_divergences` where they were counted; `fit_distinct_share` where draws
-    are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already.
+    are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already;
+    `fit_log_evidence` and `fit_log_evidence_error` where its draws were bridged (`bread.running.bridge`), nats.
     """
     fit = result.fit
     if fit is None:
@@ -26,6 +27,9 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     }
     if fit.distinct_share < 1.0:
         attributes["fit_distinct_share"] = float(fit.distinct_share)
+    if result.bridge is not None:
+        attributes["fit_log_evidence"] = result.bridge.log_constant
+        attributes["fit_log_evidence_error"] = result.bridge.standard_error
     if fit.n_divergences is not None:
         attributes["fit_n_divergences"] = int(fit.n_divergences)
     return attributes

@@ -19,6 +19,7 @@ from bread.running.fit_check import FitCheck
 from bread.running.mode_results import ModeResults
 from bread.running.prior_integral_results import PriorIntegrals
 from bread.statistics.goal import Goal
+from bread.statistics.normalisation import Normalisation
 
 OBSERVED = -1  # the real data, as a "simulation" index
 RACE = -20  # extra simulated data sets that choose the path: -20, -21, ...
@@ -102,6 +103,8 @@ class CheckResult:
         Whether the real data cannot be compared with simulated ones; a warning says why.
     fit_log_density : ndarray (chain, draw) or None
         Log density of the posterior at the fit's draws, up to the same constant.
+    bridge : Normalisation or None
+        Log evidence by bridge sampling from the fit's draws.
     modes : ModeResults or None
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
@@ -153,6 +156,7 @@ class CheckResult:
     fit_check: FitCheck | None = None
     is_shape_left_out: bool = False
     fit_log_density: FloatArray | None = None
+    bridge: Normalisation | None = None
     modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     n_gradients: dict[str, int] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import numpy as np
 from bread.backends.base import Fit, Model
 from bread.running import costs, curve, shape
 from bread.running.annealing import BOTH, Annealing
+from bread.running.bridge import bridge_the_fit
 from bread.running.comparison import draw_and_compare, wanted_draws
 from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
@@ -98,6 +99,7 @@ class Runner:
         if self._budgeted is not None:
             plan = self._budgeted.with_draws(wanted_draws(plan, self.result, temperatures[-1]))
         draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
+        bridge_the_fit(self._model, plan, self.result, self._ledger)
         look_at_fit(self._model, plan, self.result, self._ledger)
         look_for_modes(self._model, plan, self.result, self._ledger)
 

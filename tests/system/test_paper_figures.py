@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bread import exact
+from tests.support.stan_conjugate import toolchain
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "papers"
 
@@ -31,6 +32,26 @@ def test_figure_4(tmp_path: Path) -> None:
     final = exact.anneal(exact.barrier(), np.linspace(0, 1, 20)).final_law.reshape(7, 7)
     for row in annealed:
         assert float(row["probability"]) == pytest.approx(final[int(row["row"]), int(row["column"])], abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.pymc
+@pytest.mark.stan
+@pytest.mark.statistical
+def test_figure_2(tmp_path: Path) -> None:
+    """Collapsed has the smaller B per step in both PPLs, whose 95% intervals overlap; control: far forms' do not."""
+    toolchain()
+    found = {
+        (row["ppl"], row["form"], int(row["n_temperatures"])): [float(row[name]) for name in ("B", "lower", "upper")]
+        for row in run("bread_figure_2", tmp_path)
+    }
+    assert len(found) == 2 * 2 * 3
+    for n in (4, 8, 16):
+        assert all(found[ppl, "collapsed", n][0] < found[ppl, "uncollapsed", n][0] for ppl in ("PyMC", "Stan"))
+        for form in ("collapsed", "uncollapsed"):
+            (_, *first), (_, *second) = (found[ppl, form, n] for ppl in ("PyMC", "Stan"))
+            assert first[0] <= second[1] and second[0] <= first[1]
+    assert found["Stan", "uncollapsed", 4][1] > found["PyMC", "collapsed", 16][2]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 
@@ -29,9 +30,10 @@ def written(folder: Path, text: str) -> Path:
         U_DATA.replace("\n", "\r\n") + "\n\n",
         "\ufeffuserId,movieId,rating,timestamp\n" + U_DATA.replace("\t", ","),
         "user\titem\trating\n196\t242\t3\n186\t302\t3\n22\t377\t1\n",
+        "User ID\tItem ID\tRating\tTimestamp\n" + U_DATA,
         'movieId,title,rating,userId\n242,"Kolya, 1996",3,196\n302,L.A.,3,186\n377,H,1,22\n',
     ],
-    ids=["u.data", "commas", "blank lines", "header", "other names", "other order"],
+    ids=["u.data", "commas", "blank lines", "header", "other names", "with blanks", "other order"],
 )
 def test_what_is_read(text: str, tmp_path: Path) -> None:
     table = read_ratings(written(tmp_path, text))
@@ -59,6 +61,13 @@ def test_what_is_refused(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
         read_ratings(written(tmp_path, text))
     assert "u.data" in str(refused.value)
+
+
+def test_an_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ml-100k.zip"
+    path.write_bytes(gzip.compress(U_DATA.encode()))
+    with pytest.raises(ValueError, match="ml-100k.zip is no UTF-8 text. Unpack an archive"):
+        read_ratings(path)
 
 
 def test_the_paper_s_part_of_a_file(tmp_path: Path) -> None:

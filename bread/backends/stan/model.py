@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from bread.backends.stan.native.path_arguments import Law
 from bread.backends.stan.native.values import data_json, joined_json
 from bread.backends.stan.posterior import StanPosterior
 from bread.backends.stan.rows import StanRows
+from bread.backends.stan.separable import SeparableProgram
 from bread.backends.stan.state_draws import StateDraws
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
@@ -29,7 +29,7 @@ from bread.paths.mixture import Reference
 
 
 @dataclass(frozen=True)
-class StanModel:
+class StanModel(SeparableProgram):
     """Implements `bread.backends.base.Model` for Stan.
 
     Attributes
@@ -208,23 +208,8 @@ class StanModel:
 
     def condition_instance(self, data: Data) -> StanInstance:
         """Return the tempered program with other observed data."""
-        expected = self.info.data.observed
-        if set(data) != set(expected):
-            raise InvalidArgumentError(
-                f"data must name {sorted(expected)}, the observed variables; got {sorted(data)}."
-            )
-        arrays = {name: np.asarray(data[name], dtype=expected[name].dtype) for name in expected}
-        for name, array in arrays.items():
-            if array.shape != expected[name].shape:
-                raise InvalidArgumentError(
-                    f"data[{name!r}] must be of shape {expected[name].shape}, like the real data; got {array.shape}."
-                )
+        arrays = self.checked_data(data)
         return self.library.instance(joined_json(self._fixed_json, data_json(arrays)), law=self.law)
-
-    @cached_property
-    def _fixed_json(self) -> str:
-        observed = self.info.data.observed
-        return data_json({name: value for name, value in self.data.items() if name not in observed})
 
     def localise(self, names: Sequence[str], reference: Reference) -> StanModel:
         """Return this model with ``reference`` as the law of the named parameters; compiles once a set of names.
