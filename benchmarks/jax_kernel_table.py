@@ -83,7 +83,9 @@ TABLE: dict[str, Row] = {
     "blackjax.gist_step_size, asymmetric": Row(
         metric(blackjax.gist_step_size, initial_step_size=1.0, criterion="asymmetric"), SOME
     ),
-    "blackjax.gist_trajectory_length": Row(metric(blackjax.gist_trajectory_length, step_size=0.4), (LOG_GAMMA, CORRELATED)),
+    "blackjax.gist_trajectory_length": Row(
+        metric(blackjax.gist_trajectory_length, step_size=0.4), (LOG_GAMMA, CORRELATED)
+    ),
     "blackjax.ghmc": Row(plain(blackjax.ghmc, 0.4, momentum_inverse_scale=1.0, alpha=0.8, delta=0.3), CONTINUOUS),
     "blackjax.adjusted_mclmc": Row(plain(blackjax.adjusted_mclmc, 0.6, num_integration_steps=4), CONTINUOUS),
     "blackjax.adjusted_mclmc_dynamic": Row(plain(blackjax.adjusted_mclmc_dynamic, 0.6), CONTINUOUS),

@@ -40,6 +40,6 @@ if __name__ == "__main__":
         table = bread.summary(report)
         print(table[table["fails"]][["test", "p_value", "worst"]].to_string(index=False), "\n")
     report = bread.check(
-        cholesky(), simulate_from="prior", simulations=20, n_temperatures=[64], random_seed=1, progressbar=False
+        cholesky(), simulate_from="prior", path="prior", n_temperatures=[64], random_seed=1, progressbar=False
     )
     print(f"PyMC {pm.__version__}, LKJCholeskyCov(n=3), bread.check: {bread.verdict(report)}")

@@ -3,8 +3,8 @@
     python examples/historical_bugs/run.py [lkj proportional mixed_hmc hmc smc] [--environments .historical]
 
 Each environment is a folder made by ``venv`` and filled by ``pip`` from requirements, this copy of bread among them; one
-that is there already is used again. Without names all are run: some two minutes each with an empty cache of pip. Old
-releases of JAX need Python 3.11 (or 3.10). `webppl_gaussian.py` needs Node.js and no environment, and is run by itself.
+that is there already is used again. Without names all are run. Old releases of JAX need Python 3.11 (or 3.10).
+`webppl_gaussian.py` needs Node.js and no environment, and is run by itself.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class FinitePosterior(Posterior):
         return self._states(draw(np.broadcast_to(prior, (len(seeds), len(prior))), uniforms))
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log likelihood at each of ``states``, shape (n,); -inf is legal, and what lies off the grid has it."""
+        """Return the log likelihood at each of ``states``, shape (n,); -inf is legal, and holds off the grid."""
         _require_prior(path)
         return self._at(self.chain.log_ratio, states)
 
