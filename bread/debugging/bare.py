@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from bread.debugging.stepper import Step, Stepper, as_stepper
+from bread.debugging.stepper import ManyChains, Step, Stepper, as_stepper
 from bread.debugging.subject import Draws, FloatArray, Moved
 from bread.debugging.target import Target
 from bread.errors import InvalidArgumentError
@@ -123,6 +123,8 @@ class BareSubject:
         """Run one chain from each draw."""
         stepper = self._stepper
         assert stepper is not None
+        if isinstance(stepper, ManyChains):
+            return self._move_together(stepper, draws, keep, seeds)
         carried_of = getattr(stepper, "log_density", None)
         states = np.full((len(draws), len(keep), self.target.dim), np.nan)
         carried = np.full((len(draws), len(keep)), np.nan) if callable(carried_of) else None
@@ -145,6 +147,17 @@ class BareSubject:
             except Exception as error:  # a kernel may raise anything: that it does is a finding
                 failures.setdefault(f"{type(error).__name__}: {error}")
         return Moved(states, carried, n_steps, tuple(failures))
+
+    def _move_together(
+        self, chains: ManyChains, draws: Draws, keep: Sequence[int], seeds: Sequence[SeedSequence]
+    ) -> Moved:
+        n_steps = len(draws) * keep[-1]
+        try:
+            states, carried = chains.run_chains(draws.states, keep, seeds)
+        except Exception as error:  # a kernel may raise anything: that it does is a finding
+            nothing = np.full((len(draws), len(keep), self.target.dim), np.nan)
+            return Moved(nothing, None, n_steps, (f"{type(error).__name__}: {error}",))
+        return Moved(states, None if np.isnan(carried).all() else carried, n_steps)
 
     def log_density(self, draws: Draws) -> FloatArray:
         """Return the target's log density of each state; NaN where it raises an arithmetic error or a ValueError.

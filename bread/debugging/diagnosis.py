@@ -20,6 +20,7 @@ from bread.statistics.functions import EVERYTHING, Label
 HARDLY_MOVES = 0.02  # share of chains
 HIDES_ALL = 10.0  # nats between log weights: one in 20,000 pairs has the rarer order
 NAMED = 3  # quantities that a sentence names
+NO_PATH = "Chains were not annealed: a kernel without a model has no path, and tempering is not tested."
 
 
 class _Pattern:
@@ -222,6 +223,8 @@ def notes_on(samples: Sequence[Sample]) -> tuple[str, ...]:
                 f"On '{name}' log weights of chains annealed forward and in reverse are {gap}: their order says next "
                 "to nothing of tempering."
             )
+    if any(sample.has_kernel for sample in samples) and not any(sample.subject.anneals for sample in samples):
+        notes.append(NO_PATH)
     return tuple(notes)
 
 

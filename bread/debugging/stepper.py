@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -32,6 +32,24 @@ class Stepper(Protocol):
 
     def position(self, carry: Any) -> FloatArray:
         """Return where the chain is, shape (d,)."""
+        ...
+
+
+@runtime_checkable
+class ManyChains(Stepper, Protocol):
+    """A `Stepper` that runs many chains at once, as compiled kernels do many times faster.
+
+    It is then not run chain by chain.
+    """
+
+    def run_chains(
+        self, starts: FloatArray, keep: Sequence[int], seeds: Sequence[SeedSequence]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Run one chain from each start, shape (n, d), under its own seed; keep states after so many steps.
+
+        Return positions, shape (n, len(keep), d), and the log densities that the kernel holds for them, shape
+        (n, len(keep)), in nats, NaN where it holds none. A chain may depend on its start and its seed alone.
+        """
         ...
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
-from bread.testing.jax_numbers import key_of, require_double_precision
+from bread.testing.jax_kernels import JAXKernel
 
 
-class BlackJAXKernel:
-    """A BlackJAX algorithm as a `bread.debugging.stepper.Stepper`.
+class BlackJAXKernel(JAXKernel):
+    """A BlackJAX algorithm as a `bread.debugging.stepper.ManyChains`: chains run side by side.
 
     Parameters
     ----------
     algorithm : blackjax.base.SamplingAlgorithm
-        With ``init`` and ``step``, such as ``blackjax.nuts(log_density, step_size, inverse_mass_matrix)``; positions
-        are flat arrays.
+        With ``init`` and ``step``, such as ``blackjax.nuts(log_density, step_size, inverse_mass_matrix)``.
+    unravel : callable, optional
+        ``unravel(x)`` of a flat position (d,): what the algorithm's positions are, where they are not flat arrays
+        (``jax.flatten_util.ravel_pytree``).
 
     Raises
     ------
@@ -26,25 +27,10 @@ class BlackJAXKernel:
         JAX computes in single precision.
     """
 
-    def __init__(self, algorithm: Any) -> None:
-        require_double_precision()
-        import jax
-
-        self._init = jax.jit(algorithm.init)
-        self._step = jax.jit(algorithm.step)
-
-    def start(self, position: NDArray[np.float64], rng: Generator) -> Any:
-        """Return the algorithm's state at a position."""
-        return self._init(position)
-
-    def step(self, carry: Any, rng: Generator) -> Any:
-        """Return the state after one transition."""
-        return self._step(key_of(rng), carry)[0]
-
-    def position(self, carry: Any) -> NDArray[np.float64]:
-        """Return the position, shape (d,)."""
-        return np.asarray(carry.position, dtype=np.float64)
-
-    def log_density(self, carry: Any) -> float:
-        """Return the log density that the state holds (nats); NaN if it holds none."""
-        return float(getattr(carry, "logdensity", np.nan))
+    def __init__(self, algorithm: Any, unravel: Callable[[Any], Any] = lambda x: x) -> None:
+        super().__init__(
+            start=lambda key, position: algorithm.init(unravel(position), key),
+            step=lambda key, state: algorithm.step(key, state)[0],
+            position=lambda state: state.position,
+            log_density=lambda state: getattr(state, "logdensity", np.nan),
+        )

@@ -1,7 +1,8 @@
 """PyMC's LKJ laws before 6.4.0: draws of LKJCholeskyCov(n=3), and what the density of LKJCorr integrates to.
 
 Up to 6.3.1 random draws of three or more dimensions had an off-diagonal variance of 0.20 where the density says 0.25
-(eta = 1), and the density was not normalised. Run it under both: ``pip install "pymc==6.3.1"``, then "pymc==6.4.0".
+(eta = 1), and the density was not normalised. Run it under both: ``pip install "pymc==6.3.1"``, then "pymc==6.4.0", or
+by ``run.py lkj``. `bread.check` comes to the same verdict on the draws, before it anneals.
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ if __name__ == "__main__":
         print(f"PyMC {pm.__version__}, {name}: {bread.verdict(report)}")
         table = bread.summary(report)
         print(table[table["fails"]][["test", "p_value", "worst"]].to_string(index=False), "\n")
+    report = bread.check(
+        cholesky(), simulate_from="prior", path="prior", n_temperatures=[64], random_seed=1, progressbar=False
+    )
+    print(f"PyMC {pm.__version__}, LKJCholeskyCov(n=3), bread.check: {bread.verdict(report)}")

@@ -11,8 +11,7 @@ import pymc as pm
 for masses in ([0.5, 0.3, 0.2], [0.7, 0.3]):
     with pm.Model() as model:
         pm.Categorical("x", masses)
-        step = pm.CategoricalGibbsMetropolis(model.free_RVs, proposal="proportional")
-    step.set_rng(1)
+        step = pm.CategoricalGibbsMetropolis(model.free_RVs, proposal="proportional", rng=1)
     point, counts = {"x": np.array(0)}, np.zeros(len(masses))
     for _ in range(20_000):
         point, _ = step.step(point)

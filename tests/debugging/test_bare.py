@@ -48,6 +48,42 @@ def test_what_is_carried_is_shown():
     np.testing.assert_allclose(moved.log_density[:, 1], subject.log_density(draws.at(moved.states[:, 1])))
 
 
+class Together:
+    """Normal draws around the last state, many chains at once."""
+
+    def __init__(self, fails=False):
+        self.calls, self.fails = [], fails
+
+    def start(self, position, rng):
+        return position
+
+    def step(self, carry, rng):
+        raise AssertionError("chains are not run one by one")
+
+    def position(self, carry):
+        return carry
+
+    def run_chains(self, starts, keep, seeds):
+        self.calls.append(len(starts))
+        if self.fails:
+            raise FloatingPointError("too many")
+        steps = np.stack([np.random.default_rng(seed).normal(size=(keep[-1], starts.shape[1])) for seed in seeds])
+        states = starts[:, None] + steps.cumsum(axis=1)[:, np.array(keep) - 1]
+        return states, np.full(states.shape[:2], np.nan)
+
+
+def test_kernels_that_run_many_chains_at_once_are_asked_once():
+    subject = BareSubject(kernels.skewed(), Together())
+    draws = subject.draw(seeds(6))
+    moved = subject.move(draws, (1, 3), seeds(6, 2))
+    assert moved.states.shape == (6, 2, 2) and moved.log_density is None
+    assert moved.n_evaluations == 18 and moved.failures == ()
+    np.testing.assert_array_equal(subject.move(draws, (3,), seeds(6, 2)).states[:, 0], moved.states[:, 1])
+    kernel = Together(fails=True)
+    failed = BareSubject(kernels.skewed(), kernel).move(draws, (1, 3), seeds(6, 2))
+    assert failed.failures == ("FloatingPointError: too many",) and np.isnan(failed.states).all()
+
+
 def test_objects_are_renewed_and_functions_only_by_a_builder():
     target = kernels.skewed()
     kernel = kernels.Adapting(target)

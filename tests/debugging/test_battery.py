@@ -131,6 +131,13 @@ def test_a_kernel_that_stays_where_it_is_is_named():
     assert any("never moved x[0]" in note for note in run(kernels.normal(), one_stays, budget=SMALL).notes)
 
 
+def test_that_nothing_was_annealed_is_a_note_where_there_is_a_kernel_without_a_model():
+    said = "a kernel without a model has no path"
+    target = kernels.normal()
+    assert [said in note for note in run(target, kernels.gibbs(target), budget=SMALL).notes] == [True]
+    assert run(target, None, budget=SMALL).notes == ()
+
+
 def test_annealing_is_asked_of_subjects_with_a_path_alone_and_costs_the_others_no_level():
     bare = BareSubject(kernels.normal(), None)
     assert {test.about for test in set(TESTS) - set(suited_tests(bare))} == {"annealing", "ensemble"}

@@ -102,6 +102,29 @@ def test_a_defect_in_one_direction_is_a_bug() -> None:
     assert float(report["alarm"]["weighted_rank_p_value_combined"]) < 1e-3
 
 
+class Halved(exact.MetropolisHastings):
+    """Acceptance by half the log ratio."""
+
+    def matrices(self, log_density: np.ndarray) -> np.ndarray:
+        return super().matrices(0.5 * np.asarray(log_density))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("transition", "failed"),
+    [
+        (RIGHT.transition, ""),
+        (Halved(exact.grid_neighbours((3,))), "averages of chains"),
+        (WrongBack([np.zeros(3, dtype=int)]), "order of annealed weights"),
+    ],
+)
+def test_debug_runs_a_finite_models_kernel(transition: exact.Transition, failed: str) -> None:
+    report = bread.debug(model_with(transition), budget=0.05, random_seed=1, progressbar=False)
+    assert bread.verdict(report).status == ("bug" if failed else "no bug found"), str(bread.verdict(report))
+    table = bread.summary(report)
+    assert not failed or failed in set(table[table["fails"]]["test"])
+
+
 class NotTurned(exact.HeatBath):
     """A sweep over both axes that reverse chains run in the same order: invariant, and not its own reversal."""
 

@@ -49,20 +49,19 @@ class FinitePosterior(Posterior):
         return self._states(draw(np.broadcast_to(prior, (len(seeds), len(prior))), uniforms))
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log likelihood at each of ``states``, shape (n,); -inf is legal."""
+        """Return the log likelihood at each of ``states``, shape (n,); -inf is legal, and holds off the grid."""
         _require_prior(path)
-        return np.asarray(self.chain.log_ratio[self._indices(states)])
+        return self._at(self.chain.log_ratio, states)
 
     def log_density(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return log prior + log likelihood (nats), shape (n,)."""
+        """Return log prior + log likelihood (nats), shape (n,); -inf off the grid."""
         _require_prior(path)
-        index = self._indices(states)
-        return np.asarray(self.chain.log_base[index] + self.chain.log_ratio[index])
+        return self._at(self.chain.log_base + self.chain.log_ratio, states)
 
     def log_base(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log prior (nats), shape (n,), also where the likelihood is zero."""
+        """Return the log prior (nats), shape (n,), also where the likelihood is zero; -inf off the grid."""
         _require_prior(path)
-        return np.asarray(self.chain.log_base[self._indices(states)])
+        return self._at(self.chain.log_base, states)
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
@@ -126,6 +125,13 @@ class FinitePosterior(Posterior):
         n_steps = max(keep, default=0)
         visited = self._run(path, beta, self._indices(state[None]), n_steps, [seed])
         return Evolution(self._states(visited[list(keep), 0]), n_evaluations=n_steps)
+
+    def _at(self, table: FloatArray, states: FloatArray) -> FloatArray:
+        """Return a table's value at each state, -inf at those that are none."""
+        top = np.array(self.chain.shape) - 1
+        is_state = ((states >= 0) & (states <= top) & (states == np.floor(states))).all(axis=1)
+        inside = np.where(is_state[:, None], states, 0.0)
+        return np.where(is_state, table[self._indices(inside)], -np.inf)
 
     def _indices(self, states: FloatArray) -> IntArray:
         return as_indices(states, self.chain.shape)

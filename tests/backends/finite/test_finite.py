@@ -300,3 +300,12 @@ def test_calls_are_checked() -> None:
         with pytest.raises(InvalidArgumentError, match="must have 'y'"):
             SMALL.condition(data)
     assert SMALL.info.paths == (PriorPath.name,) and OpenOptions().kernel is None
+
+
+def test_densities_are_zero_off_the_grid():
+    posterior, path = SMALL.condition({"y": DATA}), PriorPath()
+    states = np.array([[0.0], [-1.0], [len(PRIOR) - 0.5], [float(len(PRIOR))], [len(PRIOR) - 1.0]])
+    is_state = [True, False, False, False, True]
+    for density in (posterior.log_base, posterior.log_ratio, posterior.log_density):
+        np.testing.assert_array_equal(np.isfinite(density(path, states)), is_state)
+        np.testing.assert_array_equal(density(path, states[[4]]), density(path, states)[[4]])

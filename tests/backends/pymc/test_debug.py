@@ -128,6 +128,21 @@ def test_pymcs_poisson_proposal_is_not_symmetric(proposal):
     assert proposal is pm.step_methods.NormalProposal or "discrete coordinates" in found
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.95, 0.0])
+def test_pymcs_metropolis_accepts_coordinates_of_one_correlated_step_one_by_one(correlation):
+    with pm.Model() as model:
+        x = pm.Normal("x", shape=2)
+        pm.Normal("y", x, 3.0, observed=np.array([0.5, -1.0]))
+
+    def step(model):
+        return pm.Metropolis(S=np.array([[1.0, correlation], [correlation, 1.0]]), model=model)
+
+    report = bread.debug(model, kernel=step, only="kernel", budget=0.1, random_seed=1, progressbar=False)
+    found = bread.verdict(report)
+    assert found.status == ("bug" if correlation else "no bug found"), found
+
+
 class Forgetful(pm.Metropolis):
     """Keeps a permutation from step to step, as `pm.Metropolis` does of three coordinates: ``pm.sample`` resets it."""
 

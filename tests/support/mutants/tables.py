@@ -1,8 +1,9 @@
 """What `study` found, added up and as Markdown: power by bug, false alarms by kernel.
 
-    python -m tests.support.mutants.tables [runs.csv] [--details details.csv]
+    python -m tests.support.mutants.tables [runs.csv] [--update] [--details details.csv]
 
-With a file of runs `power.csv`, which stands beside this module, is made anew. Without one its tables are printed, as
+With a file of runs `power.csv`, which stands beside this module, is made anew; with `--update` the runs of a bug, or of
+its good twin, take the place of those in it where they are as many or more. Without a file its tables are printed, as
 docs/debugging.md has them.
 """
 
@@ -88,6 +89,18 @@ def load(path: Path = POWER) -> list[Row]:
         ]
 
 
+def updated(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
+    """Return for each bug its runs, and those of its good twin, from whichever has more of them; ``new`` if as many."""
+    first, second = {row.name: row for row in old}, {row.name: row for row in new}
+    rows = []
+    for name in MUTANTS:
+        found = [rows_of[name] for rows_of in (second, first) if name in rows_of]
+        if found:
+            bad, good = max(found, key=lambda row: row.runs), max(found, key=lambda row: row.clean)
+            rows.append(bad._replace(alarms=good.alarms, clean=good.clean, below=good.below))
+    return rows
+
+
 def power_table(rows: Sequence[Row]) -> str:
     """Return each bug that can be detected with its power, its work, and the tests that saw it most often."""
     lines = ["| bug | class | what is wrong | found | median steps | tests that fail, in so many runs |",
@@ -154,10 +167,12 @@ def main() -> None:
     """Print the tables; make the sums anew if a file of runs is given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="?")
+    parser.add_argument("--update", action="store_true", help="keep runs of bugs of which the file has fewer")
     parser.add_argument("--details", type=Path)
     wanted = parser.parse_args()
     if wanted.runs:
-        save(add_up(written(wanted.runs)))
+        rows = add_up(written(wanted.runs))
+        save(updated(load(), rows) if wanted.update else rows)
     rows = load()
     print("\n\n".join([power_table(rows), undetectable_table(rows), clean_table(rows)]))
     if wanted.details:
