@@ -8,7 +8,6 @@ against steps and against the time of a forward and a reverse chain, with the po
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
