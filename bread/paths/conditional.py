@@ -193,7 +193,7 @@ def spline_through(knots: FloatArray, values: FloatArray) -> FloatArray:
 
     Returns
     -------
-    coefficients : ndarray, shape (m + 1 + k, f)
+    ndarray, shape (m + 1 + k, f)
 
     Raises
     ------
