@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ HIGH_ENOUGH = 0.3  # nats between the corners of the last simplex
 CURVED = 6.0  # nats below the top down to which the marginal density is taken for Gaussian, for its width
 MOST_CHANGED = 30.0  # of a variance by that
 NOWHERE = 1e10  # depth of a point at which there is no law
+ARM_KNOTS = 3  # at each of these, with other values of the other drivers
 MOST_ROUNDS = 6  # clouds, each about where the one before found the mass
 NEAR, LIKE = 0.7, 1.7  # standard deviations that the mass may be off the middle of its cloud; factor of their ratio
 NODES = 8192  # at which the marginal density is summed up
@@ -170,8 +172,13 @@ class _Laplace:
     def cloud(self, mean: FloatArray, covariance: FloatArray) -> _Knots | None:
         """Return knots about a mean; None where too few have a maximum."""
         scale = np.sqrt(np.diag(covariance))
-        arms = [side * arm * scale * axis for arm in ARMS for axis in np.eye(len(mean)) for side in (1.0, -1.0)]
-        points = mean + np.concatenate([_design(len(mean)) @ np.linalg.cholesky(covariance).T, arms])
+        about = _design(len(mean)) @ np.linalg.cholesky(covariance).T
+        arms = []
+        for driver, side, arm in itertools.product(range(len(mean)), (1.0, -1.0), ARMS):
+            ends = about[:ARM_KNOTS].copy()  # the middle, and some that are not far from it
+            ends[:, driver] = side * arm * scale[driver]
+            arms.append(ends)
+        points = mean + np.concatenate([about, *arms])
         found = [(point, self._knot(point, scale)) for point in points]
         knots = [(point, *knot) for point, knot in found if knot is not None]
         if 2 * len(knots) < len(points):

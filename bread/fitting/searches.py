@@ -164,7 +164,9 @@ def conditional(
         A state to look from.
     draws : ndarray, shape (n, dim)
         They show about where the drivers are.
-    n_left_out, limit
+    n_left_out : int
+        As of `nested`.
+    limit : float
         As of `nested`.
     is_near : bool
         Whether the draws are about where the posterior is.
