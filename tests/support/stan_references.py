@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import default_rng
 
+from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
 
@@ -36,4 +37,21 @@ def nested(kind: type[NestedReference], dim: int, driver: int) -> NestedReferenc
         knots=np.array([-1.8, -1.1, 0.1, 0.5, 1.9]),
         values=rng.normal(0.0, 0.5, (m, 2, n)),
         slopes=rng.normal(0.0, 0.3, (m, 2, n)),
+    )
+
+
+def conditional(dim: int) -> ConditionalReference:
+    """A law of coordinates 3 and 1, and of the others given them, with made-up functions."""
+    rng, m, n = default_rng(34), 7, dim - 2
+    knots = rng.normal(0.0, 1.5, (m, 2))
+    values = 0.3 * rng.normal(size=(m, 2 * n + n * (n - 1) // 2))
+    return ConditionalReference(
+        drivers=(3, 1),
+        marginal=gaussian(np.array([-0.4, 0.7]), np.array([[0.9, 0.3], [0.3, 0.6]])),
+        centre=rng.normal(size=n),
+        matrix=np.eye(n) + rng.normal(0.0, 0.5 / np.sqrt(n), (n, n)),
+        origin=np.array([-0.3, 0.5]),
+        spread=np.array([1.2, 0.8]),
+        knots=knots,
+        coefficients=spline_through(knots, values),
     )

@@ -16,7 +16,7 @@ from bread.errors import InvalidArgumentError
 from bread.paths.kinds import ReferencePath
 from bread.paths.nested import NestedReference
 from tests.support.stan_engine_programs import EXAMPLE, NUTS, compiled
-from tests.support.stan_references import FULL, NESTED, nested
+from tests.support.stan_references import FULL, NESTED, conditional, nested
 
 pytestmark = pytest.mark.stan
 
@@ -84,6 +84,21 @@ def test_a_nested_reference_is_evaluated_natively_and_as_in_python(dim: int, dri
             density, _, gradient = instance.gradient(state, beta, path)
             assert_near(density, (1 - beta) * wanted.log_density(state) + beta * log_normals(state))
             assert_near(gradient, (1 - beta) * own + beta * (0.3 - state) / 1.7**2)
+
+
+@pytest.mark.slow
+def test_a_conditional_reference_is_evaluated_through_python() -> None:
+    wanted = conditional(12)
+    path, states = ReferencePath(wanted), wanted.sample(8, default_rng(33))
+    instance = normals(12)
+    start, ratio, message = instance.terms(states, path)
+    assert message == ""
+    assert_near(start, wanted.log_density(states))
+    assert_near(ratio, log_normals(states) - wanted.log_density(states))
+    for state, own in zip(states, wanted.gradient(states), strict=True):
+        density, _, gradient = instance.gradient(state, 0.4, path)
+        assert_near(density, 0.6 * wanted.log_density(state) + 0.4 * log_normals(state))
+        assert_near(gradient, 0.6 * own + 0.4 * (0.3 - state) / 1.7**2)
 
 
 @pytest.mark.slow
