@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Posterior
 from bread.fitting.families import INFLATION, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
+from bread.fitting.laplace import Held, Laplace
 from bread.fitting.modes import CountedDensity
-from bread.fitting.one_thread import gaussian_mixture
+from bread.fitting.one_thread import best_mixture
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference
 
@@ -37,7 +39,6 @@ RESAMPLED = 2000  # of them, by weight, to which a mixture is fitted
 FEWEST_EFFECTIVE = 400.0  # of the nodes
 LARGEST_MIXTURE = 6  # components
 INDEPENDENT = 0.03  # nats of dependence between what one matrix makes independent at all knots, that is left
-MOST_STEPS = 100  # gradients of one optimisation
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,13 @@ def fit_conditional(
     if not 2 <= k <= MOST_DRIVERS or not k < dim <= LARGEST_DIM:
         return None, 0
     target = CountedDensity(posterior, dim)
-    laplace = _Laplace(target, drivers, dim)
-    laplace.known = [(np.asarray(start)[list(drivers)], np.asarray(start)[laplace.others])]
+    laplace, state = Laplace(target, drivers, dim), np.asarray(start)
+    search = _Search(laplace, state[list(drivers)], state[laplace.others])
     if not is_near:
-        mean, covariance = laplace.climb(mean, covariance)
+        mean, covariance = search.climb(mean, covariance)
     seen: _Knots | None = None
     for _ in range(MOST_ROUNDS):
-        found = laplace.cloud(mean, covariance)
+        found = search.cloud(mean, covariance)
         if found is None:
             return None, target.n_gradients
         knots = found.where(~found.deep)
@@ -126,24 +127,12 @@ def fit_conditional(
     return None, target.n_gradients
 
 
-class _Laplace:
-    """Laplace's method for the other coordinates, the drivers held."""
+class _Search:
+    """Laws at values of the drivers, each looked for from the mode at the nearest value that is known."""
 
-    def __init__(self, target: CountedDensity, drivers: tuple[int, ...], dim: int) -> None:
-        self._target, self._drivers = target, list(drivers)
-        self.others = np.delete(np.arange(dim), self._drivers)
-        self._dim = dim
-        self._u = np.zeros(len(drivers))
-        self.known: list[tuple[FloatArray, FloatArray]] = []  # values of the drivers, and the mode there
-
-    def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self._target(self._state(others))
-        return value, gradient[self.others]
-
-    def _state(self, others: FloatArray) -> FloatArray:
-        state = np.empty(self._dim)
-        state[self._drivers], state[self.others] = self._u, others
-        return state
+    def __init__(self, laplace: Laplace, u: FloatArray, others: FloatArray) -> None:
+        self._laplace = laplace
+        self._known = [(u, others)]
 
     def climb(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return where the marginal density of the drivers is largest, looked for from a mean, and about its width."""
@@ -158,8 +147,8 @@ class _Laplace:
             if found is None:
                 return NOWHERE
             points.append(x)
-            levels.append(found[2])
-            return -found[2]
+            levels.append(found.log_marginal)
+            return -found.log_marginal
 
         simplex = CLIMBING_STEP * np.concatenate([np.zeros((1, k)), np.eye(k)])
         options = {"initial_simplex": simplex, "fatol": HIGH_ENOUGH, "xatol": np.inf, "maxfev": MOST_CLIMBED * k}
@@ -179,32 +168,23 @@ class _Laplace:
             ends[:, driver] = side * arm * scale[driver]
             arms.append(ends)
         points = mean + np.concatenate([about, *arms])
-        found = [(point, self._knot(point, scale)) for point in points]
-        knots = [(point, *knot) for point, knot in found if knot is not None]
-        if 2 * len(knots) < len(points):
+        found = [(point, knot) for point in points if (knot := self._knot(point, scale)) is not None]
+        if 2 * len(found) < len(points):
             return None
-        u, modes, covariances, levels = zip(*knots, strict=True)
-        return _Knots(np.array(u), np.array(modes), np.array(covariances), np.array(levels))
+        return _Knots(
+            np.array([point for point, _ in found]),
+            np.array([knot.mode for _, knot in found]),
+            np.array([np.linalg.inv(knot.precision) for _, knot in found]),
+            np.array([knot.log_marginal for _, knot in found]),
+        )
 
-    def _knot(self, u: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray, float] | None:
-        """Return mode, covariance and log marginal density, looked for from the nearest mode; None without maximum."""
-        from scipy.optimize import minimize
-
-        self._u = u
-        nearest = int(np.argmin([(((known - u) / scale) ** 2).sum() for known, _ in self.known]))
-        start = self.known[nearest][1]
-        found = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
-        if not found.fun < 1e300:
-            return None
-        precision = self._target.precision(self._state(found.x), self.others)
-        if not np.isfinite(precision).all():
-            return None
-        eigenvalues = np.linalg.eigvalsh(precision)
-        if eigenvalues[0] <= 1e-10 * eigenvalues[-1]:
-            return None
-        self.known.append((u, np.asarray(found.x)))
-        level = -float(found.fun) - 0.5 * float(np.log(eigenvalues).sum())
-        return np.asarray(found.x), np.asarray(np.linalg.inv(precision), dtype=np.float64), level
+    def _knot(self, u: FloatArray, scale: FloatArray) -> Held | None:
+        """Return the law at one value of the drivers; None without a maximum."""
+        nearest = int(np.argmin([(((known - u) / scale) ** 2).sum() for known, _ in self._known]))
+        found = self._laplace.at(u, self._known[nearest][1])
+        if found is not None:
+            self._known.append((u, found.mode))
+        return found
 
 
 def _width(points: FloatArray, levels: FloatArray) -> FloatArray | None:
@@ -231,6 +211,7 @@ def _width(points: FloatArray, levels: FloatArray) -> FloatArray | None:
     return np.asarray((vectors * variances) @ vectors.T)
 
 
+@cache
 def _design(k: int) -> FloatArray:
     """Return standardised points, the middle first: always the same."""
     from scipy.stats import qmc
@@ -244,10 +225,17 @@ def _design(k: int) -> FloatArray:
     return np.concatenate([np.zeros((1, k)), points])
 
 
+@cache
+def _nodes(k: int) -> FloatArray:
+    """Return standardised nodes, always the same."""
+    from scipy.stats import qmc
+
+    return np.asarray(WIDTH * qmc.MultivariateNormalQMC(np.zeros(k), seed=np.random.default_rng(10 + k)).random(NODES))
+
+
 def _mass(knots: _Knots, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray | None, FloatArray]:
     """Return nodes and their weights under the marginal law of the drivers; None where too few knots have mass."""
     from scipy.interpolate import RBFInterpolator
-    from scipy.stats import qmc
 
     k = len(mean)
     if int((~knots.deep).sum()) < (k + 1) * (k + 2):
@@ -257,7 +245,7 @@ def _mass(knots: _Knots, mean: FloatArray, covariance: FloatArray) -> tuple[Floa
     at = (knots.u - mean) @ to_standard.T
     level = np.maximum(knots.log_marginal - knots.log_marginal.max(), -2.0 * DEPTH)  # a fall of hundreds would bend it
     law = RBFInterpolator(at, level, kernel="thin_plate_spline", degree=2)
-    x = WIDTH * qmc.MultivariateNormalQMC(np.zeros(k), seed=np.random.default_rng(10 + k)).random(NODES)
+    x = _nodes(k)
     log_weight = np.minimum(law(x), 1.0) + 0.5 * ((x / WIDTH) ** 2).sum(axis=1)
     log_weight[((x < at.min(axis=0)) | (x > at.max(axis=0))).any(axis=1)] = -np.inf
     weights = np.exp(log_weight - log_weight.max())
@@ -310,8 +298,7 @@ def _law(
 
 
 def _marginal(points: FloatArray) -> MixtureReference:
-    models = [gaussian_mixture(points, n) for n in range(1, LARGEST_MIXTURE + 1)]
-    best = min(models, key=lambda model: model.bic(points))
+    best = best_mixture(points, LARGEST_MIXTURE)
     components = []
     for centre, covariance in zip(best.means_, best.covariances_, strict=True):
         deviation = np.sqrt(np.diag(covariance))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
 from bread.fitting.families import INFLATION
+from bread.fitting.laplace import Laplace
 from bread.fitting.modes import CountedDensity
-from bread.fitting.one_thread import gaussian_mixture
+from bread.fitting.one_thread import best_mixture
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference
 
@@ -26,7 +27,6 @@ FEWEST_KNOTS = 6  # within `HEIGHT` of the top
 MOST_WALKS = 3  # with smaller or larger steps, until there are enough knots
 STEEP, MOST_INSERTED = 3.0, 8  # nats between knots where another is put between them; so many at most
 JUMP = 0.1  # of the first step, within which so steep a fall is a jump
-MOST_STEPS = 100  # gradients of one optimisation
 MARGINAL_POINTS = 1000  # quantiles that the marginal density of the driver is fitted to
 LARGEST_MIXTURE = 4  # components of that density
 FEWEST_DRAWS, FAR = 25, 10.0  # draws that show a driver; where the tails of a vague prior are cut, in spreads
@@ -76,34 +76,10 @@ def rank_drivers(draws: FloatArray, transformed: NDArray[np.bool_]) -> list[int]
     return [int(k) for k in np.argsort(-scores) if transformed[k] or (k == best and scores[k] > LEAST_SIGNAL)]
 
 
-class _Conditional:
-    """The log density of the other coordinates, the driver held."""
-
-    def __init__(self, target: CountedDensity, driver: int, dim: int) -> None:
-        self._target, self._driver = target, driver
-        self._others = np.delete(np.arange(dim), driver)
-        self.u = 0.0
-
-    def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self._target(np.insert(others, self._driver, self.u))
-        return value, gradient[self._others]
-
-    def knot(self, u: float, start: FloatArray) -> Knot | None:
-        """Return the law at one value of the driver; None where it has no maximum."""
-        from scipy.optimize import minimize
-
-        self.u = u
-        found = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
-        if not found.fun < 1e300:
-            return None
-        state = np.insert(found.x, self._driver, u)
-        precision = self._target.precision(state, self._others)
-        if not np.isfinite(precision).all():
-            return None
-        eigenvalues = np.linalg.eigvalsh(precision)
-        if eigenvalues[0] <= 1e-10 * eigenvalues[-1]:  # in the neck of a funnel widths differ by orders
-            return None
-        return Knot(u, found.x, precision, -float(found.fun) - 0.5 * float(np.log(eigenvalues).sum()))
+def _knot(laplace: Laplace, u: float, start: FloatArray) -> Knot | None:
+    """Return the law at one value of the driver; None where it has no maximum."""
+    found = laplace.at(np.array([u]), start)
+    return None if found is None else Knot(u, *found)
 
 
 def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float) -> tuple[NestedReference | None, int]:
@@ -125,10 +101,10 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
     if not 2 <= len(start) <= LARGEST_DIM:
         return None, 0
     target = CountedDensity(posterior, len(start))
-    conditional = _Conditional(target, driver, len(start))
+    laplace = Laplace(target, [driver], len(start))
     u, others = float(start[driver]), np.delete(start, driver)
     for _ in range(MOST_WALKS):
-        knots = _walk(conditional, u, others, step)
+        knots = _walk(laplace, u, others, step)
         if not knots:
             break
         top = max(knot.log_marginal for knot in knots)
@@ -136,16 +112,16 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
         # Of a walk that ends while the density is high, the law would be a narrow one, which its own draws cannot tell.
         is_whole = max(knots[0].log_marginal, knots[-1].log_marginal) < top - END
         if is_fine and is_whole:
-            refined = _refined(conditional, knots, step)
+            refined = _refined(laplace, knots, step)
             return law_through(refined, driver), target.n_gradients
         best = max(knots, key=lambda knot: knot.log_marginal)
         u, others, step = best.u, best.mode, 3.0 * step if is_fine else step / 3.0
     return None, target.n_gradients
 
 
-def _walk(conditional: _Conditional, u: float, others: FloatArray, step: float) -> list[Knot]:
+def _walk(laplace: Laplace, u: float, others: FloatArray, step: float) -> list[Knot]:
     """Return knots in both directions from u, in order, until the marginal density has fallen by `DEPTH`."""
-    first = conditional.knot(u, others)
+    first = _knot(laplace, u, others)
     if first is None:
         return []
     knots, top = [first], first.log_marginal
@@ -153,7 +129,7 @@ def _walk(conditional: _Conditional, u: float, others: FloatArray, step: float) 
         here, previous, width = first, None, step
         for _ in range(MOST_KNOTS):
             ahead = here.mode if previous is None else here.mode + GROWTH * (here.mode - previous.mode)
-            found = conditional.knot(here.u + side * width, ahead)
+            found = _knot(laplace, here.u + side * width, ahead)
             if found is None:
                 break
             knots.append(found)
@@ -164,7 +140,7 @@ def _walk(conditional: _Conditional, u: float, others: FloatArray, step: float) 
     return sorted(knots, key=lambda knot: knot.u)
 
 
-def _refined(conditional: _Conditional, knots: list[Knot], step: float) -> list[Knot] | None:
+def _refined(laplace: Laplace, knots: list[Knot], step: float) -> list[Knot] | None:
     """Return the knots with more between those where the marginal density matters and falls steeply.
 
     Where it jumps, since the others have two modes there, the side of its peak is kept; None where the other side
@@ -187,7 +163,7 @@ def _refined(conditional: _Conditional, knots: list[Knot], step: float) -> list[
                 return None
             knots = sides[1]
             continue
-        found = conditional.knot(0.5 * (left.u + right.u), 0.5 * (left.mode + right.mode))
+        found = _knot(laplace, 0.5 * (left.u + right.u), 0.5 * (left.mode + right.mode))
         if found is None:
             break
         knots = [*knots[:index], found, *knots[index:]]
@@ -229,8 +205,7 @@ def law_through(knots: list[Knot] | None, driver: int) -> NestedReference | None
 
 
 def _marginal(points: FloatArray) -> MixtureReference:
-    models = [gaussian_mixture(points[:, None], n) for n in range(1, LARGEST_MIXTURE + 1)]
-    best = min(models, key=lambda model: model.bic(points[:, None]))
+    best = best_mixture(points[:, None], LARGEST_MIXTURE)
     scale = np.sqrt(INFLATION * best.covariances_[:, 0, 0])
     components = tuple(Component(mean, np.array([s])) for mean, s in zip(best.means_, scale, strict=True))
     return MixtureReference(components, best.weights_ / best.weights_.sum())

@@ -35,6 +35,12 @@ def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> 
         return GaussianMixture(n_components, random_state=0, **settings).fit(points)
 
 
+def best_mixture(points: FloatArray, most: int) -> Any:
+    """Return the mixture of at most so many components that has the smallest BIC."""
+    models = [gaussian_mixture(points, n) for n in range(1, most + 1)]
+    return min(models, key=lambda model: model.bic(points))
+
+
 @cache
 def _controller() -> ThreadpoolController:
     """Return the pools of this process, scikit-learn's too, which must be imported before."""

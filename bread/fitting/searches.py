@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +29,9 @@ FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins 
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
 MARGINAL_DRAWS = 1000  # of the drivers' law, always the same, for its moments
 ENOUGH = 0.5  # nats: where a reference that is found is so near, no other is looked for
+
+
+Given = TypeVar("Given", NestedReference, ConditionalReference)
 
 
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
@@ -126,16 +131,8 @@ def nested(
     limit : float
         Nats of divergence that the draws may show.
     """
-    best, least = None, limit
-    for driver in drivers[:DRIVERS]:
-        found, n_gradients = fit_nested(work.posterior, driver, start, STEP * float(spread[driver]))
-        work.n_gradients += n_gradients
-        if found is None:
-            continue
-        shown = work.own_divergence(found, n_left_out)
-        if shown < least:
-            best, least = found, shown
-    return best
+    fits = (fit_nested(work.posterior, driver, start, STEP * float(spread[driver])) for driver in drivers[:DRIVERS])
+    return _least_divergent(work, fits, n_left_out, limit)
 
 
 def nested_near(work: FitWork, reference: NestedReference) -> NestedReference | None:
@@ -149,7 +146,6 @@ def conditional(
     drivers: list[int],
     start: FloatArray,
     draws: FloatArray,
-    n_left_out: int = 1,
     limit: float = BELIED,
     is_near: bool = True,
 ) -> ConditionalReference | None:
@@ -164,29 +160,19 @@ def conditional(
         A state to look from.
     draws : ndarray, shape (n, dim)
         They show about where the drivers are.
-    n_left_out : int
-        As of `nested`.
     limit : float
         As of `nested`.
     is_near : bool
         Whether the draws are about where the posterior is.
     """
-    best, least = None, limit
-    for k in range(2, min(len(drivers), MOST_DRIVERS, work.dim - 1) + 1):
+
+    def fit(k: int) -> tuple[ConditionalReference | None, int]:
         chosen = tuple(drivers[:k])
         at = draws[:, list(chosen)]
-        found, n_gradients = fit_conditional(
-            work.posterior, chosen, start, at.mean(axis=0), np.cov(at.T), is_near=is_near
-        )
-        work.n_gradients += n_gradients
-        if found is None:
-            continue
-        shown = work.own_divergence(found, n_left_out)
-        if shown < least:
-            best, least = found, shown
-        if least < ENOUGH:
-            break
-    return best
+        return fit_conditional(work.posterior, chosen, start, at.mean(axis=0), np.cov(at.T), is_near=is_near)
+
+    fits = (fit(k) for k in range(2, min(len(drivers), MOST_DRIVERS, work.dim - 1) + 1))
+    return _least_divergent(work, fits, 1, limit, ENOUGH)
 
 
 def conditional_near(work: FitWork, reference: ConditionalReference) -> ConditionalReference | None:
@@ -198,6 +184,26 @@ def conditional_near(work: FitWork, reference: ConditionalReference) -> Conditio
     )
     work.n_gradients += n_gradients
     return found if found is not None and work.own_divergence(found) < BELIED else None
+
+
+def _least_divergent(
+    work: FitWork, fits: Iterable[tuple[Given | None, int]], n_left_out: int, limit: float, enough: float = -np.inf
+) -> Given | None:
+    """Return the reference whose own draws show the smallest divergence, below a limit; the first that is near enough.
+
+    Each of ``fits`` is a reference, or None, and the gradients that it took.
+    """
+    best, least = None, limit
+    for found, n_gradients in fits:
+        work.n_gradients += n_gradients
+        if found is None:
+            continue
+        shown = work.own_divergence(found, n_left_out)
+        if shown < least:
+            best, least = found, shown
+        if least < enough:
+            break
+    return best
 
 
 def _nearest(reference: MixtureReference, index: int, draws: FloatArray) -> FloatArray:
