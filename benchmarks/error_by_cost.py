@@ -6,16 +6,14 @@ sets; with --long at more temperatures, and all Stan programs of `path_models.py
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-from measuring import NAMES, SEED, build_model, machine, print_table
+from measuring import NAMES, SEED, build_model, print_table, read_is_long, seconds_of_a_pair
 from path_models import path_models
-from stan_cases import Case, case
+from stan_cases import LOGISTIC, Case, case
 
 import bread
 from bread.report.compat import read_group
@@ -25,22 +23,7 @@ TEMPERATURES = {"prior": (64,), "reference": (16,)}
 LONG_TEMPERATURES = {"prior": (16, 64, 256, 1024), "reference": (4, 16, 64, 256)}
 SIMULATIONS, LONG_SIMULATIONS = 10, 20
 MOST_PARAMETERS_OF = ("movielens", "matrix_factorisation")  # hours by themselves: see `benchmarks/paths.py`
-PIMA = """data {
-  int<lower=1> N;
-  int<lower=1> K;
-  matrix[N, K] x;
-  array[N] int<lower=0, upper=1> y;
-}
-parameters {
-  real alpha;
-  vector[K] beta;
-}
-model {
-  alpha ~ std_normal();
-  beta ~ std_normal();
-  y ~ bernoulli_logit(alpha + x * beta);
-}
-"""
+PIMA = LOGISTIC.replace("normal(0, 2.5)", "std_normal()")
 
 
 class Subject(NamedTuple):
@@ -98,12 +81,10 @@ def rows_of(subject: Subject, path: str, temperatures: tuple[int, ...], simulati
         ]
         chains = int(both[1]["finished"].sel(n_temperatures=number).sum())
         gradients = sum(float(group["n_gradients"].sum()) for group in used) / chains
-        seconds = float(np.sum([np.nanmedian(one["seconds"].sel(n_temperatures=number)) for one in both]))
-        n_chains = both[0].sizes["chain"]
         row, whole = table.loc[number], taken if number == temperatures[-1] else ""
         rows.append(
             (subject.model, subject.engine + note, subject.kernel.upper(), path, number, float(row["error"]),
-             float(row["error_limit"]), gradients, 1e3 * seconds / n_chains, whole)
+             float(row["error_limit"]), gradients, 1e3 * seconds_of_a_pair(both[0], both[1], number), whole)
         )  # fmt: skip
     return rows
 
@@ -133,8 +114,4 @@ def run(is_long: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
-    options = parser.parse_args()
-    print(machine())
-    run(options.long)
+    run(read_is_long(__doc__))

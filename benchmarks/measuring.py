@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import platform
@@ -100,3 +101,18 @@ def check(model: Any, *, stop_before: str = "", **settings: Any) -> Any:
     with warnings.catch_warnings(), patch.object(Display, "phase", phase):
         warnings.simplefilter("ignore")
         return bread.check(model, path="prior", random_seed=SEED, progressbar=False, **settings)
+
+
+def seconds_of_a_pair(forward: Any, reverse: Any, n_temperatures: int) -> float:
+    """Return wall seconds of one forward and one reverse chain, the median over data sets."""
+    groups = (forward.sel(n_temperatures=n_temperatures), reverse.sel(n_temperatures=n_temperatures))
+    return float(np.sum([np.nanmedian(group["seconds"]) for group in groups])) / int(forward.sizes["chain"])
+
+
+def read_is_long(description: str | None) -> bool:
+    """Read ``--long`` from the command line, and print what machine this is."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    options = parser.parse_args()
+    print(machine())
+    return bool(options.long)

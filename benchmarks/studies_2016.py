@@ -7,14 +7,13 @@ of the data sets are today's stand-ins (`stan_models/README.md` has runs on the 
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import SEED, machine, print_table
+from measuring import SEED, print_table, read_is_long, seconds_of_a_pair
 
 import bread
 from bread.report.compat import read_group
@@ -62,8 +61,7 @@ def rows_of(name: str, is_long: bool) -> list[tuple[Any, ...]]:
     table, rows = bread.summary(report), []
     for number in temperatures:
         gap = float(median.sel(n_temperatures=number).median())
-        seconds = float(np.sum([np.nanmedian(one["seconds"].sel(n_temperatures=number)) for one in (forward, reverse)]))
-        seconds /= forward.sizes["chain"]
+        seconds = seconds_of_a_pair(forward, reverse, number)
         row, old = table.loc[number], interpolated(GAPS_2016[name], number)
         old_seconds = interpolated(SECONDS_2016, number) if is_factorisation else None
         rows.append(
@@ -103,8 +101,4 @@ def run(is_long: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
-    options = parser.parse_args()
-    print(machine())
-    run(options.long)
+    run(read_is_long(__doc__))
