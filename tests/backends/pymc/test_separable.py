@@ -4,7 +4,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-from numpy.random import SeedSequence
 from scipy import stats
 
 import bread
@@ -13,9 +12,8 @@ from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import require_group
-from bread.running.block_kernels import tuned_targets
-from bread.running.particles import Filter, Targets, conditional, forward
 from bread.seeds import Purpose, seed_sequence
+from tests.support.prefix_evidence import check_prefixes
 from tests.support.pymc_conjugate import X, normal_mean, regression
 
 Y = np.array([1.0, -0.3, 2.0, 0.7, 0.1])
@@ -60,20 +58,7 @@ def test_all_observations_but_one():
 @pytest.mark.slow
 def test_evidence_of_every_prefix():
     """Both estimators within 0.4 nats of the exact evidence, on every prefix: 5 standard deviations or more."""
-    model = opened(regression())
-    model.n_observations()
-    targets = tuned_targets(model, {"y": Y}, (1, 2, 3, 4, 5), 60, SeedSequence(1))
-    rng = np.random.default_rng(5)
-    for n in (2, 5):
-        first = Targets(targets.posteriors[:n], targets.kernels[:n])
-        precision = np.eye(2) + X[:n].T @ X[:n] / 2.25
-        mean = np.linalg.solve(precision, X[:n].T @ Y[:n] / 2.25)
-        exact = rng.multivariate_normal(mean, np.linalg.inv(precision))
-        seeds = [SeedSequence(9, spawn_key=(n, i)) for i in range(4)]
-        below, above = forward(first, Filter(48), seeds), conditional(first, Filter(48), exact, seeds)
-        assert abs(below.log_evidence.mean() - EXACT[n - 1]) < 0.4
-        assert abs(above.log_evidence.mean() - EXACT[n - 1]) < 0.4
-        assert (below.n_gradients > 0).all()
+    check_prefixes(opened(regression()), X, Y, EXACT, np.random.default_rng(5))
     # Control: one observation more is another evidence by far.
     assert abs(EXACT[4] - EXACT[3]) > 1.0
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.random import SeedSequence
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -17,10 +16,9 @@ from bread.backends.stan.split.observation_reads import ObservationReads
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import require_group
-from bread.running.block_kernels import tuned_targets
-from bread.running.particles import Filter, Targets, conditional, forward
 from bread.seeds import Purpose, seed_sequence
 from tests.support import pymc_conjugate
+from tests.support.prefix_evidence import check_prefixes
 from tests.support.stan_conjugate import CONJUGATE, NORMAL_MEAN, X, conjugate, opened
 
 pytestmark = pytest.mark.stan
@@ -122,18 +120,7 @@ def test_evidence_of_every_prefix_and_pymcs():
     pymc_model = open_model(pymc_conjugate.regression(), OpenOptions())
     assert np.array_equal(pymc_conjugate.X, X)
     for model in (conjugate("regression"), pymc_model):
-        model.n_observations()
-        targets = tuned_targets(model, {"y": Y}, (1, 2, 3, 4, 5), 60, SeedSequence(1))
-        for n in (2, 5):
-            first = Targets(targets.posteriors[:n], targets.kernels[:n])
-            precision = np.eye(2) + X[:n].T @ X[:n] / 2.25
-            mean = np.linalg.solve(precision, X[:n].T @ Y[:n] / 2.25)
-            exact = rng.multivariate_normal(mean, np.linalg.inv(precision))
-            seeds = [SeedSequence(9, spawn_key=(n, i)) for i in range(4)]
-            below, above = forward(first, Filter(48), seeds), conditional(first, Filter(48), exact, seeds)
-            assert abs(below.log_evidence.mean() - EXACT[n - 1]) < 0.4
-            assert abs(above.log_evidence.mean() - EXACT[n - 1]) < 0.4
-            assert (below.n_gradients > 0).all()
+        check_prefixes(model, X, Y, EXACT, rng)
     # Control: one observation more is another evidence by far.
     assert abs(EXACT[4] - EXACT[3]) > 1.0
 
