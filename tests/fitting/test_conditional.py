@@ -156,6 +156,20 @@ def test_the_fit_finds_its_way_from_elsewhere(off, widen):
     assert value + 4.0 * error < 0.4 and n_gradients > fitted("real")[1]
 
 
+def test_a_climb_finds_scales_that_are_far_off():
+    """From 3 standard deviations away, with a width 16 times too small; without the climb (control) it fails."""
+    draws = exact_draws(REAL)
+    mean, covariance = draws[:, :2].mean(axis=0), np.cov(draws[:, :2].T) / 256.0
+    far = mean + 48.0 * np.sqrt(np.diag(covariance)) * np.array([1.0, -1.0])
+    posterior = TWO_SCALES.condition(REAL)
+    reference, _ = fit_conditional(posterior, (0, 1), draws[5], far, covariance, is_near=False)
+    assert reference is not None
+    value, error = divergence(REAL, reference)
+    assert value + 4.0 * error < 0.4
+    lost, _ = fit_conditional(posterior, (0, 1), draws[5], far, covariance, is_near=True)
+    assert lost is None or divergence(REAL, lost)[0] > 1.0
+
+
 def test_no_fit_where_there_is_no_maximum_or_too_many_coordinates():
     posterior = TWO_SCALES.condition(REAL)
     draws = exact_draws(REAL)
