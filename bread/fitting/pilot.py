@@ -22,11 +22,8 @@ from bread.paths.nested import NestedReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
-MODES, NESTED, CONDITIONAL = (
-    "modes",
-    "nested",
-    "conditional",
-)  # families that are found by optimisation, not fitted to draws
+# families that are found by optimisation, not fitted to draws
+MODES, NESTED, CONDITIONAL = "modes", "nested", "conditional"
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
@@ -145,16 +142,13 @@ class _Found:
         drivers = rank_drivers(draws, work.transformed)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
         nested = searches.nested(work, drivers, middle, spread)
-        self.n_given_gradients += work.n_gradients - before
         if nested is not None:
             self.references[NESTED] = nested
-            if work.own_divergence(nested, 1) < ENOUGH:
-                return
-        before = work.n_gradients
-        conditional = searches.conditional(work, drivers, middle, draws)
+        if nested is None or work.own_divergence(nested, 1) >= ENOUGH:
+            conditional = searches.conditional(work, drivers, middle, draws)
+            if conditional is not None:
+                self.references[CONDITIONAL] = conditional
         self.n_given_gradients += work.n_gradients - before
-        if conditional is not None:
-            self.references[CONDITIONAL] = conditional
 
     @property
     def is_complete(self) -> bool:

@@ -9,11 +9,10 @@ from numpy.random import default_rng
 
 from bread.backends.base import FloatArray, Model
 from bread.errors import BreadError
-from bread.running.comparison import STATES_PER_TASK, is_compared
+from bread.running.comparison import density_tasks, is_compared
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
-from bread.running.results import OBSERVED, CheckResult
-from bread.running.tasks import DensityTask
+from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics.mixing import mixing
 from bread.statistics.normalisation import DRAWS_A_DIMENSION, log_constant
@@ -36,16 +35,11 @@ def bridge_the_fit(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     draws = _thinned(model.unconstrain(result.fit.flat_draws()), result.fit_log_density.shape, found.n_effective)
     if len(draws) < 2 * DRAWS_A_DIMENSION * draws.shape[1] or not np.isfinite(draws).all():
         return
-    path, data = result.path_of(OBSERVED), dict(result.info.data.observed)
 
     def log_density(states: FloatArray) -> FloatArray:
-        values = np.full(len(states), np.nan)
-        lows = range(0, len(states), STATES_PER_TASK)
-        tasks = [DensityTask(OBSERVED, data, path, states[low : low + STATES_PER_TASK]) for low in lows]
+        tasks = density_tasks(states, result)
         with ledger.phase("bridge sampling", "compare", len(tasks)):
-            for position, one in ledger.run_tasks(tasks):
-                values[lows[position] : lows[position] + len(one)] = one
-        return values
+            return np.concatenate(ledger.in_order(tasks))
 
     constant = 0.0 if result.prior_integrals is None else result.prior_integrals.log_constant
     try:

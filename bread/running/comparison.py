@@ -97,17 +97,17 @@ def _log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> Fl
     """Return the log density of the fit's draws, up to a constant, (chain, draw); None where the backend has none."""
     assert result.fit is not None
     states = model.unconstrain(result.fit.flat_draws())
-    path, data = result.path_of(OBSERVED), dict(result.info.data.observed)
-    tasks = [
-        DensityTask(OBSERVED, data, path, states[low : low + STATES_PER_TASK])
-        for low in range(0, len(states), STATES_PER_TASK)
-    ]
-    values = np.full(len(states), np.nan)
+    tasks = density_tasks(states, result)
     try:
         with ledger.phase("log density of the fit", "compare", len(tasks)):
-            for position, found in ledger.run_tasks(tasks):
-                low = position * STATES_PER_TASK
-                values[low : low + len(found)] = found
+            values = np.concatenate(ledger.in_order(tasks))
     except UnsupportedModelError:
         return None
     return values.reshape(next(iter(result.fit.draws.values())).shape[:2])
+
+
+def density_tasks(states: FloatArray, result: CheckResult) -> list[DensityTask]:
+    """Return what evaluates the log density, up to a constant, at states (n, dim) on the real data, in their order."""
+    path, data = result.path_of(OBSERVED), dict(result.info.data.observed)
+    lows = range(0, len(states), STATES_PER_TASK)
+    return [DensityTask(OBSERVED, data, path, states[low : low + STATES_PER_TASK]) for low in lows]
