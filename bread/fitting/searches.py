@@ -155,7 +155,7 @@ def conditional(
     ----------
     work : FitWork
     drivers : list of int
-        Coordinates to take, the likeliest first.
+        Coordinates to take, the likeliest first; those that may be the logarithm of a scale go before others.
     start : ndarray, shape (dim,)
         A state to look from.
     draws : ndarray, shape (n, dim)
@@ -165,9 +165,10 @@ def conditional(
     is_near : bool
         Whether the draws are about where the posterior is.
     """
+    ranked = sorted(drivers, key=lambda driver: not work.transformed[driver])
 
     def fit(k: int) -> tuple[ConditionalReference | None, int]:
-        chosen = tuple(drivers[:k])
+        chosen = tuple(ranked[:k])
         at = draws[:, list(chosen)]
         return fit_conditional(work.posterior, chosen, start, at.mean(axis=0), np.cov(at.T), is_near=is_near)
 

@@ -18,6 +18,8 @@ from bread.fitting.conditional import LARGEST_DIM, fit_conditional
 from bread.fitting.families import FAMILIES, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
 from bread.fitting.pilot import FitRequest, finds_reference, fit_reference, move_reference
+from bread.fitting.searches import conditional
+from bread.fitting.work import FitWork
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
 from bread.report.compat import read_attributes, read_group
@@ -244,3 +246,10 @@ def test_a_whole_check_takes_it_and_needs_few_temperatures():
     prior = bread.verdict(bread.check(TWO_SCALES, path="prior", **settings))
     verdict = bread.verdict(report)
     assert verdict.status not in ("bug", "mismatch") and verdict.error < 0.2 and prior.error > 5.0 * verdict.error
+
+
+def test_scales_are_taken_before_what_only_seems_to_drive_others():
+    work = FitWork(TWO_SCALES.condition(REAL), TWO_SCALES.transformed, 3, 0)
+    draws = exact_draws(REAL)
+    found = conditional(work, [7, 1, 0], draws[5], draws)
+    assert found is not None and set(found.drivers) == {0, 1}
