@@ -95,6 +95,18 @@ def test_mixed_gradients_are_sums():
     np.testing.assert_allclose(mixed, 0.3 * gradient + 0.7 * slope, rtol=1e-13)
 
 
+def test_gradients_and_positions_with_strides_are_read_as_they_are():
+    """PyTensor's gradient of a Cholesky factor is such a view."""
+    compiled, weights = nested_op.compiled_base(nested(4, 1)), np.array([0.3, 0.7])
+    state, slope = states_of(nested(4, 1))[2], np.array([1.0, -2.0, 0.5, 3.0])
+    value, gradient = compiled.mixed(state, slope, weights)
+    wide_state, wide_slope = np.repeat(state, 2)[::2], np.repeat(slope, 2)[::2]
+    assert not wide_state.flags.c_contiguous and not wide_slope.flags.c_contiguous
+    found = compiled.mixed(wide_state, wide_slope, weights)
+    assert (found[0], compiled(wide_state)[0]) == (value, value)
+    np.testing.assert_array_equal(found[1], gradient)
+
+
 @pytest.mark.parametrize("beta", [0.0, 0.35, 1.0])
 def test_tempered_gradients_are_the_same_with_and_without_it(beta):
     def model(position):

@@ -187,11 +187,15 @@ class CompiledNested:
 
     def __call__(self, position: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient, shape (n,), at a position."""
-        value, gradient = self._function(position, self._pack, self._nothing, self._alone)
+        value, gradient = self._function(np.ascontiguousarray(position), self._pack, self._nothing, self._alone)
         return value.item(), gradient
 
     def mixed(self, position: FloatArray, slope: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return log density, and ``weights[0]`` times its gradient plus ``weights[1]`` times ``slope``."""
+        """Return log density, and ``weights[0]`` times its gradient plus ``weights[1]`` times ``slope``.
+
+        A model's compiled gradient may be a view with strides, such as PyTensor's of a Cholesky factor.
+        """
+        position, slope = np.ascontiguousarray(position), np.ascontiguousarray(slope)
         value, gradient = self._function(position, self._pack, slope, weights)
         return value.item(), gradient
 
