@@ -60,6 +60,8 @@ class ReferenceFit:
         Pilot chains, each adapted for as many steps as it then ran.
     n_given_gradients : int
         What finding a nested or conditional reference cost.
+    drivers : tuple of int
+        Coordinates that may drive the widths of others, the likeliest first; none where no such law was looked for.
     """
 
     reference: FittedReference
@@ -72,6 +74,7 @@ class ReferenceFit:
     fallback: MixtureReference | None
     n_chains: int
     n_given_gradients: int = 0
+    drivers: tuple[int, ...] = ()
     n_gradients: int = 0
     n_evaluations: int = 0
 
@@ -125,6 +128,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.references: dict[str, FittedReference] = {}
+        self.drivers: tuple[int, ...] = ()
         self.n_given_gradients = 0
 
     def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
@@ -140,6 +144,7 @@ class _Found:
             return
         before = work.n_gradients
         drivers = rank_drivers(draws, work.transformed)
+        self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
         nested = searches.nested(work, drivers, middle, spread)
         if nested is not None:
@@ -235,7 +240,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     end = work.log_ratio(fitted, draws)
     return ReferenceFit(
         fitted, family, criterion, draws, end, settings[0], request.transformed, fallback, n_run,
-        found.n_given_gradients, work.n_gradients, work.n_evaluations,
+        found.n_given_gradients, found.drivers, work.n_gradients, work.n_evaluations,
     )  # fmt: skip
 
 
@@ -262,33 +267,6 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         return True, work.n_gradients
     found_one = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
     return found_one is not None, work.n_gradients
-
-
-def move_reference(
-    posterior: Posterior, shared: ReferenceFit, kernel: Kernel, *, root: int, simulation: int
-) -> ReferenceFit:
-    """Move a reference to another data set of the same model: a short chain from the mean of each component.
-
-    The chain runs at beta = 1 with the shared frozen kernel; its mean becomes the component's, its variances are
-    mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place. What optimisation
-    found is not moved but found again.
-    """
-    work = FitWork(posterior, shared.transformed, root, simulation)
-    reference = shared.reference
-    moved: FittedReference | None = None
-    if isinstance(reference, NestedReference):
-        moved = searches.nested_near(work, reference)
-    elif isinstance(reference, ConditionalReference):
-        moved = searches.conditional_near(work, reference)
-    elif shared.family == MODES:
-        components = reference.components
-        near = components[0].mean if len(components) == 1 else None
-        moved = searches.checked_modes(work, kernel, len(components), near)
-    if moved is None:
-        fitted = shared.fallback or reference
-        assert isinstance(fitted, MixtureReference)  # what is found has a fallback
-        moved = searches.move(work, fitted, kernel)
-    return replace(shared, reference=moved, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
 
 
 def _frozen(settings: Settings) -> Kernel:

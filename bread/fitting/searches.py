@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -185,6 +185,33 @@ def conditional_near(work: FitWork, reference: ConditionalReference) -> Conditio
     )
     work.n_gradients += n_gradients
     return found if found is not None and work.own_divergence(found) < BELIED else None
+
+
+def given_near(
+    work: FitWork, reference: NestedReference | ConditionalReference, drivers: Sequence[int]
+) -> NestedReference | ConditionalReference | None:
+    """Return a law of all coordinates given one, or some, on another data set than that of ``reference``.
+
+    One scale may have been enough there and not be here, where another one is small: then a law given several is
+    looked for.
+
+    Parameters
+    ----------
+    work : FitWork
+    reference : NestedReference or ConditionalReference
+    drivers : sequence of int
+        Coordinates that may drive the widths of others, the likeliest first.
+    """
+    if isinstance(reference, ConditionalReference):
+        return conditional_near(work, reference)
+    found = nested_near(work, reference)
+    shown = np.inf if found is None else work.own_divergence(found)
+    if shown < ENOUGH or len(drivers) < 2:
+        return found
+    start, _ = reference.moments()
+    draws = reference.sample(MARGINAL_DRAWS, np.random.default_rng(0))
+    several = conditional(work, list(drivers), start, draws, is_near=False)
+    return found if several is None or work.own_divergence(several) >= shown else several
 
 
 def _least_divergent(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bread.paths.mixture import FloatArray, MixtureReference
 
 _MOMENT_DRAWS = 2000
-_ADDITIVE = 30.0  # weight of a spline's parts that depend on one coordinate each: tails of scales do
+ADDITIVE = 30.0  # weight of a spline's parts that depend on one coordinate each: tails of scales do
 
 
 @dataclass(frozen=True)
@@ -176,9 +176,9 @@ def spline_terms(x: FloatArray, knots: FloatArray) -> FloatArray:
     summed = squared.sum(axis=0)
     distance = np.sqrt(summed)
     terms = np.zeros((1 + k, m + 1 + k))
-    terms[0, :m] = summed * distance + _ADDITIVE * (squared * along).sum(axis=0)
+    terms[0, :m] = summed * distance + ADDITIVE * (squared * along).sum(axis=0)
     terms[0, m], terms[0, m + 1 :] = 1.0, x
-    terms[1:, :m] = 3.0 * (distance + _ADDITIVE * along) * away
+    terms[1:, :m] = 3.0 * (distance + ADDITIVE * along) * away
     terms[1:, m + 1 :].flat[:: k + 1] = 1.0
     return terms
 

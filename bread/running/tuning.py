@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
-from bread.fitting.pilot import ReferenceFit, fit_reference, move_reference
+from bread.fitting.moving import move_reference
+from bread.fitting.pilot import ReferenceFit, fit_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.schedules import next_knot
 from bread.running.plan import PathRequest

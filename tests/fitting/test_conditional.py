@@ -17,8 +17,9 @@ from bread.backends.base import Kernel
 from bread.fitting.conditional import LARGEST_DIM, fit_conditional
 from bread.fitting.families import FAMILIES, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
-from bread.fitting.pilot import FitRequest, finds_reference, fit_reference, move_reference
-from bread.fitting.searches import conditional
+from bread.fitting.moving import move_reference
+from bread.fitting.pilot import FitRequest, ReferenceFit, finds_reference, fit_reference
+from bread.fitting.searches import conditional, given_near, nested
 from bread.fitting.work import FitWork
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
@@ -253,3 +254,49 @@ def test_scales_are_taken_before_what_only_seems_to_drive_others():
     draws = exact_draws(REAL)
     found = conditional(work, [7, 1, 0], draws[5], draws)
     assert found is not None and set(found.drivers) == {0, 1}
+
+
+# ---- where one scale was enough on another data set --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def given_one():
+    """On data whose second scale is well known a law given the first is near: half a nat."""
+    work, draws = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 0), exact_draws(OTHER)
+    found = nested(work, [0], draws[5], draws.std(axis=0), 0)
+    value, error = divergence(OTHER, found)
+    assert value + 4.0 * error < 0.7
+    return found
+
+
+def test_two_scales_are_taken_where_one_is_far_off(given_one):
+    """The law given one is found nowhere near there: without others to try, nothing is left."""
+    work = FitWork(TWO_SCALES.condition(REAL), TWO_SCALES.transformed, 3, 1)
+    found = given_near(work, given_one, (1, 0))
+    value, error = divergence(REAL, found)
+    assert set(found.drivers) == {0, 1} and value + 4.0 * error < 0.4
+    assert given_near(work, given_one, ()) is None
+
+
+def test_one_scale_stays_where_it_is_near(given_one):
+    work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
+    assert given_near(work, given_one, (1, 0)).driver == 0 and work.n_gradients < 1000
+
+
+def test_where_nothing_is_found_a_reference_is_fitted_anew(given_one):
+    """Moved by a short chain, the Gaussian fitted to draws of other data is above 3 nats."""
+    gaussian = FAMILIES["full"](exact_draws(OTHER), TWO_SCALES.transformed)
+    posterior = TWO_SCALES.condition(REAL)
+    settings = posterior.adapt(
+        ReferencePath(gaussian), 1.0, exact_draws(REAL)[5], np.random.SeedSequence(1), 200, previous=None
+    ).settings
+    kernel = Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in settings.items()})
+    shared = ReferenceFit(
+        given_one, "nested", {}, exact_draws(OTHER), np.zeros(N_DRAWS), settings, TWO_SCALES.transformed, gaussian, 2
+    )
+    moved = move_reference(posterior, shared, kernel, root=0, simulation=1)
+    value, error = divergence(REAL, moved.reference)
+    assert value + 4.0 * error < 0.4
+    plain = move_reference(posterior, replace(shared, reference=gaussian, family="full"), kernel, root=0, simulation=1)
+    value, error = divergence(REAL, plain.reference)
+    assert value - 4.0 * error > 3.0

@@ -23,7 +23,8 @@ from bread.fitting.families import (
     localisation,
     move_component,
 )
-from bread.fitting.pilot import FitRequest, fit_reference, move_reference
+from bread.fitting.moving import move_reference
+from bread.fitting.pilot import FitRequest, fit_reference
 from bread.paths.kinds import ReferencePath
 
 X = np.array([[1.0, 0.5], [1.0, -1.0], [1.0, 2.0], [1.0, 0.2], [1.0, -0.4]])

@@ -13,7 +13,8 @@ from bread.fitting import pilot as reference_pilots
 from bread.fitting import searches
 from bread.fitting.families import INFLATION
 from bread.fitting.modes import fit_modes
-from bread.fitting.pilot import FitRequest, fit_reference, move_reference
+from bread.fitting.moving import move_reference
+from bread.fitting.pilot import FitRequest, fit_reference
 from bread.fitting.work import CHECK_DRAWS, FitWork
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal

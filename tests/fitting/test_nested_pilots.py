@@ -11,8 +11,9 @@ import bread
 from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.fitting.families import FAMILIES
+from bread.fitting.moving import move_reference
 from bread.fitting.nested import Knot, law_through
-from bread.fitting.pilot import FitRequest, finds_reference, fit_reference, move_reference
+from bread.fitting.pilot import FitRequest, finds_reference, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group

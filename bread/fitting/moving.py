@@ -1,0 +1,56 @@
+"""The reference of one data set given to another of the same model: moved, found again, or fitted anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bread.backends.base import Kernel, Posterior
+from bread.errors import DensityError
+from bread.fitting import searches
+from bread.fitting.pilot import MODES, FitRequest, FittedReference, GivenReference, ReferenceFit, fit_reference
+from bread.fitting.work import FitWork
+from bread.paths.mixture import MixtureReference
+
+LOST_STEPS, LOST_CHAINS, LOST_DRAWS = 100, 2, 100  # of a fit of its own, where what is found elsewhere is not
+
+
+def move_reference(
+    posterior: Posterior, shared: ReferenceFit, kernel: Kernel, *, root: int, simulation: int
+) -> ReferenceFit:
+    """Move a reference to another data set of the same model: a short chain from the mean of each component.
+
+    The chain runs at beta = 1 with the shared frozen kernel; its mean becomes the component's, its variances are
+    mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place. What optimisation
+    found is not moved but found again; where a law given one coordinate, or some, is not found, a reference is fitted
+    to short chains on the data set itself.
+    """
+    work = FitWork(posterior, shared.transformed, root, simulation)
+    reference = shared.reference
+    moved: FittedReference | None = None
+    if isinstance(reference, GivenReference):
+        moved = searches.given_near(work, reference, shared.drivers)
+    elif shared.family == MODES:
+        components = reference.components
+        near = components[0].mean if len(components) == 1 else None
+        moved = searches.checked_modes(work, kernel, len(components), near)
+    if moved is None and isinstance(reference, GivenReference):
+        moved = _fit_of_its_own(work)
+    if moved is None:
+        fitted = shared.fallback or reference
+        assert isinstance(fitted, MixtureReference)  # what is found has a fallback
+        moved = searches.move(work, fitted, kernel)
+    return replace(shared, reference=moved, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
+
+
+def _fit_of_its_own(work: FitWork) -> FittedReference | None:
+    """Return a reference fitted to short chains; None where they cannot run."""
+    request = FitRequest(
+        work.dim, work.transformed, LOST_STEPS, n_chains=LOST_CHAINS, n_selection_draws=LOST_DRAWS
+    )  # fmt: skip
+    try:
+        fit = fit_reference(work.posterior, request, root=work.root, simulation=work.simulation)
+    except DensityError:
+        return None
+    work.n_gradients += fit.n_gradients
+    work.n_evaluations += fit.n_evaluations
+    return fit.reference

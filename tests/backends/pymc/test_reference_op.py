@@ -1,0 +1,202 @@
+"""Compiled laws of one coordinate, or of some, and of the others given them, against the same laws in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import cloudpickle
+import numpy as np
+import pytensor
+import pytest
+from numpy.random import default_rng
+
+from bread.backends.pymc.density.compiling import compile_mode
+from bread.backends.pymc.density.gradients import TemperedGradient
+from bread.backends.pymc.density.reference_op import compiled_base
+from bread.paths.conditional import ConditionalReference, spline_through
+from bread.paths.mixture import Component, MixtureReference, gaussian
+from bread.paths.nested import NestedReference
+
+pytestmark = pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")
+
+KNOTS = np.array([-1.9, -0.6, 0.2, 1.3])
+DRIVERS = np.array([-9.0, -1.9, -1.2, -0.6, 0.0, 0.2, 0.9, 1.3, 1.4, 8.0])  # in every piece, and on every knot
+NORMAL, STUDENT = Component(np.array([-0.4]), np.array([0.8])), Component(
+    np.array([1.1]), np.array([0.5]), degrees=np.array([7.0])
+)  # fmt: skip
+MARGINALS = {
+    "normal": MixtureReference((NORMAL,), np.ones(1)),
+    "mixture": MixtureReference((NORMAL, STUDENT), np.array([0.6, 0.4])),
+}
+ROUNDING = 1e-12  # of the largest term; sums of at most 150 terms, and of cubes that cancel, in another order
+
+
+def nested(dim, driver, marginal="mixture"):
+    rng, n = default_rng([dim, driver]), dim - 1
+    return NestedReference(
+        driver=driver,
+        marginal=MARGINALS[marginal],
+        centre=rng.normal(1.0, 2.0, n),
+        matrix=np.eye(n) + rng.normal(0.0, 0.5 / np.sqrt(n), (n, n)),
+        knots=KNOTS,
+        values=rng.normal(0.0, 0.5, (len(KNOTS), 2, n)),
+        slopes=rng.normal(0.0, 0.3, (len(KNOTS), 2, n)),
+    )
+
+
+def conditional(dim, drivers, *, laws=2, is_mixed=True):
+    """A law given several coordinates; its knots are not on a line, its laws of the drivers are correlated."""
+    rng, k = default_rng([dim, *drivers]), len(drivers)
+    n, knots = dim - k, rng.normal(size=(3 * k + 2, k))
+    origin, spread, parts = rng.normal(size=k), rng.uniform(0.5, 2.0, k), []
+    for _ in range(laws):
+        factor = 0.5 * spread[:, None] * rng.normal(size=(k, k))
+        parts += gaussian(origin + 0.5 * rng.normal(size=k), factor @ factor.T + 0.1 * np.diag(spread**2)).components
+    n_functions = 2 * n + (n * (n - 1) // 2 if is_mixed else 0)
+    waves = np.sin(0.5 * knots @ rng.normal(size=(k, n_functions)) + rng.uniform(0.0, 6.0, n_functions))
+    return ConditionalReference(
+        drivers=drivers,
+        marginal=MixtureReference(tuple(parts), np.arange(1.0, laws + 1.0) / np.arange(1.0, laws + 1.0).sum()),
+        centre=rng.normal(1.0, 2.0, n),
+        matrix=np.eye(n) + rng.normal(0.0, 0.5 / np.sqrt(n), (n, n)),
+        origin=origin,
+        spread=spread,
+        knots=knots,
+        coefficients=spline_through(knots, waves * np.repeat([0.5, 0.1], [2 * n, n_functions - 2 * n])),
+    )
+
+
+CONDITIONAL = {
+    "two": conditional(5, (0, 1)),
+    "in another order": conditional(5, (4, 1)),
+    "three": conditional(9, (2, 0, 7)),
+    "four": conditional(6, (5, 1, 0, 3)),
+    "one Gaussian": conditional(5, (0, 3), laws=1),
+    "not mixed": conditional(5, (0, 3), is_mixed=False),
+    "one other": conditional(3, (0, 2)),
+    "many others": conditional(40, (3, 30)),
+}
+BOTH = {"nested": nested(4, 1), "conditional": conditional(4, (1, 3))}
+
+
+def states_of(reference):
+    states = reference.sample(len(DRIVERS), default_rng(1))
+    if isinstance(reference, NestedReference):
+        states[:, reference.driver] = DRIVERS
+    else:
+        states[:4, list(reference.drivers)] = reference.origin + reference.spread * reference.knots[:4]
+        states[4] += 1.0
+    return states
+
+
+def largest_difference(compiled, reference):
+    """Of log densities and gradients, relative to the largest of the state."""
+    worst = 0.0
+    for state in states_of(reference):
+        value, gradient = compiled(state)
+        exact, slope = reference.value_and_gradient(state)
+        scale = max(1.0, abs(exact), float(np.abs(slope).max()))
+        worst = max(worst, abs(value - exact) / scale, float(np.abs(gradient - slope).max()) / scale)
+    return worst
+
+
+@pytest.mark.parametrize("marginal", list(MARGINALS))
+@pytest.mark.parametrize(("dim", "driver"), [(2, 0), (2, 1), (4, 0), (4, 2), (4, 3), (150, 70)])
+def test_compiled_density_and_gradient_are_those_of_numpy(dim, driver, marginal):
+    reference = nested(dim, driver, marginal)
+    assert largest_difference(compiled_base(reference), reference) < ROUNDING
+
+
+@pytest.mark.parametrize("name", list(CONDITIONAL))
+def test_laws_given_several_coordinates_are_those_of_numpy(name):
+    assert largest_difference(compiled_base(CONDITIONAL[name]), CONDITIONAL[name]) < ROUNDING
+
+
+NUMBERS = {
+    "nested": ["centre", "matrix", "values", "slopes", "knots"],
+    "conditional": ["centre", "matrix", "origin", "spread", "knots", "coefficients"],
+}
+
+
+@pytest.mark.parametrize(("kind", "wrong"), [pair for kind in BOTH for pair in product([kind], NUMBERS[kind])])
+def test_a_reference_that_differs_a_little_is_seen(kind, wrong):
+    reference = BOTH[kind]
+    other = replace(reference, **{wrong: getattr(reference, wrong) + 1e-6})
+    assert largest_difference(compiled_base(other), reference) > 100 * ROUNDING
+
+
+@pytest.mark.parametrize("kind", list(BOTH))
+def test_far_away_the_density_is_what_numpy_says(kind):
+    compiled = compiled_base(BOTH[kind])
+    for state in (np.full(4, np.nan), np.full(4, np.inf), np.full(4, 1e200), np.full(4, -1e200)):
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(compiled(state)[0], BOTH[kind].value_and_gradient(state)[0])
+
+
+@pytest.mark.parametrize("kind", list(BOTH))
+def test_mixed_gradients_are_sums(kind):
+    compiled, state, slope = compiled_base(BOTH[kind]), states_of(BOTH[kind])[2], np.array([1.0, -2.0, 0.5, 3.0])
+    value, gradient = compiled(state)
+    mixed_value, mixed = compiled.mixed(state, slope, np.array([0.3, 0.7]))
+    assert mixed_value == value
+    np.testing.assert_allclose(mixed, 0.3 * gradient + 0.7 * slope, rtol=1e-13)
+
+
+def test_gradients_and_positions_with_strides_are_read_as_they_are():
+    """PyTensor's gradient of a Cholesky factor is such a view."""
+    compiled, weights = compiled_base(nested(4, 1)), np.array([0.3, 0.7])
+    state, slope = states_of(nested(4, 1))[2], np.array([1.0, -2.0, 0.5, 3.0])
+    value, gradient = compiled.mixed(state, slope, weights)
+    wide_state, wide_slope = np.repeat(state, 2)[::2], np.repeat(slope, 2)[::2]
+    assert not wide_state.flags.c_contiguous and not wide_slope.flags.c_contiguous
+    found = compiled.mixed(wide_state, wide_slope, weights)
+    assert (found[0], compiled(wide_state)[0]) == (value, value)
+    np.testing.assert_array_equal(found[1], gradient)
+
+
+@pytest.mark.parametrize("kind", list(BOTH))
+@pytest.mark.parametrize("beta", [0.0, 0.35, 1.0])
+def test_tempered_gradients_are_the_same_with_and_without_it(beta, kind):
+    def model(position):
+        return np.array(-0.5 * position @ position), -position, None
+
+    reference = BOTH[kind]
+    state, found = states_of(reference)[3], []
+    for base in (compiled_base(reference), reference.value_and_gradient):
+        tempered = TemperedGradient(model, {}, ("x",), 4)
+        tempered.follow_reference(base)
+        tempered.set_beta(beta)
+        value, gradient = tempered(state)
+        found.append(np.array([value, *gradient, tempered.finish(state)]))
+    np.testing.assert_allclose(found[0], found[1], rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("kind", list(BOTH))
+def test_a_copy_in_another_process_compiles_nothing_of_its_own(kind):
+    reference = BOTH[kind]
+    compiled = compiled_base(reference)
+    sent = cloudpickle.dumps(compiled)
+    assert len(sent) < 2 * len(cloudpickle.dumps(reference)) + 1000
+    copy = cloudpickle.loads(sent)
+    for state in states_of(reference):
+        value, gradient = compiled(state)
+        assert copy(state)[0] == value
+        np.testing.assert_array_equal(copy(state)[1], gradient)
+
+
+@pytest.mark.parametrize("kind", list(BOTH))
+def test_positions_of_another_number_of_coordinates_are_an_error(kind):
+    with pytest.raises(ValueError, match="of one dimension"):
+        compiled_base(BOTH[kind])(np.zeros(5))
+
+
+def test_other_references_and_modes_of_the_user_compile_nothing():
+    assert compiled_base(gaussian(np.zeros(2), np.eye(2))) is None
+    heavy = replace(BOTH["conditional"], marginal=gaussian(np.zeros(2), np.eye(2)))
+    assert compiled_base(heavy) is not None
+    (part,) = heavy.marginal.components
+    student = MixtureReference((replace(part, degrees=np.array([3.0, 3.0])),), np.ones(1))
+    assert compiled_base(replace(heavy, marginal=student)) is None
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        assert compiled_base(nested(4, 1)) is None
