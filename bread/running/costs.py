@@ -13,8 +13,10 @@ from bread.paths import schedules
 from bread.running.plan import FIRST_TEMPERATURES
 from bread.running.tuning import Pilot
 from bread.statistics import bounds
+from bread.statistics.goal import Goal, gap_of_error
 
 SLOWEST = 0.2  # power of T with which a gap is taken to fall at least
+SATURATED = 0.9  # V beyond which it no longer tells far from very far
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class Round:
     ----------
     n_temperatures : int
     gap : float
-        What has to fall to the target (nats): see `expected_upper`.
+        What has to fall to the target (nats): see `deciding_gap`.
     per_transition : float
         Gradient evaluations of one transition.
     """
@@ -134,22 +136,47 @@ class Round:
     per_transition: float
 
 
-def expected_upper(gaps: FloatArray, n_simulations: int, n_averaged: int = 1) -> float:
-    """Return the upper limit to expect of the bound's interval: a search ends where that reaches the target.
+def expected_upper(values: FloatArray, n_simulations: int, n_averaged: int = 1) -> float:
+    """Return the upper limit to expect of a bound's interval: a search ends where that reaches its goal.
 
     Parameters
     ----------
-    gaps : ndarray, shape (n,)
-        Reverse minus forward log weight of each data set (nats).
+    values : ndarray, shape (n,)
+        Of each data set: reverse minus forward log weight (nats), or V.
     n_simulations : int
         Data sets of the search.
     n_averaged : int
         Pairs of chains of a data set in the search, for each pair here; they are taken for independent.
     """
-    if len(gaps) < 2 or not np.isfinite(gaps).all():
-        return float(np.mean(gaps))
-    error = float(np.std(gaps, ddof=1) / np.sqrt(n_averaged * n_simulations))
-    return float(np.mean(gaps)) + float(stats.t.ppf(0.975, n_simulations - 1)) * error
+    if len(values) < 2 or not np.isfinite(values).all():
+        return float(np.mean(values))
+    error = float(np.std(values, ddof=1) / np.sqrt(n_averaged * n_simulations))
+    return float(np.mean(values)) + float(stats.t.ppf(0.975, n_simulations - 1)) * error
+
+
+def deciding_gap(
+    gaps: FloatArray, errors: FloatArray, goal: Goal, n_chains: int, n_simulations: int, n_averaged: int = 1
+) -> float:
+    """Return what has to fall to the goal, as a gap (nats).
+
+    Where V decides it is the gap of Gaussian log weights that have the V to expect: one data set with a gap of fifty
+    nats is one whose V is 1, and no reason to expect the same of all. Where V is nearly 1 everywhere, gaps say more.
+
+    Parameters
+    ----------
+    gaps, errors : ndarray, shape (n,)
+        Of each data set.
+    goal : Goal
+    n_chains : int
+        Forward chains of a data set.
+    n_simulations, n_averaged : int
+        As of `expected_upper`.
+    """
+    gap = expected_upper(gaps, n_simulations, n_averaged)
+    if goal.target is not None:
+        return gap
+    error = expected_upper(errors, n_simulations, n_averaged)
+    return gap_of_error(error, n_chains) if error < SATURATED else max(gap, gap_of_error(SATURATED, n_chains))
 
 
 def rate_of_fall(rounds: Sequence[Round]) -> float:

@@ -71,13 +71,14 @@ class DirectPhase:
         """Return about how many gradient evaluations the check takes, the pilots' included."""
         plan, result = self._plan, self._result
         spent = sum(result.n_gradients.values())
+        per_temperature = 2 * plan.chains * _per_transition(result.kernels[SHARED], plan.tune)
         if plan.n_temperatures is None:
-            predicted = spent + plan.check_simulations * result.path_costs.get(result.path.name, 0.0)
+            most = plan.max_temperatures * per_temperature  # T may be predicted to be larger than any that is run
+            predicted = spent + plan.check_simulations * min(result.path_costs.get(result.path.name, 0.0), most)
             if plan.budget is not None and not plan.budget.is_time:
                 return min(predicted, plan.budget.amount)
             return predicted
-        per_transition = _per_transition(result.kernels[SHARED], plan.tune)
-        return spent + plan.simulations * 2 * plan.chains * sum(plan.n_temperatures) * per_transition
+        return spent + plan.simulations * sum(plan.n_temperatures) * per_temperature
 
     # -- scores -----------------------------------------------------------------------------------------------
 

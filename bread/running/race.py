@@ -147,7 +147,7 @@ class Race:
         self._track.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
         entrant.own = [run.pilot for run in runs]
         per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
-        gaps = np.array([run.gap for run in runs])
-        upper = path_choice.expected_upper(gaps, plan.search_simulations, plan.chains)
-        entrant.rounds.append(Round(n_temperatures, upper, per_transition))
+        gaps, errors = np.array([run.gap for run in runs]), np.array([run.error for run in runs])
+        gap = path_choice.deciding_gap(gaps, errors, plan.goal, 1, plan.search_simulations, plan.chains)
+        entrant.rounds.append(Round(n_temperatures, gap, per_transition))
         entrant.cost = path_choice.measured(entrant.cost, entrant.rounds, plan.target)

@@ -28,7 +28,7 @@ from bread.running.purse import Purse
 from bread.running.results import OBSERVED, CheckResult
 from bread.running.search_in_budget import SearchInBudget
 from bread.statistics import bounds, intervals
-from bread.statistics.certificate import conditional_gaps
+from bread.statistics.certificate import conditional_gaps, error_by_simulation
 from bread.statistics.goal import Decision, one_sided, simulations_needed
 
 MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
@@ -139,13 +139,20 @@ class Runner:
             self.result.n_temperatures = n_temperatures
             decision = self._anneal_both(search, n_temperatures, "search")
             is_last = n_temperatures >= plan.max_temperatures
-            if (decision.is_reached or is_last) and self._confirm(n_temperatures, is_last):
+            if (self._is_near(decision) or is_last) and self._confirm(n_temperatures, is_last):
                 return temperatures
             if self._takes_another_path(search, temperatures):
                 search = self._preparation.simulate(len(search), "search")
                 n_temperatures, temperatures = self._first_temperatures(), []
                 continue
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
+
+    def _is_near(self, decision: Decision) -> bool:
+        """Return whether the search shows that few fresh simulations at this T will do: less than at twice the T."""
+        few = self._plan.search_simulations + self._plan.simulations
+        return (
+            decision.is_reached or simulations_needed(decision, intervals.alpha_level(self._attempts), few) is not None
+        )
 
     def _confirm(self, n_temperatures: int, is_last: bool) -> bool:
         """Anneal fresh simulations at this T, and more while that is cheaper than more temperatures.
@@ -252,7 +259,13 @@ class Runner:
         forward, reverse = (self.result.log_weights(name, n_temperatures, np.array(search)) for name in BOTH)
         return costs.Round(
             n_temperatures,
-            costs.expected_upper(conditional_gaps(forward, reverse), len(search)),
+            costs.deciding_gap(
+                conditional_gaps(forward, reverse),
+                error_by_simulation(forward, reverse),
+                self._plan.goal,
+                self._plan.chains,
+                len(search),
+            ),
             sum(int(run.n_gradients.sum()) for run in runs) / n_transitions,
         )
 

@@ -21,7 +21,7 @@ from bread.paths.kinds import Path
 from bread.running.plan import PathRequest
 from bread.running.tuning import Pilot, moved_pilot, run_pilot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.statistics.certificate import conditional_gaps
+from bread.statistics.certificate import conditional_gaps, error_by_simulation
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,13 @@ class DensityTask:
 
 @dataclass(frozen=True)
 class RaceResult:
-    """The gap of one pair of chains, what it cost, and the path that they followed."""
+    """The gap of one pair of chains (nats) and its V, what it cost, and the path that they followed.
+
+    Both are infinite where no path can be given to the data set.
+    """
 
     gap: float
+    error: float
     n_gradients: int
     n_other_gradients: int
     pilot: Pilot
@@ -224,7 +228,7 @@ class RaceTask:
         """Return reverse minus forward log weight; infinity where no path can be given to the data set."""
         pilot = self._own_pilot(model) if self.is_first else self.pilot
         if isinstance(pilot, DensityError):
-            return RaceResult(float("inf"), 0, 0, self.pilot)
+            return RaceResult(float("inf"), float("inf"), 0, 0, self.pilot)
         n_other = pilot.n_gradients if self.is_first and pilot is not self.pilot else 0
         posterior = model.condition(self.data)
         path, kernel, number = pilot.path, pilot.kernel, len(self.betas)
@@ -236,9 +240,10 @@ class RaceTask:
         forward = posterior.anneal(path, self.betas, kernel, direction="forward", initial=base, seeds=forwards)
         exact = self.exact[None, :]
         reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", initial=exact, seeds=reverses)
-        gap = float(conditional_gaps(forward.log_weight[None, :], reverse.log_weight[None, :])[0])
+        weights = forward.log_weight[None, :], reverse.log_weight[None, :]
+        gap, error = float(conditional_gaps(*weights)[0]), float(error_by_simulation(*weights)[0])
         spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
-        return RaceResult(gap if np.isfinite(gap) else float("inf"), spent, n_other, pilot.without_draws())
+        return RaceResult(gap if np.isfinite(gap) else float("inf"), error, spent, n_other, pilot.without_draws())
 
     def _own_pilot(self, model: Model) -> Pilot | DensityError:
         """Return the path and the kernel of this data set."""

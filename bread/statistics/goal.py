@@ -90,15 +90,17 @@ class Goal:
         return ("B", self.target) if is_reliable else ("V", total_variation_from_jeffreys(self.target))
 
     def gap(self, n_chains: int) -> float:
-        """Return the gap (nats) at which the goal is about reached, to predict what it costs.
+        """Return the gap (nats) at which the goal is about reached, to predict what it costs."""
+        return gap_of_error(MARGIN * self.max_error, n_chains) if self.target is None else self.target
 
-        For Gaussian log weights of variance s^2 the gap is s^2, and V is ``2 Phi(s sqrt(1 + 1/K) / 2) - 1`` to first
-        order, with K forward chains.
-        """
-        if self.target is not None:
-            return self.target
-        s = 2.0 * float(ndtri(0.5 + 0.5 * MARGIN * self.max_error)) / np.sqrt(1.0 + 1.0 / n_chains)
-        return float(s**2)
+
+def gap_of_error(error: float, n_chains: int) -> float:
+    """Return the gap (nats) of Gaussian log weights whose V, with so many forward chains, is ``error``, in (0, 1).
+
+    Of variance s^2 their gap is s^2, and V is ``2 Phi(s sqrt(1 + 1/K) / 2) - 1`` to first order, with K forward chains.
+    """
+    s = 2.0 * float(ndtri(0.5 + 0.5 * error)) / np.sqrt(1.0 + 1.0 / n_chains)
+    return float(s**2)
 
 
 def one_sided(level: float) -> float:

@@ -15,6 +15,10 @@ from bread.running.race import Entrant, Race
 from bread.running.tasks import RaceResult
 from bread.running.tuning import PathRequest, Pilot
 from bread.statistics import bounds
+from bread.statistics.certificate import error_by_simulation
+from bread.statistics.goal import Goal, gap_of_error
+
+IN_NATS = Goal(0.1, 1.0)
 
 
 @pytest.mark.parametrize("rate", [0.35, 0.8, 1.0])
@@ -46,6 +50,43 @@ def test_expected_upper_is_the_interval_of_a_search():
     assert path_choice.expected_upper(np.array([1.0, np.inf]), 10) == np.inf
 
 
+# ---- where V decides ------------------------------------------------------------------------------------------
+
+
+def test_the_gap_of_an_error_is_that_of_gaussian_log_weights():
+    """V of 20,000 data sets of Gaussian log weights with that gap, to 4 standard errors and 4% of first order."""
+    rng = np.random.default_rng(2)
+    for error, n_chains in ((0.1, 1), (0.1, 4), (0.3, 4)):
+        s = np.sqrt(gap_of_error(error, n_chains))
+        forward = rng.normal(-(s**2) / 2.0, s, (20_000, n_chains))
+        found = error_by_simulation(forward, rng.normal(s**2 / 2.0, s, (20_000, 1)))
+        assert abs(found.mean() - error) < 4.0 * found.std() / np.sqrt(len(found)) + 0.04 * error
+        narrow = error_by_simulation(0.9 * forward, 0.9 * rng.normal(s**2 / 2.0, s, (20_000, 1)))
+        assert abs(narrow.mean() - error) > 4.0 * narrow.std() / np.sqrt(len(narrow)) + 0.04 * error, "control"
+
+
+def test_one_data_set_that_is_far_off_counts_as_one():
+    goal, gaps = Goal(0.1), np.array([0.01, 0.02, 0.01, 60.0])
+    errors = np.tanh(gaps / 2.0)
+    found = path_choice.deciding_gap(gaps, errors, goal, 1, 10, 4)
+    assert found == pytest.approx(gap_of_error(path_choice.expected_upper(errors, 10, 4), 1)) and 0.1 < found < 2.0
+    assert path_choice.deciding_gap(gaps, errors, Goal(0.1, 1.0), 1, 10, 4) == path_choice.expected_upper(gaps, 10, 4)
+    far = np.array([40.0, 50.0, 45.0, 60.0])
+    assert path_choice.deciding_gap(far, np.tanh(far / 2.0), goal, 1, 10, 4) == path_choice.expected_upper(far, 10, 4)
+    nowhere = np.array([0.1, np.inf])
+    assert path_choice.deciding_gap(nowhere, nowhere, goal, 1, 10) == np.inf, "no path on one of them"
+
+
+def test_a_path_with_one_far_data_set_wins_over_one_that_is_far_on_all():
+    """Gaps of 60 nats on one of four data sets, whatever T, and of 8 falling slowly on all: V is 0.3 against 1."""
+    one = np.array([0.0, 0.0, 0.0, 60.0])
+    gaps = {"reference": lambda n: one, "prior": lambda n: 8.0 * (64.0 / n) ** 0.3}
+    by_error = race(gaps, {"reference": 64.0, "prior": 64.0}, goal=Goal(0.1))[0]
+    assert by_error["reference"].total < by_error["prior"].total
+    by_gap = race(gaps, {"reference": 64.0, "prior": 64.0}, goal=Goal(0.1, Goal(0.1).gap(4)))[0]
+    assert by_gap["reference"].total > by_gap["prior"].total, "control"
+
+
 class FakeTrack:
     """Gaps by formula in place of chains."""
 
@@ -62,7 +103,10 @@ class FakeTrack:
         for position in reversed(range(len(tasks))):
             gap = float(np.broadcast_to(self.gaps[kind](n_temperatures), len(tasks))[position])
             spent = 2 * 10 * (n_temperatures - 1)
-            yield position, RaceResult(gap, spent, 7 if tasks[0].is_first else 0, tasks[0].pilot)
+            yield (
+                position,
+                RaceResult(gap, float(np.tanh(gap / 2.0)), spent, 7 if tasks[0].is_first else 0, tasks[0].pilot),
+            )
 
     def count(self, phase, n_gradients):
         pass
@@ -76,10 +120,11 @@ def pilot():
     return Pilot(Kernel(np.array([0.0, 1.0]), {}, tuple(draws)), PriorPath(), draws[0], draws[1])
 
 
-def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20):
+def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS):
     track = FakeTrack(gaps)
     plan = SimpleNamespace(
-        max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, target=1.0, root=1, tune=10,
+        max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, root=1, tune=10,
+        target=goal.gap(4), goal=goal,
         tune_each=False, chains=4, search_simulations=10, check_simulations=1.5 * simulations,
     )  # fmt: skip
     entrants = [
