@@ -10,8 +10,9 @@ import pytest
 import bread
 from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel
+from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
-from bread.fitting.moving import move_reference
+from bread.fitting.moving import LOST_CHAINS, LOST_DRAWS, LOST_STEPS, move_reference
 from bread.fitting.nested import Knot, law_through
 from bread.fitting.pilot import FitRequest, finds_reference, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
@@ -69,9 +70,23 @@ def test_a_moved_reference_follows_the_data(shared):
 
 
 @pytest.mark.slow
-def test_where_nothing_is_found_the_fallback_is_moved(shared, monkeypatch):
+def test_where_nothing_is_found_a_reference_is_fitted_and_where_no_chain_runs_the_fallback_is_moved(
+    shared, monkeypatch
+):
+    posterior = FUNNEL.condition(OTHER)
     monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (None, 0))
-    moved = move_reference(FUNNEL.condition(OTHER), shared, frozen(shared), root=0, simulation=1)
+    monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
+    moved = move_reference(posterior, shared, frozen(shared), root=0, simulation=1)
+    request = replace(REQUEST, n_steps=LOST_STEPS, n_chains=LOST_CHAINS, n_selection_draws=LOST_DRAWS)
+    anew = fit_reference(posterior, request, root=0, simulation=1)
+    assert (moved.reference.label, moved.n_gradients) == (anew.reference.label, anew.n_gradients)
+    np.testing.assert_array_equal(moved.reference.components[0].mean, anew.reference.components[0].mean)
+
+    def fails(*_, **__):
+        raise DensityError("no chain runs")
+
+    monkeypatch.setattr("bread.fitting.moving.fit_reference", fails)
+    moved = move_reference(posterior, shared, frozen(shared), root=0, simulation=1)
     assert moved.reference.label == shared.fallback.label
     means, before = ([one.mean for one in law.components] for law in (moved.reference, shared.fallback))
     assert len(means) == len(before) and not np.array_equal(means, before)
@@ -81,13 +96,15 @@ def test_where_nothing_is_found_the_fallback_is_moved(shared, monkeypatch):
 
 
 def test_a_reference_far_from_the_posterior_is_not_taken(shared, monkeypatch):
-    """A search that returns a law of another place: its own draws show it, and the fallback is moved."""
+    """A search that returns a law of another place: its own draws show it, and a reference is fitted anew."""
     wrong = replace(shared.reference, centre=shared.reference.centre + 3.0)
     monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (wrong, 11))
+    monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
     moved = move_reference(FUNNEL.condition(OTHER), shared, frozen(shared), root=0, simulation=1)
-    n_components = len(shared.fallback.components)
-    assert moved.reference.label == shared.fallback.label
-    assert moved.n_gradients == 11 + 6 * (MOVE_BURN_IN + MOVE_DRAWS) * n_components
+    value, error = divergence(OTHER, moved.reference)
+    assert value + 4.0 * error < 4.0
+    value, error = divergence(OTHER, wrong)
+    assert value - 4.0 * error > 10.0
 
 
 @pytest.mark.parametrize("model", [FUNNEL, SMALL], ids=["funnel", "small"])

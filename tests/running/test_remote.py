@@ -95,12 +95,15 @@ class Maps:
 
 
 class Crowd:
-    """So many workers that half of what waits is done at a time; ``most`` is the largest number that waited."""
+    """So many workers that half of what waits is done at a time, whenever nothing more has been submitted for a while.
+
+    ``most`` is the largest number that waited.
+    """
 
     def __init__(self):
         self._waiting: list[tuple[Future[Any], Any]] = []
         self._lock, self._is_open = threading.Lock(), True
-        self.most = 0
+        self._submitted, self.most = 0, 0
 
     def __enter__(self):
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -114,18 +117,23 @@ class Crowd:
     def submit(self, function, *arguments):
         future: Future[Any] = Future()
         with self._lock:
+            self._submitted += 1
             self._waiting.append((future, pickle.loads(arguments[3])))
             self.most = max(self.most, len(self._waiting))
         return future
 
     def _work(self):
+        seen = -1
         while self._is_open:
+            time.sleep(0.005)
             with self._lock:
+                seen, before = self._submitted, seen
+                if seen != before:
+                    continue
                 half = len(self._waiting) // 2 + 1
                 chosen, self._waiting = self._waiting[:half], self._waiting[half:]
             for future, task in chosen:
                 future.set_result(pickle.dumps(remote.Result(task.run(MODEL))))
-            time.sleep(0.001)
 
 
 class Echo:
