@@ -11,6 +11,7 @@ from bread.backends.base import FloatArray
 from bread.fitting.modes import CountedDensity
 
 MOST_STEPS = 100  # gradients of one optimisation
+NORMAL = 1e-6  # a Newton step that ends less than half as many nats below the maximum has found it
 
 
 class Held(NamedTuple):
@@ -44,6 +45,7 @@ class Laplace:
         self._target, self._held, self._dim = target, list(held), dim
         self.others = np.delete(np.arange(dim), self._held)
         self._u = np.zeros(len(self._held))
+        self._is_normal = True  # until a step of Newton's shows otherwise
 
     def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
         """Return minus log density and minus its gradient."""
@@ -51,22 +53,53 @@ class Laplace:
         return value, gradient[self.others]
 
     def at(self, u: FloatArray, start: FloatArray) -> Held | None:
-        """Return the law at one value of what is held, looked for from a state of the others; None without maximum."""
+        """Return the law at one value of what is held, looked for from a state of the others; None without maximum.
+
+        Where the others are normal given what is held, one step of Newton's ends at the maximum, and its Hessian is the
+        one there.
+        """
         from scipy.optimize import minimize
 
         self._u = u
-        found = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
-        if not found.fun < 1e300:
+        if self._is_normal:
+            found = self._newton(start)
+            self._is_normal = found is not None
+            if found is not None:
+                return found
+        best = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
+        return None if not best.fun < 1e300 else _held(best.x, self._precision(best.x), float(best.fun))
+
+    def _newton(self, start: FloatArray) -> Held | None:
+        """Return the law one step from ``start``; None where that is not the maximum."""
+        precision = self._precision(start)
+        try:
+            factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
+        except np.linalg.LinAlgError:
             return None
-        precision = self._target.precision(self._state(found.x), self.others)
-        if not np.isfinite(precision).all():
+        mode = np.asarray(start - _solve(factor, self(start)[1]), dtype=np.float64)
+        value, gradient = self(mode)
+        if not (value < 1e300 and gradient @ _solve(factor, gradient) < NORMAL):
             return None
-        eigenvalues = np.linalg.eigvalsh(precision)
-        if eigenvalues[0] <= 1e-10 * eigenvalues[-1]:  # in the neck of a funnel widths differ by orders
-            return None
-        return Held(np.asarray(found.x), precision, -float(found.fun) - 0.5 * float(np.log(eigenvalues).sum()))
+        return _held(mode, precision, value)
+
+    def _precision(self, others: FloatArray) -> FloatArray:
+        return self._target.precision(self._state(others), self.others)
 
     def _state(self, others: FloatArray) -> FloatArray:
         state = np.empty(self._dim)
         state[self._held], state[self.others] = self._u, others
         return state
+
+
+def _solve(factor: FloatArray, vector: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, vector)), dtype=np.float64)
+
+
+def _held(mode: FloatArray, precision: FloatArray, value: float) -> Held | None:
+    """Return the law at a maximum, where minus the log density is ``value``; None where it is none."""
+    if not np.isfinite(precision).all():
+        return None
+    eigenvalues = np.linalg.eigvalsh(precision)
+    if eigenvalues[0] <= 1e-10 * eigenvalues[-1]:  # in the neck of a funnel widths differ by orders
+        return None
+    return Held(np.asarray(mode), precision, -value - 0.5 * float(np.log(eigenvalues).sum()))

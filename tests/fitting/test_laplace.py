@@ -1,0 +1,55 @@
+"""Laplace's method with coordinates held: one step of Newton's where the others are normal, a search where not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bread.fitting.laplace import Laplace
+from bread.fitting.modes import CountedDensity
+from tests.support.two_scales import OTHER, TWO_SCALES, exact_draws
+
+DRAWS = exact_draws(OTHER)
+POSTERIOR = TWO_SCALES.condition(OTHER)
+
+
+def started(held):
+    target = CountedDensity(POSTERIOR, TWO_SCALES.dim)
+    return Laplace(target, held, TWO_SCALES.dim), target
+
+
+@pytest.mark.parametrize("row", [0, 7])
+def test_given_the_scales_one_step_finds_the_exact_law(row):
+    """Of 10 effects; a difference of gradients is good to 5 digits."""
+    u = DRAWS[row, :2]
+    laplace, target = started([0, 1])
+    found = laplace.at(u, DRAWS[row + 1, 2:])
+    mean, covariance, log_evidence = TWO_SCALES.given(u[None, :], np.asarray(OTHER["y"]))
+    np.testing.assert_allclose(found.mode, mean[0], atol=1e-5)
+    np.testing.assert_allclose(np.linalg.inv(found.precision), covariance[0], atol=1e-5)
+    assert target.n_gradients == 10 + 3, "ten differences, here, there, and at the maximum"
+    again = laplace.at(u + 0.5, found.mode)
+    at_again = TWO_SCALES.given(u[None, :] + 0.5, np.asarray(OTHER["y"]))[2]
+    prior = (-0.5 * np.array([u + 0.5, u]) ** 2 / TWO_SCALES.prior_sd**2).sum(axis=1)
+    expected = float(at_again[0] - log_evidence[0] + prior[0] - prior[1])
+    assert again.log_marginal - found.log_marginal == pytest.approx(expected, abs=1e-4)
+
+
+def test_where_the_others_are_not_normal_the_maximum_is_searched(monkeypatch):
+    """A scale is one of the others: the gradient at what is found is zero, and at the end of one step it is not."""
+    held, u = [1, 2], DRAWS[0, [1, 2]]
+    others = np.delete(np.arange(TWO_SCALES.dim), held)
+
+    def steepest(mode):
+        state = np.empty(TWO_SCALES.dim)
+        state[held], state[others] = u, mode
+        return float(np.abs(CountedDensity(POSTERIOR, TWO_SCALES.dim)(state)[1][others]).max())
+
+    laplace, target = started(held)
+    found = laplace.at(u, DRAWS[5, others])
+    assert steepest(found.mode) < 1e-2
+    state = np.empty(TWO_SCALES.dim)
+    state[held], state[others] = u, found.mode
+    np.testing.assert_allclose(found.precision, target.precision(state)[np.ix_(others, others)], rtol=1e-2, atol=1e-2)
+    monkeypatch.setattr("bread.fitting.laplace.NORMAL", np.inf)
+    assert steepest(started(held)[0].at(u, DRAWS[5, others]).mode) > 0.1, "control"
