@@ -60,7 +60,7 @@ def run(
             if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
                 with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-                    rough_look(model, plan, result, rough, executor, display)
+                    rough_look(model, plan, result, rough, executor, display, max_seconds)
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:

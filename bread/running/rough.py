@@ -5,8 +5,11 @@ It has a result of its own and decides nothing: the check after it is the same a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +24,11 @@ from bread.running.plan import AUTO, PathRequest, Plan
 from bread.running.preparation import Preparation
 from bread.running.progress import Display
 from bread.running.results import CheckResult
+from bread.running.tasks import Task
 from bread.statistics import intervals
 from bread.statistics.certificate import error_by_simulation, error_interval
 
+SHARE = 0.1  # of the time of the check, after which the look ends with what it has
 SIMULATIONS, CHAINS, TEMPERATURES, STEPS = 5, 2, 8, 40  # of the rough look; adaptation steps of its pilots
 FEWEST = 2  # simulated data sets of the check itself that replace the rough look
 PHASE = "rough"
@@ -53,16 +58,42 @@ def empty_look(plan: Plan, result: CheckResult) -> CheckResult:
     )  # fmt: skip
 
 
+class _Late(Exception):
+    """The look has taken its share of the time."""
+
+
+class _LimitedLedger(Ledger):
+    """A ledger whose tasks end where the time does."""
+
+    until = math.inf
+
+    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        """Run tasks and yield (position, result) as they finish."""
+        for found in super().run_tasks(tasks):
+            if time.monotonic() > self.until:
+                raise _Late
+            yield found
+
+
 def rough_look(
-    model: Model, plan: Plan, result: CheckResult, rough: CheckResult, executor: Executor, display: Display
+    model: Model,
+    plan: Plan,
+    result: CheckResult,
+    rough: CheckResult,
+    executor: Executor,
+    display: Display,
+    seconds: float,
 ) -> None:
     """Fill ``rough`` with a few data sets at a small T; with nothing where that fails, which the check meets again.
 
-    Its wall time and its gradients are counted in ``result``, as a phase of their own.
+    Its wall time and its gradients are counted in ``result``, as a phase of their own. It ends with what it has, if
+    need be nothing, after its share of the ``seconds`` of the check: of a model that is slow to prepare it would say
+    little.
     """
     rough_of = rough_plan(plan, model.info.paths)
     try:
-        ledger = Ledger(rough, executor, display)
+        ledger = _LimitedLedger(rough, executor, display)
+        ledger.until = time.monotonic() + SHARE * seconds
         preparation = Preparation(model, rough_of, rough, ledger)
         preparation.choose_path()
         indices = preparation.simulate(SIMULATIONS, "search")
@@ -74,6 +105,8 @@ def rough_look(
         if not np.isnan(forward).any() and np.isfinite(reverse).all():
             interval = error_interval(error_by_simulation(forward, reverse), intervals.alpha_level(0))
             display.bound("V", interval.estimate, interval.upper, plan.goal.max_error)
+    except _Late:
+        pass
     except BreadError:
         rough.attempts.planned.clear()
     finally:

@@ -100,6 +100,24 @@ def test_what_the_check_itself_finished_goes_before_the_rough_look(
     assert read_attributes(report)["simulate_from"] == "fitted"
 
 
+def test_the_look_ends_with_what_it_has_after_a_tenth_of_the_time(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its share of the time is over when a second data set is done; without that all five are."""
+    anneal = rough.Annealing.both
+
+    def late(self: Any, indices: Any, n_temperatures: int, phase: str) -> Any:
+        for number, _ in enumerate(anneal(self, indices, n_temperatures, phase)):
+            clock.ahead += 2 * rough.SHARE * FOREVER * (number == 3)
+            yield
+
+    monkeypatch.setattr(rough.Annealing, "both", late)
+    with pytest.warns(UserWarning, match="Stopped after"):
+        report = bread.check(slow_fit(clock), **QUICK, max_seconds=FOREVER)
+    assert bread.verdict(report).n_simulations == 2 < rough.SIMULATIONS
+    assert read_attributes(report)["simulate_from"] == "prior"
+
+
 @pytest.mark.parametrize(
     "kernel",
     [AutoregressiveKernel(rho=0.3), pytest.param(HMCKernel(5), marks=pytest.mark.slow)],
