@@ -75,6 +75,8 @@ class Findings:
         Quantities that were added after the check.
     modes : Modes or None
         The search for modes on the real data; None without one.
+    may_propose : bool
+        Whether the path begins at a reference from which the kernel could also propose draws and did not.
     zero_weights : ZeroWeights or None
         Chains on the real data whose weight is zero.
     carriers : CarriersFound or None
@@ -92,6 +94,7 @@ class Findings:
     n_temperatures: int
     n_simulations: int
     max_temperatures: int | None = None
+    may_propose: bool = False
     held: tuple[str, ...] = ()
     decides: str = "V"
     estimate: float = _NAN
@@ -190,6 +193,11 @@ def read_findings(report: Any) -> Findings:
         "zero_weights": read_zero_weights(attributes),
         "phase_seconds": read_phase_seconds(read_group(report, "cost")),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
+        "may_propose": (
+            attributes.get("path") == "reference"
+            and settings.get("kernel") is None
+            and attributes.get("inference_library") in ("pymc", "stan")
+        ),
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
     n_temperatures = facts["n_temperatures"]

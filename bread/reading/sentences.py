@@ -167,7 +167,17 @@ def _not_converged(findings: Findings) -> list[str]:
         advice += ", or tighten the prior." if findings.gap_beta < 0.01 else "."
     if math.isfinite(rate):
         advice = f"More temperatures hardly lower it: chains do not follow the path. {advice}"
-    return [first, _carriers(findings), advice, _infinite(findings)]
+    return [first, _carriers(findings), advice, _proposals(findings), _infinite(findings)]
+
+
+def _proposals(findings: Findings) -> str:
+    """Name the kernel that also draws from the reference, where it was not used."""
+    if not findings.may_propose:
+        return ""
+    return (
+        'kernel="independence" also proposes draws from the reference: it reaches places where this kernel stays, and '
+        "says less about the kernel."
+    )
 
 
 def _infinite(findings: Findings) -> str:
@@ -199,11 +209,13 @@ def _inconclusive(findings: Findings) -> list[str]:
         if findings.is_confirmed:
             standing = "fresh simulations gave; what comes after that is missing"
         advice = what_took_the_time(findings.phase_seconds)
+        proposals = _proposals(findings) if findings.phase_seconds.longest == "search" else ""
         return [
             f"The check did not finish: on the {_data_sets(findings)} done at {_temperatures(findings)} {number}"
             f"{_interval(findings)}, which {standing}.",
             _carriers(findings),
             *advice,
+            proposals,
             "" if any("Run it again" in one for one in advice) else "Run it again to the end.",
         ]
     if not findings.is_confirmed:

@@ -67,6 +67,11 @@ class PhaseSeconds:
         """Seconds of all phases."""
         return float(sum(self.seconds.values()))
 
+    @property
+    def longest(self) -> str:
+        """The phase that took the most; "" without any."""
+        return max(self.seconds, key=lambda name: self.seconds[name], default="")
+
 
 def read_phase_seconds(cost: xr.Dataset | None) -> PhaseSeconds:
     """Return the wall times of a report's group `cost`."""
@@ -78,7 +83,7 @@ def read_phase_seconds(cost: xr.Dataset | None) -> PhaseSeconds:
 
 def what_took_the_time(found: PhaseSeconds) -> list[str]:
     """Say which phase took the most time and how to make it shorter; nothing where no phase took long."""
-    phase = max(found.seconds, key=lambda name: found.seconds[name], default="")
+    phase = found.longest
     if not phase or found.seconds[phase] < FEWEST_SECONDS:
         return []
     name, advice = _PHASES.get(phase, (phase, _OTHER))

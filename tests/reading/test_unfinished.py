@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.support.fake_results import fake_result
+import bread
+from bread.report import container as report
+from tests.support.fake_results import constrain, fake_result
 from tests.support.verdicts import judge
 
 
@@ -56,3 +58,31 @@ def test_fresh_simulations_that_were_done_are_said():
     for key in [key for key in result.runs if key[2] == 64 and key[0] >= 6]:
         del result.runs[key]
     assert "shows where things stand but confirms nothing" in judge(result)
+
+
+@pytest.mark.parametrize(
+    ("path", "kernel", "library", "is_named"),
+    [
+        ("reference", None, "pymc", True),
+        ("reference", None, "stan", True),
+        ("prior", None, "pymc", False),
+        ("reference", "independence", "pymc", False),
+        ("reference", None, "numpyro", False),
+    ],
+)
+def test_proposals_from_the_reference_are_named_where_they_would_help(path, kernel, library, is_named):
+    """Where chains do not follow a reference path, or the search for T took the time."""
+
+    def verdict_of(result):
+        result.settings["kernel"] = kernel
+        found = report.to_container(result, constrain)
+        found.attrs |= {"path": path, "inference_library": library}
+        return bread.verdict(found)
+
+    stuck = verdict_of(fake_result(gap=3.0, rate=0.0))
+    assert stuck.status == "not converged" and ('kernel="independence"' in stuck) == is_named
+    stopped, fitting = fake_result(), fake_result()
+    for result, phase in ((stopped, "search"), (fitting, "fit")):
+        result.is_interrupted, result.seconds = True, {phase: 81.0}
+    assert ('kernel="independence"' in verdict_of(stopped)) == is_named
+    assert "independence" not in verdict_of(fitting)
