@@ -35,7 +35,9 @@ ARM_KNOTS = 3  # at each of these, with other values of the other drivers
 MOST_ROUNDS = 6  # clouds, each about where the one before found the mass
 NEAR, LIKE = 0.7, 1.7  # standard deviations that the mass may be off the middle of its cloud; factor of their ratio
 NODES = 8192  # at which the marginal density is summed up
+REACH = 2.5  # standard deviations from the nearest knot, beyond which nothing is known of the law
 RESAMPLED = 2000  # of them, by weight, to which a mixture is fitted
+SPREAD = 0.1  # standard deviations, of what such a node stands for
 FEWEST_EFFECTIVE = 400.0  # of the nodes
 LARGEST_MIXTURE = 6  # components
 INDEPENDENT = 0.03  # nats of dependence between what one matrix makes independent at all knots, that is left
@@ -236,6 +238,7 @@ def _nodes(k: int) -> FloatArray:
 def _mass(knots: _Knots, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray | None, FloatArray]:
     """Return nodes and their weights under the marginal law of the drivers; None where too few knots have mass."""
     from scipy.interpolate import RBFInterpolator
+    from scipy.spatial import KDTree
 
     k = len(mean)
     if int((~knots.deep).sum()) < (k + 1) * (k + 2):
@@ -247,7 +250,8 @@ def _mass(knots: _Knots, mean: FloatArray, covariance: FloatArray) -> tuple[Floa
     law = RBFInterpolator(at, level, kernel="thin_plate_spline", degree=2)
     x = _nodes(k)
     log_weight = np.minimum(law(x), 1.0) + 0.5 * ((x / WIDTH) ** 2).sum(axis=1)
-    log_weight[((x < at.min(axis=0)) | (x > at.max(axis=0))).any(axis=1)] = -np.inf
+    is_far = KDTree(at).query(x)[0] > REACH
+    log_weight[is_far | ((x < at.min(axis=0)) | (x > at.max(axis=0))).any(axis=1)] = -np.inf
     weights = np.exp(log_weight - log_weight.max())
     return mean + x @ factor.T, weights / weights.sum()
 
@@ -269,9 +273,7 @@ def _law(
     knots: _Knots, drivers: tuple[int, ...], nodes: FloatArray, weights: FloatArray, matrix: FloatArray | None
 ) -> ConditionalReference | None:
     """Return the law through the knots."""
-    cumulative = np.cumsum(weights)
-    chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
-    marginal = _marginal(nodes[np.minimum(chosen, len(nodes) - 1)])
+    marginal = marginal_law(nodes, weights)
     origin, spread = knots.u.mean(axis=0), knots.u.std(axis=0)
     centre = knots.modes.mean(axis=0)
     n = len(centre)
@@ -297,11 +299,25 @@ def _law(
     return ConditionalReference(drivers, marginal, centre, matrix, origin, spread, at, coefficients)
 
 
-def _marginal(points: FloatArray) -> MixtureReference:
-    best = best_mixture(points, LARGEST_MIXTURE)
+def marginal_law(nodes: FloatArray, weights: FloatArray) -> MixtureReference:
+    """Return a mixture of Gaussians like weighted nodes, shapes (n, k) and (n,).
+
+    Nodes of large weight, of which there are some in tails, stand for what is around them: they are spread a little, or
+    a component would be one of them, as narrow as none of the law is.
+    """
+    cumulative = np.cumsum(weights)
+    chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
+    points = nodes[np.minimum(chosen, len(nodes) - 1)]
+    factor = np.linalg.cholesky(np.cov(points.T))
+    noise = np.random.default_rng(0).standard_normal(points.shape)  # always the same
+    best = best_mixture(points + SPREAD * noise @ factor.T, LARGEST_MIXTURE)
     components = []
     for centre, covariance in zip(best.means_, best.covariances_, strict=True):
         deviation = np.sqrt(np.diag(covariance))
         factor = np.linalg.cholesky(covariance / np.outer(deviation, deviation))
-        components.append(Component(centre, deviation * np.sqrt(INFLATION), matrix=np.linalg.inv(factor)))
+        components.append(
+            Component(
+                centre, deviation * np.sqrt(INFLATION), matrix=np.asarray(np.linalg.inv(factor), dtype=np.float64)
+            )
+        )
     return MixtureReference(tuple(components), best.weights_ / best.weights_.sum())

@@ -14,7 +14,7 @@ from numpy.random import default_rng
 
 import bread
 from bread.backends.base import Kernel
-from bread.fitting.conditional import LARGEST_DIM, fit_conditional
+from bread.fitting.conditional import LARGEST_DIM, fit_conditional, marginal_law
 from bread.fitting.families import FAMILIES, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
 from bread.fitting.moving import move_reference
@@ -254,6 +254,22 @@ def test_scales_are_taken_before_what_only_seems_to_drive_others():
     draws = exact_draws(REAL)
     found = conditional(work, [7, 1, 0], draws[5], draws)
     assert found is not None and set(found.drivers) == {0, 1}
+
+
+def test_a_node_of_large_weight_is_no_law_of_its_own(monkeypatch):
+    """A node 4 standard deviations out with 3% of the weight: its density is at most 4 nats above the middle's."""
+    rng = default_rng(3)
+    nodes = np.concatenate([rng.standard_normal((600, 3)), [[4.0, 0.0, 0.0]]])
+    weights = np.append(np.full(600, 0.97 / 600), 0.03)
+
+    def excess():
+        law = marginal_law(nodes, weights)
+        far, middle = law.log_density(np.array([[4.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+        return float(far - middle)
+
+    assert excess() < 4.0
+    monkeypatch.setattr("bread.fitting.conditional.SPREAD", 0.0)
+    assert excess() > 7.0, "control"
 
 
 # ---- where one scale was enough on another data set --------------------------------------------------------------
