@@ -42,6 +42,7 @@ class ModelSubject:
     """
 
     n_walkers = 1
+    may_spread = frozenset({"draw", "move", "anneal", "log_density", "gradient"})  # rows are independent
 
     def __init__(
         self, model: Model, beta: float, seed: SeedSequence, reopen: Callable[[], Model] | None = None
@@ -75,6 +76,10 @@ class ModelSubject:
             posterior.density_gradient(beta, extra.states)
         except BreadError as error:
             self.missing["gradient"] = str(error)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what workers need: chains move there, and nothing is opened anew."""
+        return {**self.__dict__, "_reopen": None}
 
     def draw(self, seeds: Sequence[SeedSequence]) -> Draws:
         """Return one joint draw a seed."""
