@@ -50,7 +50,7 @@ class BareSubject:
     is a finding. Cost is counted in steps: what a kernel evaluates cannot be seen.
     """
 
-    anneals = False  # without a model there is no path
+    anneals = is_between = False  # without a model there is no path
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from bread.debugging.annealing_tests import ANNEALING_TESTS
+from bread.debugging.between_tests import BETWEEN_TESTS
 from bread.debugging.crew import Crew
 from bread.debugging.detectable import what_was_detectable, worst_of
 from bread.debugging.diagnosis import diagnose, notes_on
@@ -39,6 +40,7 @@ TESTS: tuple[BatteryTest, ...] = (
     *REVERSIBILITY_TESTS,
     *ENSEMBLE_TESTS,
     *ANNEALING_TESTS,
+    *BETWEEN_TESTS,
 )
 LEVEL = 0.01
 BUDGET = 500_000  # steps: about 10 s where each costs 20 microseconds
@@ -52,7 +54,9 @@ UNCLEAR = 0.1  # p-value of a test, corrected for its comparisons alone: such su
 
 def suited_tests(subject: Subject) -> tuple[BatteryTest, ...]:
     """Return the tests of a subject: of annealing only where there is a path, of walkers only where there are some."""
-    unsuited = set() if subject.anneals else {"annealing"}
+    unsuited = {
+        about for about, is_so in (("annealing", subject.anneals), ("between", subject.is_between)) if not is_so
+    }
     if subject.n_walkers < 2:
         unsuited.add("ensemble")
     return tuple(test for test in TESTS if test.about not in unsuited)

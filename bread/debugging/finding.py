@@ -14,7 +14,7 @@ from bread.statistics.alarms import combined_p_value
 from bread.statistics.functions import Label
 from bread.statistics.probability_plots import ProbabilityPlot
 
-About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing", "ensemble"]
+About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing", "between", "ensemble"]
 
 
 class Curves(NamedTuple):
@@ -87,8 +87,8 @@ class BatteryTest:
     name : str
     about : str
         What a failure is about: "simulator", "gradient", "kernel", "annealing" (asked of subjects that anneal alone),
-        "ensemble" (of those with several walkers)
-        or "reversibility", which a right kernel may lack.
+        "between" (of those between the ends of a path), "ensemble" (of those with several walkers) or
+        "reversibility", which a right kernel may lack.
     checks : str
         What is compared with what.
     law : str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
 
 from bread.debugging.annealed import Annealed, AnnealedSample, AnnealingSubject
+from bread.debugging.between import StepsBetween, SubjectBetween
 from bread.debugging.crew import Crew
 from bread.debugging.subject import Draws, FloatArray, Moved, Subject
 from bread.errors import DensityError
@@ -53,6 +55,7 @@ class Stream(IntEnum):
     RESTART_SECOND = 12
     ANNEAL = 13  # and five more: base, forward and reverse, then those of the pilot
     ANNEAL_RANK = 19
+    BETWEEN = 20  # and one more: the pilot's
 
 
 class Sample:
@@ -91,6 +94,8 @@ class Sample:
         Balanced flow of the smooth functions, then of the indicators.
     annealed : AnnealedSample or None
         Annealed chains of some of the draws; None where the subject has none.
+    between : StepsBetween or None
+        Steps of annealed chains from the draws, where the subject is between the ends of a path.
     failures : tuple of str
         What the kernel raised.
     cost_of_draw : float
@@ -149,9 +154,15 @@ class Sample:
         self.cost_of_draw = (2 * self.n_steps + 2 * N_RESTARTED) * self._cost_of_step + looked_at / EVALUATIONS
         self.annealed: AnnealedSample | None = None
         if subject.anneals and "annealing" not in subject.missing:
-            self.annealed = AnnealedSample(self, self.pilot, self._annealing_seeds, longest, self.cost_of_draw)
+            seeds = partial(self._further_seeds, Stream.ANNEAL)
+            self.annealed = AnnealedSample(self, self.pilot, seeds, longest, self.cost_of_draw)
             self.spent += self.annealed.spent
             self.cost_of_draw += self.annealed.cost_of_draw
+        self.between: StepsBetween | None = None
+        if subject.is_between:
+            seeds = partial(self._further_seeds, Stream.BETWEEN)
+            self.between = StepsBetween(cast(SubjectBetween, subject), self.pilot, seeds)
+            self.spent += self.between.spent
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -160,10 +171,8 @@ class Sample:
         """Return one seed a draw or chain; fresh objects, so that a backend may spawn from them."""
         return [seed_sequence(self._root, Purpose.BATTERY, self._index, int(stream), k) for k in range(low, high)]
 
-    def _annealing_seeds(self, part: int, low: int, high: int) -> list[SeedSequence]:
-        return [
-            seed_sequence(self._root, Purpose.BATTERY, self._index, Stream.ANNEAL + part, k) for k in range(low, high)
-        ]
+    def _further_seeds(self, stream: Stream, part: int, low: int, high: int) -> list[SeedSequence]:
+        return [seed_sequence(self._root, Purpose.BATTERY, self._index, stream + part, k) for k in range(low, high)]
 
     def grow(self, n: int) -> None:
         """Draw and move until there are ``n`` draws; what was there stays."""
@@ -197,10 +206,11 @@ class Sample:
             before = first.log_density[:0] if self.carried is None else self.carried
             self.carried = np.concatenate([before, first.log_density])
         self.failures = tuple(dict.fromkeys([*self.failures, *first.failures, *second.failures]))
-        if self.annealed is not None:
-            before_that = self.annealed.spent
-            self.annealed.grow(draws)
-            self.spent += self.annealed.spent - before_that
+        for further in (self.annealed, self.between):
+            if further is not None:
+                before_that = further.spent
+                further.grow(draws)
+                self.spent += further.spent - before_that
 
     def _going_on(self, draws: Draws, table: FloatArray, places: list[int], stream: Stream, low: int) -> FloatArray:
         """Return states of chains, the next ones, and those of new chains that begin there; NaN where a chain failed.

@@ -91,6 +91,8 @@ class Subject(Protocol):
     anneals : bool
         Whether there is a path to this subject's law at all, along which chains can be annealed: it is then an
         `bread.debugging.annealed.AnnealingSubject`, and tests of annealing are run on it.
+    is_between : bool
+        Whether this is an inverse temperature between 0 and 1: it is then a `bread.debugging.between.SubjectBetween`.
     may_spread : frozenset of str
         Which methods may be called in other processes, for some of the draws each: not "draw" of a simulator that may
         remember, not "move" of a kernel that moves all chains at once.
@@ -119,6 +121,9 @@ class Subject(Protocol):
 
     @property
     def anneals(self) -> bool: ...  # noqa: D102
+
+    @property
+    def is_between(self) -> bool: ...  # noqa: D102
 
     @property
     def may_spread(self) -> frozenset[str]: ...  # noqa: D102

@@ -12,6 +12,7 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import Model
 from bread.debugging.battery import run_battery
+from bread.debugging.between import BETA
 from bread.debugging.crew import Crew
 from bread.debugging.model_subject import ModelSubject
 from bread.debugging.model_tests import ModelTests, run_model_tests
@@ -88,16 +89,16 @@ def run_on_model(
 def _subjects(
     opened: Model, reopen: Callable[[], Model] | None, root: int
 ) -> tuple[tuple[ModelSubject, ...], dict[str, str]]:
-    """Return the kernel at both ends of the prior path, and why at one it cannot be tested."""
+    """Return the kernel at both ends of the prior path, between them where that can be, and why it cannot be tested."""
     found: list[ModelSubject] = []
     left_out: dict[str, str] = {}
-    betas = (0.0, 1.0) if PriorPath.name in opened.info.paths else (1.0,)
+    betas = (0.0, 1.0, BETA) if PriorPath.name in opened.info.paths else (1.0,)
     for place, beta in enumerate(betas):
         seed = SeedSequence(root, spawn_key=(int(Purpose.BATTERY), 1, place))
         try:
             found.append(ModelSubject(opened, beta, seed, reopen))
         except BreadError as error:
-            left_out[f"kernel at beta = {beta:g}"] = str(error)
+            left_out["kernel between beta = 0 and 1" if beta == BETA else f"kernel at beta = {beta:g}"] = str(error)
     return tuple(found), left_out
 
 

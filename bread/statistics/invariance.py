@@ -153,8 +153,9 @@ def smooth_functions(before: ArrayLike, after: ArrayLike, test: InvarianceTest) 
 
     Returns
     -------
-    before, after : ndarray, shape (m, d, k)
+    before : ndarray, shape (m, d, k)
         Of the draws that were compared; the k functions are the first of ``test.functions``. NaN where not tested.
+    after : ndarray, shape (m, d, k)
     """
     x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     n_first = len(x) // 5

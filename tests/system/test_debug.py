@@ -208,7 +208,7 @@ class Narrow(AutoregressiveKernel):
     """Draws too little noise: chains are too narrow."""
 
     def transition(self, run):
-        return super().transition(replace(run, random=replace(run.random, normals=0.5 * run.random.normals)))
+        return super().transition(replace(run, random=replace(run.random, normals=0.2 * run.random.normals)))
 
 
 @pytest.mark.slow
