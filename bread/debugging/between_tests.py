@@ -1,4 +1,4 @@
-"""Do annealed chains move by kernels that leave the laws between the ends invariant, each at its own temperature?"""
+"""Do annealed chains move by kernels that leave the laws between the ends of the path invariant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between the ends of the path: exact draws there are exact, right kernels pass, planted bugs that show only there fail."""
+"""Between the ends of the path: exact draws, right kernels that pass, planted bugs that show only there."""
 
 from dataclasses import dataclass, replace
 
