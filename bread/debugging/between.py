@@ -21,7 +21,8 @@ from bread.statistics.functions import StateFunctions
 
 BETA, NEXT = 0.4, 0.7  # b and c: neither is its own square, nor one less the other or itself
 SCHEDULE = np.array([0.0, BETA, NEXT, 1.0])
-N_OTHERS = 4  # further exact draws given the same data: they set the scale of its weight
+N_STARTS = 4  # chains for each data set: from its draw, and from further exact ones
+N_OTHERS = 4  # further ones still, which set the scale of its weights
 N_PILOT = 200
 LOG_RATIO = "log ratio"
 
@@ -31,8 +32,8 @@ class Steps(NamedTuple):
 
     Attributes
     ----------
-    log_ratio : ndarray, shape (n, 3)
-        At the draw, after the kernel at `BETA`, and after that at `NEXT`. NaN where a chain failed.
+    log_ratio : ndarray, shape (n, N_STARTS, 3)
+        At the start, after the kernel at `BETA`, and after that at `NEXT`. NaN where a chain failed.
     others : ndarray, shape (n, N_OTHERS)
         At other exact draws given the same data.
     n_evaluations : int
@@ -47,7 +48,7 @@ class SubjectBetween(Subject, Protocol):
     """A subject at the inverse temperature `BETA` of a path."""
 
     def step_between(self, draws: Draws, seeds: Sequence[SeedSequence]) -> Steps:
-        """Take two steps of an annealed chain from each draw, given its data, along `SCHEDULE`."""
+        """Take two steps of annealed chains from each draw and others given its data, along `SCHEDULE`."""
         ...
 
 
@@ -66,8 +67,8 @@ class StepsBetween:
     ----------
     functions : StateFunctions
         Of the log ratio.
-    log_ratio : ndarray, shape (n, 3)
-    weight : ndarray, shape (n,)
+    log_ratio : ndarray, shape (n, N_STARTS, 3)
+    weight : ndarray, shape (n, N_STARTS)
         Of the second step; positive, and of mean about one for each data set.
     spent : float
     """
@@ -77,9 +78,9 @@ class StepsBetween:
     ) -> None:
         self._subject, self._seeds = subject, seeds
         first = subject.step_between(pilot.rows(slice(0, N_PILOT)), seeds(1, 0, min(N_PILOT, len(pilot))))
-        known = first.log_ratio[:, 0]
+        known = first.log_ratio[:, 0, 0]
         self.functions = StateFunctions((LOG_RATIO,), known[~np.isnan(known)][:, None], 1)
-        self.log_ratio, self.weight = np.empty((0, 3)), np.empty(0)
+        self.log_ratio, self.weight = np.empty((0, N_STARTS, 3)), np.empty((0, N_STARTS))
         self.spent = float(first.n_evaluations)
 
     def grow(self, draws: Draws) -> None:
@@ -89,7 +90,7 @@ class StepsBetween:
         step = NEXT - BETA
         scale = logsumexp(step * found.others, axis=1) - np.log(found.others.shape[1])
         with np.errstate(invalid="ignore", over="ignore"):
-            weight = np.exp(step * found.log_ratio[:, 1] - scale)
+            weight = np.exp(step * found.log_ratio[..., 1] - scale[:, None])
         self.log_ratio = np.concatenate([self.log_ratio, found.log_ratio])
         self.weight = np.concatenate([self.weight, weight])
         self.spent += found.n_evaluations

@@ -17,19 +17,20 @@ def run_steps(sample: Sample) -> Finding | LeftOut:
     between = sample.between
     if between is None:
         return LeftOut("exact draws between the ends of the path are not to be had")
-    rows = np.isfinite(between.log_ratio).all(axis=1) & np.isfinite(between.weight)
+    rows = np.isfinite(between.log_ratio).all(axis=(1, 2)) & np.isfinite(between.weight).all(axis=1)
     n_lost = int((~rows).sum())
     if n_lost:  # to leave out those that failed would choose by the outcome
         return LeftOut(f"{n_lost} of {len(rows)} chains have log ratios that are not finite")
     if len(rows) < FEWEST_DRAWS:
         return LeftOut(f"fewer than {FEWEST_DRAWS} draws")
     functions = between.functions
-    states = between.log_ratio[:, :, None]
+    states = between.log_ratio[..., None]
     smooth, inside = functions.smooth(states), functions.indicators(states).astype(np.int64)
-    weighted = between.weight[:, None] * np.concatenate(
-        [smooth[:, 2] - smooth[:, 1], (inside[:, 2] - inside[:, 1]).astype(np.float64)], axis=1
-    )
-    moved, crossing = smooth[:, 1] - smooth[:, 0], inside[:, 1] - inside[:, 0]
+    both = np.concatenate([smooth[:, :, 2] - smooth[:, :, 1], inside[:, :, 2] - inside[:, :, 1]], axis=2)
+    # Chains of one data set depend on one another, and make one row.
+    weighted = (between.weight[:, :, None] * both).mean(axis=1)
+    moved = (smooth[:, :, 1] - smooth[:, :, 0]).mean(axis=1)
+    crossing = inside[:, 0, 1] - inside[:, 0, 0]
     p_values = [
         mean_zero_test(moved, is_bounded=True).p_values,
         crossing_p_values(crossing),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Evolution, FloatArray, Kernel, Model, Posterior
 from bread.debugging.annealed import Annealed, AnnealedPairs, anneal_pair
-from bread.debugging.between import N_OTHERS, SCHEDULE, Steps
+from bread.debugging.between import N_OTHERS, N_STARTS, SCHEDULE, Steps
 from bread.debugging.subject import Draws, Moved
 from bread.errors import BreadError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
@@ -131,19 +131,23 @@ class ModelSubject:
         return Annealed(pairs, spent, tuple(failures))
 
     def step_between(self, draws: Draws, seeds: Sequence[SeedSequence]) -> Steps:
-        """Take two steps of an annealed chain from each draw; see `bread.debugging.between.SubjectBetween`."""
-        log_ratio, others, spent = np.full((len(draws), 3), np.nan), np.empty((len(draws), N_OTHERS)), 0
+        """Take two steps of annealed chains from each draw; see `bread.debugging.between.SubjectBetween`."""
+        log_ratio, others = np.full((len(draws), N_STARTS, 3), np.nan), np.empty((len(draws), N_OTHERS))
+        spent = 0
         for row, seed in enumerate(seeds):
-            own, *further = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(1 + N_OTHERS)
+            further = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2 * N_STARTS - 1 + N_OTHERS)
+            chains, more = further[:N_STARTS], further[N_STARTS:]
             posterior = self._posterior(draws.data, row)
-            others[row] = posterior.log_ratio(self._path, draw_tempered(posterior, self.beta, further))
+            drawn = draw_tempered(posterior, self.beta, more)
+            others[row] = posterior.log_ratio(self._path, drawn[N_STARTS - 1 :])
+            starts = np.concatenate([draws.states[[row]], drawn[: N_STARTS - 1]])
             with suppress(BreadError):  # a chain that fails is NaN
                 run = posterior.anneal(
-                    self._path, SCHEDULE, self._kernel, direction="forward", initial=draws.states[[row]], seeds=[own]
+                    self._path, SCHEDULE, self._kernel, direction="forward", initial=starts, seeds=chains
                 )
-                log_ratio[row] = run.log_ratio[0, :3]
-                spent += int(run.n_gradients[0] + run.n_evaluations[0])
-        return Steps(log_ratio, others, max(spent, 3 * len(draws)))
+                log_ratio[row] = run.log_ratio[:, :3]
+                spent += int(run.n_gradients.sum() + run.n_evaluations.sum())
+        return Steps(log_ratio, others, max(spent, 3 * N_STARTS * len(draws)))
 
     def evolve(self, draws: Draws, row: int, keep: Sequence[int], seed: SeedSequence) -> Evolution:
         """Run one chain from one of the draws."""
