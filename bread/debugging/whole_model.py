@@ -73,7 +73,8 @@ def run_on_model(
     if only != "kernel":
         display.phase("testing the model")
         at_end = next((one for one in subjects if one.beta == 1.0), None)
-        tests = run_model_tests(opened, at_end, level=MODEL_SHARE * level, budget=budget, root=root)
+        crew.expect(0.0)  # workers, if they were asked for
+        tests = run_model_tests(opened, at_end, level=MODEL_SHARE * level, budget=budget, root=root, run=crew.run)
         display.done()
     share = 1.0 - MODEL_SHARE if only is None else 1.0
     battery = None
