@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bread.debugging.between import BETA, LOG_RATIO, NEXT
 from bread.debugging.finding import BatteryTest, Finding, LeftOut
@@ -17,7 +18,9 @@ def run_steps(sample: Sample) -> Finding | LeftOut:
     between = sample.between
     if between is None:
         return LeftOut("exact draws between the ends of the path are not to be had")
-    rows = np.isfinite(between.log_ratio).all(axis=(1, 2)) & np.isfinite(between.weight).all(axis=1)
+    rows: NDArray[np.bool_] = np.asarray(
+        np.isfinite(between.log_ratio).all(axis=(1, 2)) & np.isfinite(between.weight).all(axis=1), dtype=np.bool_
+    )
     n_lost = int((~rows).sum())
     if n_lost:  # to leave out those that failed would choose by the outcome
         return LeftOut(f"{n_lost} of {len(rows)} chains have log ratios that are not finite")
