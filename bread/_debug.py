@@ -5,32 +5,29 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.random import SeedSequence, default_rng
+from numpy.random import default_rng
+from threadpoolctl import threadpool_limits
 
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, OpenOptions
 from bread.debugging.bare import BareSubject
 from bread.debugging.battery import BUDGET, LEVEL, run_battery
-from bread.debugging.model_subject import ModelSubject
-from bread.debugging.model_tests import ModelTests, run_model_tests
-from bread.debugging.results import BatteryResult, Detectable, TestResult
+from bread.debugging.crew import Crew
+from bread.debugging.results import BatteryResult
 from bread.debugging.subject import Subject
 from bread.debugging.target import Target
 from bread.debugging.targets import Kind, default_targets
-from bread.errors import KNOWN_DEFECT, BreadError, InvalidArgumentError
-from bread.paths.kinds import PriorPath
+from bread.debugging.whole_model import run_on_model
+from bread.errors import InvalidArgumentError
 from bread.report.compat import import_arviz
 from bread.report.debug import debug_container
 from bread.running import interrupts
+from bread.running.executors import available_cores
 from bread.running.progress import Display
 from bread.seeds import Purpose, root_entropy, seed_sequence
-
-MODEL_SHARE = 0.5  # of the level, for tests of a model before its kernel
-_NOTHING = Detectable(math.nan, math.nan, math.nan, math.nan)
 
 
 def debug(
@@ -50,6 +47,7 @@ def debug(
     level: float = LEVEL,
     budget: float = 1.0,
     random_seed: int | None = None,
+    cores: int | None = None,
     progressbar: bool = True,
 ) -> Any:
     """Find out whether a sampler, a simulator or a density is correct.
@@ -91,6 +89,11 @@ def debug(
         Work, times the default: some 500,000 steps and evaluations.
     random_seed : int, optional
         Seed of everything random; None for fresh entropy.
+    cores : int, optional
+        Largest number of processes; by default every core that this process may use, and one where a round of tests
+        takes less than some 15 seconds. The report is the same for any number. Chains of a kernel that depend on more
+        than their start and their seed run in this process, in order, and so do a user's own simulator, and kernels
+        that cannot be sent to another process or run many chains at once.
     progressbar : bool, default True
         Show phases on stderr.
 
@@ -137,8 +140,8 @@ def debug(
             kernel=kernel, data=data, observed=observed, simulator=simulator, likelihood=likelihood, any_kernel=True
         )
         work = _Work(model=model_in_context(model), options=options)
-    with interrupts.handled(), Display(is_visible=progressbar, workers=1) as display:
-        result, name = _run(work, only, reversible, level, budget, root, display)
+    with interrupts.handled(), Display(is_visible=progressbar, workers=available_cores(cores)) as display:
+        result, name = _run(work, only, reversible, level, budget, root, cores, display)
     settings = {"level": level, "budget": budget, "only": only or "", "reversible": reversible}
     return debug_container(result, name, root, settings, time.perf_counter() - began)
 
@@ -220,40 +223,35 @@ def _target(
 
 
 def _run(
-    work: _Work, only: str | None, reversible: bool, level: float, budget: float, root: int, display: Display
+    work: _Work,
+    only: Literal["simulator", "kernel"] | None,
+    reversible: bool,
+    level: float,
+    budget: float,
+    root: int,
+    cores: int | None,
+    display: Display,
 ) -> tuple[BatteryResult, str]:
     seed = int(seed_sequence(root, Purpose.BATTERY).generate_state(1, np.uint64)[0])
-    if work.subjects:
-        display.phase("testing")
-        result = run_battery(work.subjects, level=level, budget=_steps(budget), seed=seed, reversible=reversible)
+    # One thread here, as in workers: sums of matrix products depend on their number.
+    with Crew(cores) as crew, threadpool_limits(limits=1):
+        if work.subjects:
+            crew.load(None, work.subjects)
+            display.phase("testing")
+            result = run_battery(
+                work.subjects, level=level, budget=_steps(budget), seed=seed, reversible=reversible, crew=crew
+            )
+            display.done()
+            return result, ", ".join(subject.name for subject in work.subjects)
+        assert work.options is not None
+        display.phase("compiling")
+        opened = open_model(work.model, work.options)
         display.done()
-        return result, ", ".join(subject.name for subject in work.subjects)
-    assert work.options is not None
-    display.phase("compiling")
-    opened = open_model(work.model, work.options)
-    display.done()
-    reopen = _reopener(work, opened)
-    subjects: tuple[ModelSubject, ...] = ()
-    left_out: dict[str, str] = {}
-    if only != "simulator":
-        display.phase("adapting the kernel")
-        subjects, left_out = _subjects(opened, reopen, root)
-        display.done()
-    tests = ModelTests()
-    if only != "kernel":
-        display.phase("testing the model")
-        at_end = next((one for one in subjects if one.beta == 1.0), None)
-        tests = run_model_tests(opened, at_end, level=MODEL_SHARE * level, budget=budget, root=root)
-        display.done()
-    share = 1.0 - MODEL_SHARE if only is None else 1.0
-    battery = None
-    if subjects:
-        display.phase("testing the kernel")
-        battery = run_battery(subjects, level=share * level, budget=_steps(budget), seed=seed, reversible=reversible)
-        display.done()
-    known = [note for note in opened.info.identity.notes if note.startswith(KNOWN_DEFECT)]
-    result = _joined(tests, battery, left_out, level)
-    return replace(result, notes=(*known, *result.notes)), opened.info.identity.name
+        result = run_on_model(
+            opened, _reopener(work, opened), only=only, reversible=reversible, level=level, budget=budget,
+            steps=_steps(budget), root=root, seed=seed, crew=crew, display=display,
+        )  # fmt: skip
+        return result, opened.info.identity.name
 
 
 def _steps(budget: float) -> int:
@@ -265,48 +263,3 @@ def _reopener(work: _Work, opened: Model) -> Callable[[], Model] | None:
     if not getattr(opened, "remembers", False):
         return None
     return lambda: open_model(work.model, work.options or OpenOptions())
-
-
-def _subjects(
-    opened: Model, reopen: Callable[[], Model] | None, root: int
-) -> tuple[tuple[ModelSubject, ...], dict[str, str]]:
-    """Return the kernel at both ends of the prior path, and why at one it cannot be tested."""
-    found: list[ModelSubject] = []
-    left_out: dict[str, str] = {}
-    betas = (0.0, 1.0) if PriorPath.name in opened.info.paths else (1.0,)
-    for place, beta in enumerate(betas):
-        seed = SeedSequence(root, spawn_key=(int(Purpose.BATTERY), 1, place))
-        try:
-            found.append(ModelSubject(opened, beta, seed, reopen))
-        except BreadError as error:
-            left_out[f"kernel at beta = {beta:g}"] = str(error)
-    return tuple(found), left_out
-
-
-def _joined(tests: ModelTests, battery: BatteryResult | None, left_out: dict[str, str], level: float) -> BatteryResult:
-    """Return both parts as one result."""
-    reasons = {("model", name): why for name, why in (tests.left_out | left_out).items()}
-    failed = [result for result in tests.results if result.fails]
-    share = 1.0 - MODEL_SHARE if tests.results else 1.0
-    said = tuple(dict.fromkeys(f"{result.test.culprits[0]} {result.finding.note}".strip() for result in failed))
-    smallest = min((r.p_value / MODEL_SHARE for r in tests.results if not math.isnan(r.p_value)), default=math.nan)
-    if battery is None:
-        results = _shared(tests.results, MODEL_SHARE)
-        return BatteryResult(
-            results, reasons, level, bool(failed), True, smallest, said, (), _NOTHING, tests.spent, 0, 0.0
-        )
-    return replace(
-        battery,
-        tests=(*_shared(tests.results, MODEL_SHARE), *_shared(battery.tests, share)),
-        left_out={**reasons, **battery.left_out},
-        level=level,
-        alarm=battery.alarm or bool(failed),
-        p_value=float(np.nanmin([smallest, battery.p_value / share, 1.0])),
-        diagnosis=(*said, *battery.diagnosis),
-        spent=battery.spent + tests.spent,
-    )
-
-
-def _shared(results: Sequence[TestResult], share: float) -> tuple[TestResult, ...]:
-    """Return results with p-values adjusted for having a share of the level alone: NaN stays."""
-    return tuple(replace(one, p_value=float(np.minimum(1.0, one.p_value / share))) for one in results)

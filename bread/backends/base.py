@@ -85,6 +85,18 @@ class Posterior(Protocol):
         """Draw from the path's base f_0, one state per seed; shape (len(seeds), dim)."""
         ...
 
+    def draw_tempered(self, beta: float, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw exactly from the law at an inverse temperature of the prior path; shape (len(seeds), dim). Optional.
+
+        For finite spaces and closed forms: `bread.debug` then tests the kernel between the ends of the path too.
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default.
+        """
+        raise UnsupportedModelError(f"{type(self).__name__} cannot draw exactly from a tempered law.")
+
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log_ratio at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         ...

@@ -80,11 +80,8 @@ class Annealed:
     failures: tuple[str, ...]
 
 
-class AnnealingSubject(Subject, Protocol):
-    """A subject to whose law chains can be annealed by the kernel, and from it by the kernel's reversal.
-
-    ``missing["annealing"]`` says why not, where they cannot.
-    """
+class Anneals(Protocol):
+    """Anneals chains."""
 
     def anneal(self, draws: Draws, betas: FloatArray, seeds: Sequence[Sequence[SeedSequence]]) -> Annealed:
         """Anneal one chain each way for each draw; three seeds each: base, forward, reverse.
@@ -92,6 +89,13 @@ class AnnealingSubject(Subject, Protocol):
         Failures are returned, not raised.
         """
         ...
+
+
+class AnnealingSubject(Subject, Anneals, Protocol):
+    """A subject to whose law chains can be annealed by the kernel, and from it by the kernel's reversal.
+
+    ``missing["annealing"]`` says why not, where they cannot.
+    """
 
 
 def anneal_pair(
@@ -147,7 +151,7 @@ class AnnealedSample:
 
     Parameters
     ----------
-    subject : AnnealingSubject
+    subject : Anneals
     pilot : Draws
         Draws on which nothing is tested: they set the schedule.
     seeds : callable
@@ -174,7 +178,7 @@ class AnnealedSample:
 
     def __init__(
         self,
-        subject: AnnealingSubject,
+        subject: Anneals,
         pilot: Draws,
         seeds: Callable[[int, int, int], list[SeedSequence]],
         longest: int,

@@ -50,7 +50,7 @@ class BareSubject:
     is a finding. Cost is counted in steps: what a kernel evaluates cannot be seen.
     """
 
-    anneals = False  # without a model there is no path
+    anneals = is_between = False  # without a model there is no path
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class BareSubject:
         self._pristine: Any = None  # a kernel as it was given, never moved
         self.missing: Mapping[str, str] = self._what_is_missing(kernel)
         self._stepper = as_stepper(kernel) if kernel is not None else None
+        self.may_spread = frozenset[str]() if isinstance(self._stepper, ManyChains) else frozenset({"move"})
 
     def _what_is_missing(self, kernel: Stepper | Step | None) -> dict[str, str]:
         missing = {}
@@ -99,6 +100,10 @@ class BareSubject:
             except Exception as error:  # what a class does when copied is its own affair
                 missing["renewed"] = f"the kernel cannot be copied ({type(error).__name__}: {error}); give build="
         return missing
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what workers need: chains move there, and nothing is built or renewed."""
+        return {**self.__dict__, "_build": None, "_pristine": None}
 
     def renewed(self) -> BareSubject:
         """Return this subject with a kernel that has moved nothing yet."""

@@ -15,6 +15,8 @@ from time import perf_counter
 import numpy as np
 
 from bread.debugging.annealing_tests import ANNEALING_TESTS
+from bread.debugging.between_tests import BETWEEN_TESTS
+from bread.debugging.crew import Crew
 from bread.debugging.detectable import what_was_detectable, worst_of
 from bread.debugging.diagnosis import diagnose, notes_on
 from bread.debugging.ensemble_tests import ENSEMBLE_TESTS
@@ -38,6 +40,7 @@ TESTS: tuple[BatteryTest, ...] = (
     *REVERSIBILITY_TESTS,
     *ENSEMBLE_TESTS,
     *ANNEALING_TESTS,
+    *BETWEEN_TESTS,
 )
 LEVEL = 0.01
 BUDGET = 500_000  # steps: about 10 s where each costs 20 microseconds
@@ -51,7 +54,9 @@ UNCLEAR = 0.1  # p-value of a test, corrected for its comparisons alone: such su
 
 def suited_tests(subject: Subject) -> tuple[BatteryTest, ...]:
     """Return the tests of a subject: of annealing only where there is a path, of walkers only where there are some."""
-    unsuited = set() if subject.anneals else {"annealing"}
+    unsuited = {
+        about for about, is_so in (("annealing", subject.anneals), ("between", subject.is_between)) if not is_so
+    }
     if subject.n_walkers < 2:
         unsuited.add("ensemble")
     return tuple(test for test in TESTS if test.about not in unsuited)
@@ -84,23 +89,38 @@ class _Trial:
         """Return about what the next round costs."""
         return float(self._first_round * 2 ** max(self.rounds - 1, 0) * self.sample.cost_of_draw)
 
+    def look_before_chains(self) -> None:
+        """Run what looks at the pilot alone: chains may run anywhere if it does not fail."""
+        self._run([test for test in suited_tests(self.sample.subject) if test.before_chains])
+        self.sample.spreads = not any(result.fails for result in self._results.values())
+
     def next_round(self) -> None:
         self.rounds += 1
         self.sample.grow(self._first_round * 2 ** (self.rounds - 1))
-        looks_wrong = []
-        for test in suited_tests(self.sample.subject):
-            if test.once and self.rounds > 1:
-                continue
+        due = [
+            test
+            for test in suited_tests(self.sample.subject)
+            if not test.before_chains and not (test.once and self.rounds > 1)
+        ]
+        self.is_unclear = any(
+            test.is_random and finding.p_value < UNCLEAR for test, finding in self._run(due) if finding is not None
+        )
+
+    def _run(self, tests: Sequence[BatteryTest]) -> list[tuple[BatteryTest, Finding | None]]:
+        """Run tests, and return what each found; None for one that is left out."""
+        found: list[tuple[BatteryTest, Finding | None]] = []
+        for test in tests:
             reasons = [self.sample.subject.missing[need] for need in test.needs if need in self.sample.subject.missing]
             began = perf_counter()
             finding = LeftOut("; ".join(reasons)) if reasons else test.run(self.sample)
             if isinstance(finding, LeftOut):
+                found.append((test, None))
                 if test.name not in self._results:
                     self.left_out[test.name] = finding.reason
                 continue
             self._note(test, finding, perf_counter() - began)
-            looks_wrong.append(test.is_random and finding.p_value < UNCLEAR)
-        self.is_unclear = any(looks_wrong)
+            found.append((test, finding))
+        return found
 
     def _note(self, test: BatteryTest, finding: Finding, seconds: float) -> None:
         self.left_out.pop(test.name, None)
@@ -114,7 +134,7 @@ class _Trial:
             p_value = float(np.fmin(p_value, before.p_value))
         fails = bool(p_value <= self._level)
         self._results[test.name] = TestResult(
-            self.sample.subject.name, test, p_value, finding, self.rounds, seconds, fails
+            self.sample.subject.name, test, p_value, finding, max(1, self.rounds), seconds, fails
         )
 
 
@@ -125,6 +145,7 @@ def run_battery(
     budget: int = BUDGET,
     seed: int | None = None,
     reversible: bool = False,
+    crew: Crew | None = None,
 ) -> BatteryResult:
     """Run all tests on all subjects.
 
@@ -144,6 +165,8 @@ def run_battery(
         Root of all random numbers; fresh entropy for None. What is found depends on nothing else: not on time.
     reversible : bool
         Whether a kernel that is not reversible is a bug, as it is where chains are run in reverse.
+    crew : Crew, optional
+        What runs chains, loaded with these subjects; they run in this process by default. The result is the same.
 
     Returns
     -------
@@ -165,10 +188,12 @@ def run_battery(
     planned = budget * (PLANNED if len(names) > 1 else 1.0) / len(names)
     n_random = n_tests_of_chance(subjects)
     trials = [
-        _Trial(Sample(subject, root, index, longest), planned, n_random, level)
+        _Trial(Sample(subject, root, index, longest, crew), planned, n_random, level)
         for index, subject in enumerate(subjects)
     ]
-    while _one_round(trials, budget) and not _is_decided(trials, reversible):
+    for trial in trials:
+        trial.look_before_chains()
+    while _one_round(trials, budget, crew, began) and not _is_decided(trials, reversible):
         pass
     results = tuple(result for trial in trials for result in trial.results)
     counted = [r for r in results if reversible or r.test.about != "reversibility"]
@@ -192,13 +217,22 @@ def run_battery(
     )
 
 
-def _one_round(trials: Sequence[_Trial], budget: int) -> bool:
+def _one_round(trials: Sequence[_Trial], budget: int, crew: Crew | None, began: float) -> bool:
     """Run the next round of every subject that the budget allows for; return whether there was any."""
+
+    def spent() -> float:
+        return sum(trial.sample.spent for trial in trials)
+
+    def is_due(trial: _Trial) -> bool:
+        is_planned = trial.rounds < trial.planned_rounds or (trial.is_unclear and trial.rounds < MOST_ROUNDS)
+        return not trial.rounds or (is_planned and spent() + trial.cost_of_next() <= SLACK * budget)
+
+    if crew is not None and any(trial.sample.spreads for trial in trials):
+        cost = sum(trial.cost_of_next() for trial in trials if is_due(trial))
+        crew.expect(cost * (perf_counter() - began) / max(spent(), 1.0))
     did_any = False
     for trial in sorted(trials, key=lambda trial: not trial.is_unclear):
-        spent = sum(other.sample.spent for other in trials)
-        is_due = trial.rounds < trial.planned_rounds or (trial.is_unclear and trial.rounds < MOST_ROUNDS)
-        if not trial.rounds or (is_due and spent + trial.cost_of_next() <= SLACK * budget):
+        if is_due(trial):
             trial.next_round()
             did_any = True
     return did_any

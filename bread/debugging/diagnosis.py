@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bread.debugging.annealing_tests import ORDER, WEIGHTED_RANKS, WEIGHTS
+from bread.debugging.between_tests import STEPS
 from bread.debugging.ensemble_tests import WALKERS
 from bread.debugging.gradient_tests import GRADIENT
 from bread.debugging.kernel_tests import AVERAGES, CARRIED, INVARIANCE, STATES
@@ -108,6 +109,11 @@ def diagnose(results: Sequence[TestResult], samples: Sequence[Sample], test_leve
         if test.name in failed:
             said.append(test.culprits[0])
     kernel = failed & {INVARIANCE.name, AVERAGES.name}
+    if _only_between(results, samples):
+        text = "Both ends of the path are right, as far as was seen, and what was drawn between them is not."
+        return (*said, f"{text} {STEPS.culprits[0]}")
+    if STEPS.name in failed:
+        said.append(STEPS.culprits[0])
     if kernel:
         seen = pattern(*kernel)
         text = _of_kernel(failed, seen) + seen.where(samples)
@@ -119,6 +125,17 @@ def diagnose(results: Sequence[TestResult], samples: Sequence[Sample], test_leve
     if failed & {ORDER.name, WEIGHTED_RANKS.name}:
         said.append(_of_annealing(failed, bool(simulator or kernel)))
     return tuple(said)
+
+
+def _only_between(results: Sequence[TestResult], samples: Sequence[Sample]) -> bool:
+    """Return whether only kernels between the ends of a path, and chains that go there, were found to be wrong."""
+    between = {sample.subject.name for sample in samples if sample.subject.is_between}
+    about = {"kernel", "reversibility", "between"}
+    wrong = [result for result in results if result.fails]
+    return any(one.subject in between for one in wrong) and all(
+        (one.subject in between and one.test.about in about) or one.name in (ORDER.name, WEIGHTED_RANKS.name)
+        for one in wrong
+    )
 
 
 def _of_simulator(failed: set[str], seen: _Pattern) -> str:

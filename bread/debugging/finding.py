@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,16 @@ from bread.debugging.sample import Sample
 from bread.debugging.subject import FloatArray
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.functions import Label
+from bread.statistics.probability_plots import ProbabilityPlot
 
-About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing", "ensemble"]
+About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing", "between", "ensemble"]
+
+
+class Curves(NamedTuple):
+    """P-P plots of some of the functions that were compared, those with the smallest p-values."""
+
+    labels: tuple[Label, ...]
+    plot: ProbabilityPlot
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +43,8 @@ class Finding:
         it shows: what could have been seen follows.
     note : str
         What was found in words, where numbers do not say it.
+    curves : Curves or None
+        P-P plots, where a test is about two samples that go together.
     """
 
     labels: tuple[Label, ...]
@@ -43,6 +53,7 @@ class Finding:
     n: int
     spread: FloatArray | None = None
     note: str = ""
+    curves: Curves | None = None
 
     @property
     def p_value(self) -> float:
@@ -76,8 +87,8 @@ class BatteryTest:
     name : str
     about : str
         What a failure is about: "simulator", "gradient", "kernel", "annealing" (asked of subjects that anneal alone),
-        "ensemble" (of those with several walkers)
-        or "reversibility", which a right kernel may lack.
+        "between" (of those between the ends of a path), "ensemble" (of those with several walkers) or
+        "reversibility", which a right kernel may lack.
     checks : str
         What is compared with what.
     law : str
@@ -93,6 +104,8 @@ class BatteryTest:
         Names in `Subject.missing` without which it is left out.
     once : bool
         It looks at chains of its own, in the first round only.
+    before_chains : bool
+        It looks at the pilot alone, before any other chain runs, and says whether others may run beside one another.
     """
 
     name: str
@@ -105,6 +118,7 @@ class BatteryTest:
     is_random: bool = True
     needs: tuple[str, ...] = ()
     once: bool = False
+    before_chains: bool = False
 
 
 def certain(failed: Sequence[tuple[Label, float, str]], labels: Sequence[Label], n: int) -> Finding:

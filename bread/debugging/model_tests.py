@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bread.backends.base import Model, Node, Simulations
-from bread.debugging.finding import BatteryTest, Finding, LeftOut, certain
-from bread.debugging.joint import run_joint_chains
+from bread.debugging.finding import BatteryTest, Curves, Finding, LeftOut, certain
+from bread.debugging.joint import JointChains, run_joint_chains
 from bread.debugging.model_subject import ModelSubject
 from bread.debugging.results import TestResult
 from bread.debugging.transforms import check_transforms
@@ -30,11 +30,13 @@ from bread.running.prior_integrals import prior_integrals
 from bread.running.tasks import Task
 from bread.seeds import Purpose, chain_seeds
 from bread.statistics.functions import Label
-from bread.statistics.invariance import FEWEST_DRAWS, invariance_test
+from bread.statistics.invariance import FEWEST_DRAWS, InvarianceTest, invariance_test, smooth_functions
+from bread.statistics.probability_plots import probability_plot
 
 MODEL = "model"  # the subject's name
 N_DRAWS = 1000
 BATCH = 50
+MOST_CURVES = 100  # P-P plots that a report keeps: 40 kB
 N_JOINT = 200  # joint draws that are moved: each costs ten transitions and ten simulations
 
 
@@ -135,7 +137,15 @@ class ModelTests:
         )
 
 
-def run_model_tests(model: Model, kernel: ModelSubject | None, *, level: float, budget: float, root: int) -> ModelTests:
+def run_model_tests(
+    model: Model,
+    kernel: ModelSubject | None,
+    *,
+    level: float,
+    budget: float,
+    root: int,
+    run: Callable[[Sequence[Task]], list[Any]] | None = None,
+) -> ModelTests:
     """Run them.
 
     Parameters
@@ -149,6 +159,8 @@ def run_model_tests(model: Model, kernel: ModelSubject | None, *, level: float, 
         Numbers of draws, times the default.
     root : int
         Root of all random numbers.
+    run : callable, optional
+        Runs tasks on the model and returns their results in order; by default here, one after another.
 
     Returns
     -------
@@ -157,14 +169,19 @@ def run_model_tests(model: Model, kernel: ModelSubject | None, *, level: float, 
     """
     found = ModelTests()
 
-    def attempt(name: str, run: Callable[[], None]) -> None:
+    def run_here(tasks: Sequence[Task]) -> list[Any]:
+        return [task.run(model) for task in tasks]
+
+    run_tasks = run_here if run is None else run
+
+    def attempt(name: str, test: Callable[[], None]) -> None:
         try:
-            run()
+            test()
         except Exception as error:  # a simulator or a density may raise anything
             found.left_out[name] = f"{type(error).__name__}: {error}"
 
     n_draws = max(MIN_DRAWS, round(N_DRAWS * budget / BATCH) * BATCH)
-    attempt("scores", lambda: _scores(model, n_draws, root, found, level))
+    attempt("scores", lambda: _scores(model, n_draws, root, found, level, run_tasks))
     attempt(TRANSFORMS.name, lambda: _transforms(model, root, found, level))
     attempt(INTEGRAL.name, lambda: _integrals(model, root, found, level))
     if kernel is not None:
@@ -173,17 +190,21 @@ def run_model_tests(model: Model, kernel: ModelSubject | None, *, level: float, 
     return found
 
 
-def _scores(model: Model, n_draws: int, root: int, found: ModelTests, level: float) -> None:
+def _scores(
+    model: Model,
+    n_draws: int,
+    root: int,
+    found: ModelTests,
+    level: float,
+    run: Callable[[Sequence[Task]], list[Any]],
+) -> None:
     began = perf_counter()
     is_split = PriorPath.name in model.info.paths
     betas = (0.0, 1.0) if is_split else (1.0,)
-    parts = [JointTask(batch, BATCH, betas, root).run(model) for batch in range(n_draws // BATCH)]
+    parts = run([JointTask(batch, BATCH, betas, root) for batch in range(n_draws // BATCH)])
     simulations: Simulations = parts[0].simulations
     for part in parts[1:]:
         simulations = simulations.joined(part.simulations)
-
-    def run(tasks: Sequence[Task]) -> list[Any]:
-        return [task.run(model) for task in tasks]
 
     scores = Scores(model.info, simulations, run)
     for test in scores.of_parts(parts, is_split):
@@ -259,6 +280,23 @@ def _joint(kernel: ModelSubject, n_joint: int, root: int, found: ModelTests, lev
     chains = run_joint_chains(kernel, chain_seeds(root, Purpose.DIRECT_MOVE, 2, 0, range(n_joint)))
     test = invariance_test(chains.before, chains.after)
     labels = tuple(Label(name, function) for name in chains.names for function in test.functions)
-    finding = Finding(labels, test.p_values.ravel(), test.effect.ravel(), n_joint)
+    curves = _curves(chains, test)
+    finding = Finding(labels, test.p_values.ravel(), test.effect.ravel(), n_joint, curves=curves)
     found.add(JOINT, finding, began, level)
     found.spent += chains.n_evaluations
+
+
+def _curves(chains: JointChains, test: InvarianceTest) -> Curves:
+    """Return P-P plots of the smooth functions with the smallest p-values, smallest first."""
+    before, after = smooth_functions(chains.before, chains.after, test)
+    n_kinds = before.shape[2]
+    order = np.argsort(test.p_values[:, :n_kinds].ravel(), kind="stable")
+    chosen = order[: min(MOST_CURVES, int((~np.isnan(test.p_values[:, :n_kinds])).sum()))]
+    columns = [values.reshape(len(values), -1)[:, chosen] for values in (before, after)]
+    labels = []
+    for i, k in zip(*np.unravel_index(chosen, (len(chains.names), n_kinds)), strict=True):
+        name = chains.names[i]
+        if k >= 2:
+            name = f"{name}, {chains.names[test.partners[i, k - 2]]}"
+        labels.append(Label(name, ("x", "x^2")[k] if k < 2 else "x y"))
+    return Curves(tuple(labels), probability_plot(*columns))

@@ -169,6 +169,7 @@ HISTORY = BatteryTest(
     is_random=False,
     needs=("kernel",),
     once=True,
+    before_chains=True,
 )
 SEED_TEST = BatteryTest(
     "seeds",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import cast
+from functools import partial
+from typing import Literal, cast
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from bread.debugging.annealed import AnnealedSample, AnnealingSubject
+from bread.debugging.annealed import Annealed, AnnealedSample, AnnealingSubject
+from bread.debugging.between import StepsBetween, SubjectBetween
+from bread.debugging.crew import Crew
 from bread.debugging.subject import Draws, FloatArray, Moved, Subject
 from bread.errors import DensityError
 from bread.seeds import Purpose, seed_sequence
@@ -52,6 +55,7 @@ class Stream(IntEnum):
     RESTART_SECOND = 12
     ANNEAL = 13  # and five more: base, forward and reverse, then those of the pilot
     ANNEAL_RANK = 19
+    BETWEEN = 20  # and one more: the pilot's
 
 
 class Sample:
@@ -64,9 +68,13 @@ class Sample:
         Root of all random numbers, and which subject this is.
     longest : int
         Largest number of steps a chain that the budget allows for.
+    crew : Crew, optional
+        What runs chains, loaded with the subject in this place; they run in this process by default.
 
     Attributes
     ----------
+    spreads : bool
+        Whether chains may run anywhere, in any order; False at first.
     draws : Draws
     functions : StateFunctions
         Of the columns of a table: coordinates, then the log density.
@@ -86,6 +94,8 @@ class Sample:
         Balanced flow of the smooth functions, then of the indicators.
     annealed : AnnealedSample or None
         Annealed chains of some of the draws; None where the subject has none.
+    between : StepsBetween or None
+        Steps of annealed chains from the draws, where the subject is between the ends of a path.
     failures : tuple of str
         What the kernel raised.
     cost_of_draw : float
@@ -100,8 +110,10 @@ class Sample:
         No draw of the pilot has a density that is a number: nothing can be tested.
     """
 
-    def __init__(self, subject: Subject, root: int, index: int, longest: int) -> None:
+    def __init__(self, subject: Subject, root: int, index: int, longest: int, crew: Crew | None = None) -> None:
         self.subject = subject
+        self.spreads = False
+        self._crew = crew
         self._root, self._index = root, index
         self.spent = 0.0
         self.pilot = subject.draw(self.seeds(Stream.PILOT, 0, N_PILOT))
@@ -142,12 +154,15 @@ class Sample:
         self.cost_of_draw = (2 * self.n_steps + 2 * N_RESTARTED) * self._cost_of_step + looked_at / EVALUATIONS
         self.annealed: AnnealedSample | None = None
         if subject.anneals and "annealing" not in subject.missing:
-            subject_with_path = cast(AnnealingSubject, subject)
-            self.annealed = AnnealedSample(
-                subject_with_path, self.pilot, self._annealing_seeds, longest, self.cost_of_draw
-            )
+            seeds = partial(self._further_seeds, Stream.ANNEAL)
+            self.annealed = AnnealedSample(self, self.pilot, seeds, longest, self.cost_of_draw)
             self.spent += self.annealed.spent
             self.cost_of_draw += self.annealed.cost_of_draw
+        self.between: StepsBetween | None = None
+        if subject.is_between:
+            seeds = partial(self._further_seeds, Stream.BETWEEN)
+            self.between = StepsBetween(cast(SubjectBetween, subject), self.pilot, seeds)
+            self.spent += self.between.spent
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -156,16 +171,14 @@ class Sample:
         """Return one seed a draw or chain; fresh objects, so that a backend may spawn from them."""
         return [seed_sequence(self._root, Purpose.BATTERY, self._index, int(stream), k) for k in range(low, high)]
 
-    def _annealing_seeds(self, part: int, low: int, high: int) -> list[SeedSequence]:
-        return [
-            seed_sequence(self._root, Purpose.BATTERY, self._index, Stream.ANNEAL + part, k) for k in range(low, high)
-        ]
+    def _further_seeds(self, stream: Stream, part: int, low: int, high: int) -> list[SeedSequence]:
+        return [seed_sequence(self._root, Purpose.BATTERY, self._index, stream + part, k) for k in range(low, high)]
 
     def grow(self, n: int) -> None:
         """Draw and move until there are ``n`` draws; what was there stays."""
         low = len(self)
-        draws = self.subject.draw(self.seeds(Stream.DRAW, low, n))
-        fresh = self.subject.draw(self.seeds(Stream.FRESH, N_FRESH * low, N_FRESH * n))
+        draws = self._draw(self.seeds(Stream.DRAW, low, n))
+        fresh = self._draw(self.seeds(Stream.FRESH, N_FRESH * low, N_FRESH * n))
         table, fresh_table = self._with_density(draws), self._with_density(fresh)
         some = slice(0, N_COMPARED * (n - low))
         compared, compared_table = draws.joined(fresh.rows(some)), np.concatenate([table, fresh_table[some]])
@@ -193,10 +206,11 @@ class Sample:
             before = first.log_density[:0] if self.carried is None else self.carried
             self.carried = np.concatenate([before, first.log_density])
         self.failures = tuple(dict.fromkeys([*self.failures, *first.failures, *second.failures]))
-        if self.annealed is not None:
-            before_that = self.annealed.spent
-            self.annealed.grow(draws)
-            self.spent += self.annealed.spent - before_that
+        for further in (self.annealed, self.between):
+            if further is not None:
+                before_that = further.spent
+                further.grow(draws)
+                self.spent += further.spent - before_that
 
     def _going_on(self, draws: Draws, table: FloatArray, places: list[int], stream: Stream, low: int) -> FloatArray:
         """Return states of chains, the next ones, and those of new chains that begin there; NaN where a chain failed.
@@ -216,14 +230,36 @@ class Sample:
 
     def move(self, draws: Draws, keep: Sequence[int], seeds: Sequence[SeedSequence]) -> Moved:
         """Move chains of the subject and count what it costs."""
-        moved = self.subject.move(draws, keep, seeds)
+        crew = self._crew_for("move")
+        moved = self.subject.move(draws, keep, seeds) if crew is None else crew.move(self._index, draws, keep, seeds)
         self.spent += moved.n_evaluations
         return moved
+
+    def anneal(self, draws: Draws, betas: FloatArray, seeds: Sequence[Sequence[SeedSequence]]) -> Annealed:
+        """Anneal chains of the subject, which `AnnealedSample` counts."""
+        crew = self._crew_for("anneal")
+        if crew is None:
+            return cast(AnnealingSubject, self.subject).anneal(draws, betas, seeds)
+        return crew.anneal(self._index, draws, betas, seeds)
+
+    def _draw(self, seeds: Sequence[SeedSequence]) -> Draws:
+        crew = self._crew_for("draw")
+        return self.subject.draw(seeds) if crew is None else crew.draw(self._index, seeds)
+
+    def _of_rows(self, method: Literal["log_density", "gradient"], draws: Draws) -> FloatArray:
+        crew = self._crew_for(method)
+        of_rows = getattr(self.subject, method)
+        return np.asarray(
+            of_rows(draws) if crew is None else crew.of_rows(self._index, method, draws), dtype=np.float64
+        )
+
+    def _crew_for(self, method: str) -> Crew | None:
+        return self._crew if self.spreads and method in self.subject.may_spread else None
 
     def log_density(self, draws: Draws) -> FloatArray:
         """Return log densities and count what they cost."""
         self.spent += len(draws) / EVALUATIONS
-        return np.asarray(self.subject.log_density(draws), dtype=np.float64)
+        return self._of_rows("log_density", draws)
 
     def gradient(self) -> FloatArray:
         """Return the gradient at all exact draws, shape (5 n, d); only that of new ones is computed."""
@@ -231,7 +267,7 @@ class Sample:
         if done < len(self.exact):
             new = self.exact.rows(slice(done, len(self.exact)))
             self.spent += len(new) / EVALUATIONS
-            self._gradient = np.concatenate([self._gradient, np.asarray(self.subject.gradient(new), dtype=np.float64)])
+            self._gradient = np.concatenate([self._gradient, self._of_rows("gradient", new)])
         return self._gradient
 
     def sound_rows(self) -> NDArray[np.bool_]:

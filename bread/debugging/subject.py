@@ -91,6 +91,11 @@ class Subject(Protocol):
     anneals : bool
         Whether there is a path to this subject's law at all, along which chains can be annealed: it is then an
         `bread.debugging.annealed.AnnealingSubject`, and tests of annealing are run on it.
+    is_between : bool
+        Whether this is an inverse temperature between 0 and 1: it is then a `bread.debugging.between.SubjectBetween`.
+    may_spread : frozenset of str
+        Which methods may be called in other processes, for some of the draws each: not "draw" of a simulator that may
+        remember, not "move" of a kernel that moves all chains at once.
     n_walkers : int
         How many points of one space, one after another, a state is: 1 but for kernels of ensembles, whose pairs of
         walkers are then looked at.
@@ -116,6 +121,12 @@ class Subject(Protocol):
 
     @property
     def anneals(self) -> bool: ...  # noqa: D102
+
+    @property
+    def is_between(self) -> bool: ...  # noqa: D102
+
+    @property
+    def may_spread(self) -> frozenset[str]: ...  # noqa: D102
 
     @property
     def n_walkers(self) -> int: ...  # noqa: D102

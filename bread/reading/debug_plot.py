@@ -1,4 +1,4 @@
-"""`bread.plot_debug`: the comparisons of each test, against what they would be where nothing is wrong."""
+"""`bread.plot_debug`: the comparisons of each test, against what they would be where nothing is wrong; P-P plots."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 from bread.errors import InvalidArgumentError
 from bread.reading.debug import is_drawn
 from bread.report.compat import read_group
-from bread.report.debug import GROUP
+from bread.report.debug import GROUP, JOINT
 from bread.report.opening import takes_report
 
 _COLUMNS = 3
 _WIDTH = 2.7  # inches of a panel, at least
 PASSES, FAILS, LIMIT = "#0072B2", "#D55E00", "#000000"  # Okabe & Ito, colour-blind safe; markers and lines differ too
+OTHERS = "0.75"
 _SMALLEST = 1e-16
+_ERRORS = 2.0  # standard errors of a bar
 
 
 @takes_report
@@ -24,6 +26,10 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
 
     Where nothing is wrong the points lie near the line or above it. Far below it on the left are comparisons that no
     chance explains; the dashed line is where one alone fails the test. Tests without chance are drawn where they fail.
+
+    A last panel has the P-P plots of Geweke's joint test, where it was made: for each function of parameters and data
+    its distribution after kernel and simulator took turns against that before. Where nothing is wrong they lie on the
+    diagonal. The one with the smallest p-value stands out, with bars of two standard errors.
 
     Parameters
     ----------
@@ -35,7 +41,7 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
     Returns
     -------
     list of Axes
-        One for each test.
+        One for each test, and one for the P-P plots.
 
     Raises
     ------
@@ -54,11 +60,12 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
         p_values = np.sort(np.maximum(p_values[np.isfinite(p_values)], _SMALLEST))
         if is_drawn(found, int(i)):
             shown.append((int(i), p_values))
+    n_panels = len(shown) + ("pp_before" in found)
     if figure is None:
-        figure = pyplot.figure(figsize=(9.0, 2.6 * max(1, -(-len(shown) // _COLUMNS))), layout="constrained")
+        figure = pyplot.figure(figsize=(9.0, 2.6 * max(1, -(-n_panels // _COLUMNS))), layout="constrained")
     axes = []
     n_columns = min(_COLUMNS, max(1, int(figure.get_figwidth() / _WIDTH)))
-    n_rows = max(1, -(-len(shown) // n_columns))
+    n_rows = max(1, -(-n_panels // n_columns))
     for place, (i, p_values) in enumerate(shown):
         ax = figure.add_subplot(n_rows, n_columns, place + 1)
         n = len(p_values)
@@ -75,7 +82,32 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
         ax.set_xlabel("uniform", fontsize=7)
         ax.set_ylabel("p-value", fontsize=7)
         axes.append(ax)
+    if "pp_before" in found:
+        axes.append(_draw_pp(figure.add_subplot(n_rows, n_columns, n_panels), found))
     return axes
+
+
+def _draw_pp(ax: Any, found: Any) -> Any:
+    """Draw the P-P plots of the joint test; the first function has the smallest p-value."""
+    is_joint = np.char.startswith(found["name"].values.astype(np.str_), JOINT)
+    fails = bool(found["fails"].values[is_joint].any())
+    before, after, error = (found[f"pp_{name}"].values for name in ("before", "after", "error"))
+    ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linewidth=0.8)
+    ends = np.zeros((len(before), 1)), np.ones((len(before), 1))
+    curves = [np.concatenate([ends[0], values, ends[1]], axis=1) for values in (before, after)]
+    ax.plot(curves[0][1:].T, curves[1][1:].T, color=OTHERS, linewidth=0.6, zorder=1)
+    worst = f"{found['pp_name'].values[0]!s} of {found['pp_quantity'].values[0]!s}"
+    ax.errorbar(
+        before[0], after[0], _ERRORS * error[0], fmt="x" if fails else ".", color=FAILS if fails else PASSES,
+        markersize=4, linewidth=0.8,
+    )  # fmt: skip
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal")
+    others = f" and {len(before) - 1} others" if len(before) > 1 else ""
+    ax.set_title(f"P-P plots, {JOINT}\n{worst}{others}: {'fails' if fails else 'passes'}", fontsize=8)
+    ax.tick_params(labelsize=7)
+    ax.set_xlabel("share below, before", fontsize=7)
+    ax.set_ylabel("share below, after", fontsize=7)
+    return ax
 
 
 def _threshold(found: Any, index: int, level: float, n: int) -> float | None:

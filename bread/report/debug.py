@@ -16,6 +16,7 @@ from bread.report.compat import make_container
 from bread.report.provenance import provenance_attributes
 
 GROUP = "debug"
+JOINT = "joint test of Geweke"  # the test that has P-P plots
 _LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
@@ -66,7 +67,10 @@ def debug_dataset(result: BatteryResult) -> xr.Dataset:
         `quantity`, `function`, `comparison_p_value` (not adjusted) and `effect`. Attributes: `level`, `diagnosis` and
         `left_out` (JSON), `spent`, `budget`, and what would have been seen with probability 0.95, where least is seen
         (`kernel_shift`, `kernel_scale`, `draws_shift`, `draws_scale`). By what was tested (`of_subject`, its name):
-        `seen_kernel_shift`, ..., the same of each; NaN where it is not known.
+        `seen_kernel_shift`, ..., the same of each; NaN where it is not known. Of the joint test, where it was made, P-P
+        plots of functions of parameters and data (pp_function: `pp_quantity`, `pp_name`), smallest p-values first, at
+        19 thresholds (pp_point): `pp_before`, `pp_after`, the shares of draws at or below before and after kernel and
+        simulator took turns, and `pp_error`, the standard error of their difference.
     """
     tests, by = result.tests, result.detectable_by
 
@@ -103,6 +107,7 @@ def debug_dataset(result: BatteryResult) -> xr.Dataset:
                 f"seen_{name}": ("of_subject", np.array([getattr(one, name) for one in by.values()], dtype=np.float64))
                 for name in Detectable._fields
             },
+            **_curves(result),
         },
         coords={"of_subject": text(list(by))},
         attrs={
@@ -114,3 +119,19 @@ def debug_dataset(result: BatteryResult) -> xr.Dataset:
             **{name: float(value) for name, value in result.detectable._asdict().items()},
         },
     )
+
+
+def _curves(result: BatteryResult) -> dict[str, Any]:
+    """Return the P-P plots of the test that has some; single precision is more than a plot shows."""
+    for one in result.tests:
+        curves = one.finding.curves
+        if curves is not None and curves.labels:
+            return {
+                "pp_quantity": ("pp_function", np.array([label.quantity for label in curves.labels], dtype=np.str_)),
+                "pp_name": ("pp_function", np.array([label.function for label in curves.labels], dtype=np.str_)),
+                **{
+                    f"pp_{name}": (("pp_function", "pp_point"), values.astype(np.float32))
+                    for name, values in curves.plot._asdict().items()
+                },
+            }
+    return {}

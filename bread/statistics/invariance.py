@@ -105,8 +105,7 @@ def invariance_test(before: ArrayLike, after: ArrayLike) -> InvarianceTest:
     n_partners = min(d - 1, N_PARTNERS)
     steps = 1 + np.arange(n_partners) * (d - 1) // max(n_partners, 1)
     partners = (np.arange(d)[:, None] + steps) % d
-    kinds = [new - old, new**2 - old**2]
-    kinds += [new * new[:, partners[:, k]] - old * old[:, partners[:, k]] for k in range(n_partners)]
+    kinds = [later - former for former, later in zip(_smooth(old, partners), _smooth(new, partners), strict=True)]
     tests = [mean_zero_test(difference, is_bounded=True).p_values for difference in kinds]
     means = [difference.mean(axis=0) for difference in kinds]
     for values, later, middle, levels in (
@@ -135,6 +134,40 @@ def invariance_test(before: ArrayLike, after: ArrayLike) -> InvarianceTest:
     effect = np.array(means).T.reshape(d, len(functions))
     combined = combined_p_value(np.concatenate([p_values.ravel(), pooled]))
     return InvarianceTest(combined, p_values, pooled, effect, functions, partners, worst, n_bad)
+
+
+def _smooth(scores: FloatArray, partners: NDArray[np.int64]) -> list[FloatArray]:
+    """Return the smooth functions of scores (n, d): "x", "x^2", "x y_1", ..., each (n, d)."""
+    return [scores, scores**2, *(scores * scores[:, column] for column in partners.T)]
+
+
+def smooth_functions(before: ArrayLike, after: ArrayLike, test: InvarianceTest) -> tuple[FloatArray, FloatArray]:
+    """Return the smooth functions that a test compared, of the draws before and after.
+
+    Parameters
+    ----------
+    before, after : array_like, shape (n, d)
+        What `invariance_test` was given.
+    test : InvarianceTest
+        What it returned.
+
+    Returns
+    -------
+    before : ndarray, shape (m, d, k)
+        Of the draws that were compared; the k functions are the first of ``test.functions``. NaN where not tested.
+    after : ndarray, shape (m, d, k)
+    """
+    x, y = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    n_first = len(x) // 5
+    is_tested = test.n_not_a_number == 0
+    first = np.where(is_tested, x[:n_first], 0.0)
+    found = []
+    for values in (x, y):
+        scores = normal_scores(first, np.where(is_tested, values[n_first:], 0.0))
+        kinds = np.stack(_smooth(scores, test.partners), axis=-1)
+        kinds[:, np.isnan(test.p_values[:, : kinds.shape[2]])] = np.nan
+        found.append(kinds)
+    return found[0], found[1]
 
 
 def crossing_p_values(crossing: ArrayLike) -> FloatArray:

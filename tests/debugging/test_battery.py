@@ -140,8 +140,8 @@ def test_that_nothing_was_annealed_is_a_note_where_there_is_a_kernel_without_a_m
 
 def test_annealing_is_asked_of_subjects_with_a_path_alone_and_costs_the_others_no_level():
     bare = BareSubject(kernels.normal(), None)
-    assert {test.about for test in set(TESTS) - set(suited_tests(bare))} == {"annealing", "ensemble"}
-    common = sum(t.is_random for t in TESTS if t.about not in ("annealing", "ensemble"))
+    assert {test.about for test in set(TESTS) - set(suited_tests(bare))} == {"annealing", "between", "ensemble"}
+    common = sum(t.is_random for t in TESTS if t.about not in ("annealing", "between", "ensemble"))
     assert n_tests_of_chance([bare, bare]) == 2 * common
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 import bread
+from bread.backends.reference import AutoregressiveKernel, HierarchicalNormal
 from bread.cli import app
 from bread.debugging.targets import default_targets
 from bread.errors import InvalidArgumentError
@@ -188,3 +190,36 @@ def test_a_model_is_tested_with_its_kernel():
     assert found.status == "no bug found"
     assert {"prior score", "likelihood score", "joint test of Geweke", "transforms", "invariance"} <= set(table["test"])
     assert {"model", "kernel at beta = 0", "kernel at beta = 1"} <= set(table["subject"])
+
+
+def joint_plot(kernel):
+    """Return the P-P plots of a model with this kernel as the report has them, and their panel."""
+    model = HierarchicalNormal(
+        np.array([1.5, -0.2, 0.6]), np.array([1.0, 1.5, 0.8]), prior_mean=0.3, group_sd=0.7, kernel=kernel
+    )
+    report = bread.debug(model, random_seed=1, budget=0.02, progressbar=False)
+    panels = [ax for ax in bread.plot_debug(report) if ax.get_title().startswith("P-P plots")]
+    assert len(panels) == 1
+    return bread.report.compat.read_group(report, "debug"), panels[0]
+
+
+@dataclass(frozen=True)
+class Narrow(AutoregressiveKernel):
+    """Draws too little noise: chains are too narrow."""
+
+    def transition(self, run):
+        return super().transition(replace(run, random=replace(run.random, normals=0.2 * run.random.normals)))
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_the_joint_test_has_p_p_plots_on_the_diagonal_and_off_it_with_a_broken_kernel():
+    """The first function has the smallest p-value of 49: 4 standard errors; more than 4.5 where the kernel is wrong."""
+    for kernel, is_right in ((AutoregressiveKernel(0.5), True), (Narrow(0.5), False)):
+        found, panel = joint_plot(kernel)
+        z = (np.abs(found["pp_after"] - found["pp_before"]) / found["pp_error"]).max("pp_point").values
+        assert (z.max() < 4.0) if is_right else (z[0] > 4.5)
+        assert found.sizes["pp_function"] == 49 and panel.get_title().endswith("passes" if is_right else "fails")
+        assert sum(found[name].nbytes for name in found if name.startswith("pp_")) < 40_000
+        joint = found["name"].values == "joint test of Geweke"
+        assert bool(found["fails"].values[joint][0]) != is_right

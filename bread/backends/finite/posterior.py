@@ -48,6 +48,12 @@ class FinitePosterior(Posterior):
         uniforms = np.array([default_rng(seed).random() for seed in seeds])
         return self._states(draw(np.broadcast_to(prior, (len(seeds), len(prior))), uniforms))
 
+    def draw_tempered(self, beta: float, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw exactly from the tempered law, one state per seed; shape (len(seeds), dim)."""
+        law = self.chain.laws([beta])[0]
+        uniforms = np.array([default_rng(seed).random() for seed in seeds])
+        return self._states(draw(np.broadcast_to(law, (len(seeds), len(law))), uniforms))
+
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return the log likelihood at each of ``states``, shape (n,); -inf is legal, and holds off the grid."""
         _require_prior(path)

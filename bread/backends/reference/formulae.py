@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray, IntArray
 from bread.backends.reference.arrays import Statistics
-from bread.errors import UnsupportedKernelError
+from bread.errors import UnsupportedKernelError, UnsupportedModelError
 
 
 class Formulae(ABC):
@@ -115,6 +115,16 @@ class Formulae(ABC):
     @abstractmethod
     def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
         """Draw ``n`` exact posterior states given one row of data, shape (n, dim)."""
+
+    def draw_tempered_of(self, beta: float, statistics: Statistics, generator: Generator) -> FloatArray:
+        """Draw one exact state of the law at ``beta`` given one row of data, shape (dim,).
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default: there is no closed form.
+        """
+        raise UnsupportedModelError(f"{type(self).__name__} has no closed form of its tempered laws to draw from.")
 
     def gaussian_targets(self, betas: FloatArray, statistics: Statistics) -> tuple[FloatArray, FloatArray]:
         """Return mean and Cholesky factor of the continuous coordinates at each inverse temperature.

@@ -63,6 +63,17 @@ class ReferencePosterior:
                 states[row] = path.reference.sample(1, rng)[0]
         return states
 
+    def draw_tempered(self, beta: float, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Draw exactly from the tempered law of one data set, one state per seed; shape (len(seeds), dim).
+
+        Raises
+        ------
+        UnsupportedModelError
+            The model has no closed form of it.
+        """
+        states = [self._formulae.draw_tempered_of(beta, self._statistics, default_rng(seed)) for seed in seeds]
+        return np.array(states).reshape(len(seeds), self._formulae.dim)
+
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
         with np.errstate(all="ignore"):

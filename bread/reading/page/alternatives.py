@@ -110,7 +110,8 @@ def debug(report: Any) -> str:
     what = (
         f"{len(failed)} fail: {', '.join(failed[:5])}{', ...' if len(failed) > 5 else ''}" if failed else "none fails"
     )
-    return f"p-values of the comparisons of {n_drawn_tests(found)} tests against uniform ones; {what}."
+    pp = "; P-P plots of the joint test of Geweke" if "pp_before" in found else ""
+    return f"p-values of the comparisons of {n_drawn_tests(found)} tests against uniform ones{pp}; {what}."
 
 
 def n_drawn_tests(found: xr.Dataset) -> int:

@@ -160,6 +160,48 @@ def divergence_on_the_way(target, is_bad):
     return Case(target, step)
 
 
+class Multinomial:
+    """A path of n + 1 states, of which one is drawn by its weight (Betancourt 2017, A.3.1).
+
+    The state that it begins at lies at a random place of the path. ``is_bad``: it always lies at the beginning, as in
+    BlackJAX's `multinomial_hmc`, so that from the state that is drawn the path would be another one.
+    """
+
+    def __init__(self, target, is_bad, *, step_size=0.9, n_steps=4):
+        self._hmc = HMC(target)
+        self._target, self._is_bad = target, is_bad
+        self._step_size, self._n_steps = step_size, n_steps
+
+    def _walk(self, x, p, n_steps, size):
+        """Return the states and energies of n steps from (x, p)."""
+        target, metric = self._target, self._hmc._covariance  # noqa: SLF001
+        states, minus_energies = [], []
+        for _ in range(n_steps):
+            p = p + 0.5 * size * target.gradient(x)
+            x = x + size * (metric @ p)
+            p = p + 0.5 * size * target.gradient(x)
+            states.append(x)
+            minus_energies.append(target.log_density(x) - self._hmc.kinetic(p))
+        return states, minus_energies
+
+    def __call__(self, x, rng):
+        p = self._hmc.draw_momentum(rng)
+        n_back = 0 if self._is_bad else int(rng.integers(self._n_steps + 1))
+        back, forth = (
+            self._walk(x, p, n, size)
+            for n, size in ((n_back, -self._step_size), (self._n_steps - n_back, self._step_size))
+        )
+        states = [x, *back[0], *forth[0]]
+        log_weights = np.array([self._target.log_density(x) - self._hmc.kinetic(p), *back[1], *forth[1]])
+        weights = np.exp(np.where(np.isnan(log_weights), -np.inf, log_weights) - np.nanmax(log_weights))
+        return states[rng.choice(len(states), p=weights / weights.sum())]
+
+
+def forward_only(target, is_bad):
+    """Return a multinomial kernel whose path begins at the state, or holds it at a random place."""
+    return Case(target, Multinomial(target, is_bad))
+
+
 SMOOTH = ("correlated normal", "curved", "log-gamma")
 MUTANTS = (
     Mutant("wrong-triangle", "hmc", "momentum by the wrong triangle of the Cholesky factor", hmc("triangle"), SMOOTH,
@@ -188,4 +230,7 @@ MUTANTS = (
     Mutant("divergence-one-sided", "hmc", "paths are given up where the energy rises above the start",
            divergence_on_the_way, ("log-gamma", "funnel", "curved"), "law",
            "seen from the other end the path may stand; of no effect while no path gets there"),
+    Mutant("forward-only", "hmc", "a multinomial path always goes forward from the state", forward_only,
+           ("log-gamma", "funnel"), "law",
+           "from the state that is drawn the path would be another one, and so its weights"),
 )  # fmt: skip

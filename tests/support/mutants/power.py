@@ -7,6 +7,7 @@ from numpy.random import SeedSequence
 
 from bread.debugging.bare import BareSubject
 from bread.debugging.battery import BUDGET, LEVEL, run_battery
+from bread.debugging.between import BETA
 from bread.debugging.discrete_targets import tabulated
 from bread.debugging.model_subject import ModelSubject
 from bread.debugging.target import Target
@@ -28,10 +29,11 @@ def run_on(mutant: Mutant, *, is_bad=True, targets=None, budget=BUDGET, seed=1):
 
 
 def run_on_model(mutant: Mutant, *, is_bad=True, budget=BUDGET, seed=1):
-    """Run the battery on the kernel of a model, at both ends of its path, chains between them included."""
+    """Run the battery on the kernel of a model, at both ends of its path and between them."""
     model = mutant.build(None, is_bad)
-    ends = [ModelSubject(model, beta, SeedSequence(seed, spawn_key=(place,))) for place, beta in enumerate((0.0, 1.0))]
-    return run_battery(ends, level=LEVEL, budget=budget, seed=seed)
+    betas = (0.0, 1.0, BETA)
+    places = [ModelSubject(model, beta, SeedSequence(seed, spawn_key=(place,))) for place, beta in enumerate(betas)]
+    return run_battery(places, level=LEVEL, budget=budget, seed=seed)
 
 
 def standard_normal():

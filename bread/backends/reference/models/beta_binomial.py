@@ -122,6 +122,13 @@ class BetaBinomial(ReferenceModel):
         updated = betaln(self.alpha + successes, self.beta + self.n_trials - successes)
         return np.asarray(statistics["constant"] + updated - betaln(self.alpha, self.beta))
 
+    def draw_tempered_of(self, beta: float, statistics: Statistics, generator: Generator) -> FloatArray:
+        """Draw log odds of Beta(alpha + beta' Y, beta + beta' (n - Y)), with beta' the inverse temperature."""
+        successes = float(statistics["successes"][0])
+        shapes = self.alpha + beta * successes, self.beta + beta * (self.n_trials - successes)
+        one, other = (np.log(generator.standard_gamma(shape)) for shape in shapes)
+        return np.array([one - other])
+
     def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
         """Draw log odds of Beta(alpha + Y, beta + n - Y)."""
         successes = float(statistics["successes"][0])

@@ -104,6 +104,11 @@ class LinearGaussianModel(ReferenceModel):
         mean, cholesky = self.gaussian_targets(np.array([1.0]), statistics)
         return np.asarray(mean[0, 0] + apply_matrix(cholesky[0, 0], generator.standard_normal((n, self.dim))))
 
+    def draw_tempered_of(self, beta: float, statistics: Statistics, generator: Generator) -> FloatArray:
+        """Draw from N(mean, covariance) of the tempered law."""
+        mean, cholesky = self.gaussian_targets(np.array([beta]), statistics)
+        return np.asarray(mean[0, 0, 0] + cholesky[0, 0] @ generator.standard_normal(self.dim))
+
     def log_evidence_of_rows(self, statistics: Statistics) -> FloatArray:
         """Return log N(y; H m0, H C0 H' + D), by completing the square."""
         precision = self.prior_precision + self.information

@@ -194,6 +194,15 @@ class LabelMixture(TwoComponentModel):
         label = np.asarray(parameters["label"], dtype=float)
         return np.stack([label, np.asarray(parameters["location"], dtype=float)], axis=1)
 
+    def draw_tempered_of(self, beta: float, statistics: Statistics, generator: Generator) -> FloatArray:
+        """Draw the label by its tempered evidence, and the location given the label, which is normal."""
+        mean, sd = (values[0, :, 0, 0] for values in self.gaussian_targets(np.array([beta]), statistics))
+        at = np.column_stack([[0.0, 1.0], mean])[:, None]  # density over normal density at the mean: the evidence
+        density = self.log_prior(at)[:, 0] + beta * self.log_likelihood(at, statistics)[:, 0]
+        zero, one = density - normal_log_density(mean, mean, sd)
+        label = int(generator.random() < expit(one - zero))
+        return np.array([label, mean[label] + sd[label] * generator.standard_normal()])
+
     def draw_posterior_of(self, statistics: Statistics, n: int, generator: Generator) -> FloatArray:
         """Draw label and location from the exact posterior."""
         label, location = self.draw_labelled_posterior(statistics, n, generator)
