@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing.resource_tracker
 import os
+import shlex
 import signal
 import threading
 import time
@@ -19,6 +21,7 @@ from loky import get_reusable_executor
 from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
 
 from bread.errors import BreadError
+from bread.scratch import scratch_folder
 
 WATCH_SECONDS = 1.0
 MOST_RESTARTS = 3  # of the pool, with no call finished in between
@@ -164,7 +167,20 @@ def _prepare_worker(parent: int) -> None:
     # leak. A compiled model takes as much (XLA does), and would be compiled again.
     vars(loky.process_executor)["_USE_PSUTIL"] = False
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    _own_compile_folder()
     threading.Thread(target=_end_with, args=(parent,), name="bread-watch", daemon=True).start()
+
+
+def _own_compile_folder() -> None:
+    """Let PyTensor, if the model needs it, compile into a folder of this worker's, which ends with it.
+
+    Its folder has one lock. A worker would wait for it whenever another process compiles, a notebook beside this check
+    too, and fail after two minutes. What the parent has compiled comes with the model.
+    """
+    folder = contextlib.ExitStack()
+    flags = shlex.quote(f"compiledir={folder.enter_context(scratch_folder())}/pytensor")
+    atexit.register(folder.close)
+    os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, (os.environ.get("PYTENSOR_FLAGS"), flags)))
 
 
 def _end_with(parent: int) -> None:
