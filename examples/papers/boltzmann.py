@@ -1,7 +1,7 @@
 """Restricted Boltzmann machines, annealed as the full model and as the marginal model of the hidden units.
 
-log f(v, h) = a v + b h + v W h over units of 0 and 1; the full model is raised to beta as a whole, the marginal one after
-the sum over visible units. The paths begin at uniform states, at beta = 0.
+log f(v, h) = a v + b h + v W h over units of 0 and 1; the full model is raised to beta as a whole, the marginal one
+after the sum over visible units. The paths begin at uniform states, at beta = 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHUNK = 4  # factors between two logarithms: each is below exp(170)
 
 @dataclass(frozen=True)
 class Machine:
-    """A restricted Boltzmann machine: biases ``a`` (visible,) and ``b`` (hidden,), couplings ``w`` (visible, hidden)."""
+    """A machine: biases ``a`` of visible and ``b`` of hidden units, couplings ``w`` (visible, hidden)."""
 
     a: np.ndarray
     b: np.ndarray
@@ -118,22 +118,21 @@ def anneal_marginal(machine, rng, betas, n_updates, n, start):
     """Return log weights of the marginal model: ``n_updates`` Metropolis flips of random hidden units a temperature."""
     constant = len(machine.b) * np.log(2)  # log Z at beta = 0, where the marginal model is uniform over hidden states
     rising, falling = np.exp(machine.w.T), np.exp(-machine.w.T)  # (hidden, visible)
-    seeds = rng.integers(0, 2**31, (2, n))
     first = rng.integers(0, 2, (n, len(machine.b))).astype(float)
     return tuple(
         np.array(
             [
-                _flips(machine.a, machine.b, machine.w, rising, falling, betas, n_updates, h.copy(), seed, is_reverse)
-                for h, seed in zip(states, row, strict=True)
+                _flips(machine.a, machine.b, machine.w, rising, falling, betas, n_updates, h.copy(), rng, is_reverse)
+                for h in states
             ]
         )
         + constant
-        for states, row, is_reverse in ((first, seeds[0], False), (start, seeds[1], True))
+        for states, is_reverse in ((first, False), (start, True))
     )
 
 
 def reverse_start(machine, rng, images, n, n_steps=100):
-    """Return hidden units near the posterior, as in the paper: from random images, ``n_steps`` Gibbs sweeps at beta = 1."""
+    """Return hidden units that begin reverse chains, as in the paper: Gibbs sweeps at beta = 1 from random images."""
     h = machine.hidden(rng, images[rng.integers(0, len(images), n)])
     for _ in range(n_steps):
         h = machine.hidden(rng, machine.visible(rng, h))
@@ -157,9 +156,8 @@ def _log_product(odds, factor):
 
 
 @numba.njit(cache=True)
-def _flips(a, b, w, rising, falling, betas, n_updates, h, seed, is_reverse):
+def _flips(a, b, w, rising, falling, betas, n_updates, h, rng, is_reverse):
     """Return the log weight of one chain of hidden units. Odds of visible units are carried along, and made anew."""
-    np.random.seed(seed)
     same = np.ones(len(a))
     log_weight, last = 0.0, len(betas) - 1
     for step in range(last):
@@ -169,10 +167,10 @@ def _flips(a, b, w, rising, falling, betas, n_updates, h, seed, is_reverse):
         if not is_reverse:
             log_weight += (betas[k] - betas[k - 1]) * value
         for _ in range(n_updates):
-            j = np.random.randint(len(b))
+            j = int(rng.random() * len(b))
             factor, sign = (falling[j], -1.0) if h[j] > 0.5 else (rising[j], 1.0)
             proposed = np.dot(b, h) + sign * b[j] + _log_product(odds, factor)
-            if np.log(np.random.random()) < betas[k] * (proposed - value):
+            if np.log(rng.random()) < betas[k] * (proposed - value):
                 h[j] += sign
                 odds *= factor
                 value = proposed

@@ -1,8 +1,8 @@
 """Figure 4 of Habeck (2017): the ten-state Potts model on 32 x 32 sites, and restricted Boltzmann machines.
 
 The Potts model at beta = 1 is so cold that a series in exp(-2) gives its log Z, where the paper has a run of parallel
-tempering. One machine has 784 visible and 500 hidden units, as the paper's, and is trained on scikit-learn's handwritten
-digits, drawn on 28 x 28 pixels; its log Z is not known. Another is so small (20 and 12, random couplings) that a sum
+tempering. One machine has 784 visible and 500 hidden units, as the paper's, and is trained on scikit-learn's digits,
+drawn on 28 x 28 pixels; its log Z is not known. Another is so small (20 and 12, random couplings) that a sum
 over its hidden states is the truth. The full model, moved by Gibbs sweeps, against the marginal one, moved by flips.
 
     python examples/papers/habeck_figure_4.py --output output
@@ -48,7 +48,7 @@ def potts(options):
 
 
 def machines(options):
-    """Anneal the machines; return rows of the table, and log weights by model with the value that they are shown from."""
+    """Anneal the machines; return rows of the table, log weights by model, and the value that they are shown from."""
     rng = np.random.default_rng(options.seed)
     n_chains = 100 if options.quick else 1000
     betas = np.linspace(0.0, 1.0, 31 if options.quick else 101)

@@ -13,12 +13,13 @@ T = 5000
 
 def betas_of(kind: str, n: int = T) -> np.ndarray:
     even = np.linspace(0, 1, n)
-    return {"linear": even, "sigmoid": (1 - np.cos(np.pi * even)) / 2, "uneven": even**4}[kind]
+    shapes: dict[str, np.ndarray] = {"linear": even, "sigmoid": (1 - np.cos(np.pi * even)) / 2, "uneven": even**4}
+    return shapes[kind]
 
 
 def chains(n: int = T, rows: int = 3) -> np.ndarray:
     rng = np.random.default_rng(4)
-    return np.cumsum(rng.normal(0, 1, (rows, n)), axis=1) + 30 * np.sqrt(np.linspace(0, 1, n)) - 900
+    return np.asarray(np.cumsum(rng.normal(0, 1, (rows, n)), axis=1) + 30 * np.sqrt(np.linspace(0, 1, n)) - 900)
 
 
 @pytest.mark.parametrize("kind", ["linear", "sigmoid", "uneven"])
