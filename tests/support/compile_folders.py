@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,18 +35,29 @@ def log_ratios(model: Any) -> bytes:
     return bytes(model.condition(model.info.data.observed).log_ratio(PriorPath(), states).tobytes())
 
 
-def load(pickled: bytes, meeting: str) -> Loaded:
-    """Wait until two workers are at it, load a model, use it."""
-    Path(meeting, str(os.getpid())).touch()
-    end = time.monotonic() + MEETING_SECONDS
-    while len(list(Path(meeting).iterdir())) < 2 and time.monotonic() < end:
-        time.sleep(0.05)
-    found = log_ratios(pickle.loads(pickled))
-    import pytensor
-    from pytensor.link.c.cmodule import get_module_cache
+@dataclass(frozen=True)
+class Look:
+    """A task that waits until two workers are at it, and uses the model."""
 
-    folder = pytensor.config.compiledir
-    return Loaded(os.getpid(), get_module_cache(folder).stats[2], str(folder), found)
+    meeting: str
+    n_chains: int = 1
+
+    def run(self, model: Any) -> Loaded:
+        """Return what this worker has compiled until now."""
+        Path(self.meeting, str(os.getpid())).touch()
+        end = time.monotonic() + MEETING_SECONDS
+        while len(list(Path(self.meeting).iterdir())) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        import pytensor
+        from pytensor.link.c.cmodule import get_module_cache
+
+        folder, found = pytensor.config.compiledir, log_ratios(model)
+        return Loaded(os.getpid(), get_module_cache(folder).stats[2], str(folder), found)
+
+
+def load(pickled: bytes, meeting: str) -> Loaded:
+    """Load a model in a worker, and use it."""
+    return Look(meeting).run(pickle.loads(pickled))
 
 
 @contextmanager

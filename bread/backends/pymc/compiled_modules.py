@@ -38,7 +38,8 @@ class TravelsCompiled:
 def packed_modules() -> bytes:
     """Return the folders of the compiled modules that this process has loaded, by name, compressed."""
     folder = Path(pytensor.config.compiledir)
-    loaded = [Path(file).parent for file in islice(reversed(_cache().module_from_name), MOST_MODULES)]
+    names = reversed(_cache().module_from_name) if pytensor.config.cxx else ()
+    loaded = [Path(file).parent for file in islice(names, MOST_MODULES)]
     found: dict[str, dict[str, bytes]] = {}
     for one in [*(folder / name for name in _ALWAYS), *reversed(loaded)]:
         with contextlib.suppress(OSError):  # somebody clears the cache: then the worker compiles
@@ -58,7 +59,7 @@ def install_modules(packed: bytes) -> int:
     """
     made_for, modules = pickle.loads(zlib.decompress(packed))
     folder = Path(pytensor.config.compiledir)
-    if made_for != _platform():
+    if made_for != _platform() or not pytensor.config.cxx:  # without a compiler PyTensor looks for no modules
         return 0
     n_new = sum(_install(folder / name, files) for name, files in modules.items() if not (folder / name).exists())
     if n_new:

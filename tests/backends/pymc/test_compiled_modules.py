@@ -19,8 +19,9 @@ from pytensor.compile.compilelock import lock_ctx  # noqa: E402
 
 from bread.backends.base import OpenOptions  # noqa: E402
 from bread.backends.pymc import PyMCModel, compiled_modules, open_model  # noqa: E402
-from bread.workers import call_on_workers, stop_workers  # noqa: E402
-from tests.support.compile_folders import Loaded, load, log_ratios, machine_of_two  # noqa: E402
+from bread.running.executors import PoolExecutor  # noqa: E402
+from bread.workers import stop_workers  # noqa: E402
+from tests.support.compile_folders import Loaded, Look, load, log_ratios, machine_of_two  # noqa: E402
 from tests.support.pymc_models import MODELS  # noqa: E402
 
 LOCK_SECONDS = 5  # after which PyTensor gives a lock up
@@ -57,9 +58,8 @@ def on(pool: Executor, meeting: str) -> list[Loaded]:
 
 
 def test_local_workers_compile_nothing_while_another_process_holds_the_lock(new_workers: None, meeting: str) -> None:
-    pickled = cloudpickle.dumps(schools())
-    with lock_ctx():
-        found = [result for _, result in call_on_workers(load, [(pickled, meeting)] * 2, 2)]
+    with PoolExecutor(schools(), 2) as pool, lock_ctx():
+        found = [result for _, result in pool.run([Look(meeting)] * 2)]
     assert len({one.process for one in found}) == 2
     assert [one.n_compiled for one in found] == [0, 0]
     assert len({one.folder for one in found} | {str(pytensor.config.compiledir)}) == 3
