@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing.resource_tracker
 import os
+import shlex
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -19,6 +22,7 @@ from loky import get_reusable_executor
 from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
 
 from bread.errors import BreadError
+from bread.scratch import scratch_folder
 
 WATCH_SECONDS = 1.0
 MOST_RESTARTS = 3  # of the pool, with no call finished in between
@@ -26,6 +30,8 @@ _POLL_SECONDS = 0.2
 _IDLE_SECONDS = 300  # an idle worker ends after this long
 _END_SECONDS = 5.0
 _pools: list[Any] = []  # the one that is kept for later calls, where there is one
+_is_worker = threading.Event()  # whether this process is one
+_folder = contextlib.ExitStack()  # of this worker, where it compiles
 _ENDED = (TerminatedWorkerError, ShutdownExecutorError)  # by a signal or a crash; by another check in this process
 
 
@@ -83,6 +89,19 @@ def start_workers(function: Callable[..., Any], arguments: tuple[Any, ...], core
         pool = _pool(cores)
         for _ in range(cores):
             pool.submit(function, *arguments)
+
+
+def own_compile_folder() -> None:
+    """Let PyTensor compile into a folder of this worker's, which ends with it; nothing in a process that is none.
+
+    To be called before PyTensor is imported. Its folder has one lock. A worker would wait for it whenever another
+    process compiles, a notebook beside this check too, and fail after two minutes. What the parent has compiled comes
+    with the model.
+    """
+    if _is_worker.is_set() and "pytensor" not in sys.modules:
+        flags = shlex.quote(f"compiledir={_folder.enter_context(scratch_folder())}/pytensor")
+        atexit.register(_folder.close)
+        os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, (os.environ.get("PYTENSOR_FLAGS"), flags)))
 
 
 def stop_workers() -> None:
@@ -164,12 +183,14 @@ def _prepare_worker(parent: int) -> None:
     # leak. A compiled model takes as much (XLA does), and would be compiled again.
     vars(loky.process_executor)["_USE_PSUTIL"] = False
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    _is_worker.set()
     threading.Thread(target=_end_with, args=(parent,), name="bread-watch", daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(WATCH_SECONDS)
+    _folder.close()
     os._exit(1)
 
 

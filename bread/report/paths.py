@@ -9,6 +9,7 @@ import xarray as xr
 
 from bread.backends.base import Direction, IntArray
 from bread.paths.conditional import ConditionalReference
+from bread.paths.knots import kept_knots
 from bread.paths.mixture import MixtureReference, Reference
 from bread.paths.nested import NestedReference
 from bread.report.labels import storable
@@ -30,11 +31,13 @@ def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray
     Returns
     -------
     Dataset or None
-        `log_ratio` (direction, simulation, chain, knot) in nats, `inverse_temperature` (knot).
+        `log_ratio` (direction, simulation, chain, knot) in nats, `inverse_temperature` (knot): all of up to 1024
+        temperatures, of more those that `bread.paths.knots` keeps, with averages.
     """
-    betas = result.schedules.get(n_temperatures)
-    if betas is None or not len(simulations):
+    schedule = result.schedules.get(n_temperatures)
+    if schedule is None or not len(simulations):
         return None
+    betas = np.asarray(schedule, dtype=float)[kept_knots(len(schedule))]
     directions: tuple[Direction, Direction] = ("forward", "reverse")
     log_ratio = np.full((2, len(simulations), result.n_chains, len(betas)), np.nan)
     for row, direction in enumerate(directions):
@@ -49,7 +52,7 @@ def path_dataset(result: CheckResult, n_temperatures: int, simulations: IntArray
                 log_ratio,
                 {"long_name": result.path.ratio_name, "start": result.path.base_name, "units": "nats"},
             ),
-            "inverse_temperature": ("knot", np.asarray(betas, dtype=float)),
+            "inverse_temperature": ("knot", betas),
         },
         coords={
             "direction": np.array(directions),

@@ -20,6 +20,17 @@ _TRIES = 1000  # prior draws until one has a likelihood
 def block_ends(n_observations: int, n_blocks: int | None) -> tuple[int, ...]:
     """Return how many observations the posterior knows after each block; sizes differ by one at most.
 
+    Parameters
+    ----------
+    n_observations : int
+    n_blocks : int or None
+        None for as many as observations, and at most 50.
+
+    Returns
+    -------
+    tuple of int
+        The last is ``n_observations``.
+
     Raises
     ------
     InvalidArgumentError
@@ -51,6 +62,7 @@ def tuned_targets(model: Separable, data: Data, ends: Sequence[int], n_steps: in
     Returns
     -------
     Targets
+        Of as many blocks as ``ends``.
 
     Raises
     ------

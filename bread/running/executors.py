@@ -21,7 +21,7 @@ from bread.running.interrupts import interruptible, raise_pending
 from bread.running.remote import RemoteExecutor
 from bread.running.tasks import Task
 from bread.scratch import scratch_folder
-from bread.workers import call_on_workers, start_workers, stop_workers
+from bread.workers import call_on_workers, own_compile_folder, start_workers, stop_workers
 
 
 class Executor(Protocol):
@@ -156,6 +156,8 @@ _models: dict[str, Model] = {}
 
 
 def _import_in_worker(module: str) -> None:
+    if "pymc" in module:
+        own_compile_folder()
     with contextlib.suppress(Exception):  # what is not installed, the parent says
         importlib.import_module(module)
 
@@ -163,7 +165,10 @@ def _import_in_worker(module: str) -> None:
 def _load_in_worker(file: str) -> None:
     _models.clear()
     gc.unfreeze()
-    model: Model = cloudpickle.loads(FilePath(file).read_bytes())
+    pickled = FilePath(file).read_bytes()
+    if b"pymc" in pickled:  # its modules are imported while it is read
+        own_compile_folder()
+    model: Model = cloudpickle.loads(pickled)
     threadpool_limits(limits=1)
     # A worker of loky collects garbage about once a second. It would each time walk through all objects of the model
     # and of its language (PyMC: 0.2 s and more); what is loaded now stays, and is left out.

@@ -32,8 +32,8 @@ class TaskGroup:
         annealings = [task for task in self.tasks if isinstance(task, AnnealTask)]
         first = annealings[0]
         chains = [task.chains(model) for task in annealings]
-        runs: list[Any] = model.anneal_together(chains, first.betas, first.direction)  # type: ignore[attr-defined]
-        return runs
+        runs = model.anneal_together(chains, first.betas, first.direction)  # type: ignore[attr-defined]
+        return [task.kept(run) for task, run in zip(annealings, runs, strict=True)]
 
 
 def runs_together(model: Model) -> bool:

@@ -95,6 +95,7 @@ def forward(targets: Targets, how: Filter, seeds: Sequence[SeedSequence]) -> Est
     Returns
     -------
     Estimates
+        Log evidence of each run; the estimate is unbiased, so that logs lie below on average.
     """
     return _filter(_Cloud(targets, how, seeds), None)
 
@@ -114,6 +115,7 @@ def conditional(targets: Targets, how: Filter, exact: FloatArray, seeds: Sequenc
     Returns
     -------
     Estimates
+        Log evidence of each run; logs lie above on average.
     """
     cloud = _Cloud(targets, how, seeds)
     path = [np.repeat(np.asarray(exact, dtype=np.float64)[None], len(seeds), axis=0)]
@@ -137,6 +139,7 @@ def harmonic(targets: Targets, how: Filter, exact: FloatArray, seeds: Sequence[S
     Returns
     -------
     Estimates
+        Log evidence of each run; logs lie above on average.
     """
     cloud = _Cloud(targets, how, seeds)
     states = np.broadcast_to(exact, (cloud.n_runs, how.particles, len(exact))).astype(np.float64)

@@ -7,7 +7,7 @@ batching.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model,
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest, finds_reference
 from bread.paths.kinds import Path
+from bread.paths.knots import MOST_KNOTS, at_kept_knots
 from bread.running.plan import PathRequest
 from bread.running.tuning import Pilot, moved_pilot, run_pilot
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -172,7 +173,14 @@ class AnnealTask:
     def run(self, model: Model) -> AnnealRun:
         """Return the annealed chains."""
         posterior, path, kernel, initial, seeds = self.chains(model)
-        return posterior.anneal(path, self.betas, kernel, direction=self.direction, initial=initial, seeds=seeds)
+        run = posterior.anneal(path, self.betas, kernel, direction=self.direction, initial=initial, seeds=seeds)
+        return self.kept(run)
+
+    def kept(self, run: AnnealRun) -> AnnealRun:
+        """Return what is kept of these chains: of log ratios at many inverse temperatures averages at fewer."""
+        if len(self.betas) <= MOST_KNOTS:
+            return run
+        return replace(run, log_ratio=at_kept_knots(self.betas, run.log_ratio))
 
 
 @dataclass(frozen=True)

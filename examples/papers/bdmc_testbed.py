@@ -4,8 +4,8 @@ One data set is simulated, so that an exact posterior draw is known. Long chains
 and in reverse from that draw, give the truth to their distance. Then each estimator is run several times: likelihood
 weighting, the harmonic mean, annealed importance sampling (AIS), reverse AIS, Bennett's acceptance ratio of one pair,
 the thermodynamic integral, and over rows SMC, conditional SMC from the exact draw, and the sequential harmonic mean.
-In clustering the rows are added with the centres integrated out too (``collapsed``), as the paper does. Binary
-attributes are run as labels of a block Gibbs sampler and as discrete latents of a PyMC model.
+In clustering and in binary attributes rows are also added with centres or features integrated out (``collapsed``), as
+the paper does. Binary attributes are run as labels of a block Gibbs sampler and as discrete latents of a PyMC model.
 
     python examples/papers/bdmc_testbed.py --model clustering --output output
 
@@ -30,10 +30,9 @@ from bread_figures import arguments, save, write_csv
 from numpy.random import SeedSequence
 
 from bread.backends.base import FloatArray, Kernel
+from bread.particles import Filter, Targets, block_ends, conditional, forward, harmonic, tuned_targets
 from bread.paths.kinds import PriorPath
 from bread.paths.schedules import sigmoid
-from bread.running.block_kernels import block_ends, tuned_targets
-from bread.running.particles import Filter, Targets, conditional, forward, harmonic
 from bread.statistics import evidence
 
 PATH = PriorPath()
@@ -240,7 +239,7 @@ def main() -> None:
     bench.run_naive(plan.proposals)
     bench.run_temperatures(plan.temperatures)
     bench.run_rows(bench.targets(), plan.filters)
-    if options.model == "clustering":
+    if options.model != "low_rank":
         few = [one for one in plan.filters if max(one) <= 10]
         bench.run_rows(collapsed_targets(data.by_temperature), few, COLLAPSED)
     if plan.in_pymc:

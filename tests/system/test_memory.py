@@ -72,7 +72,7 @@ def test_4096_temperatures_16_chains_40_simulations(kind: str) -> None:
 @pytest.mark.study
 @pytest.mark.slow
 def test_100_000_temperatures_100_chains() -> None:
-    """Five chains each way of ten simulations: 76 MiB of log ratios; 182 MiB more in the parent were measured."""
+    """Five chains each way of ten simulations, whose log ratios are 76 MiB: 6 more in the parent were measured."""
     found = peaks("reference", n_temperatures=100_000, chains=5, simulations=10)
     growth = [after - before for before, after in zip(found["before"], found["after"], strict=True)]
-    assert growth[0] + growth[1] < 477, found  # 500 MB
+    assert growth[0] < 50 and growth[1] < 427, found  # 500 MB

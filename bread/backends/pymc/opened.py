@@ -26,6 +26,7 @@ from bread.backends.base import (
     Simulations,
 )
 from bread.backends.pymc import fitting
+from bread.backends.pymc.compiled_modules import TravelsCompiled
 from bread.backends.pymc.density.localised import check_localisable, localise_simulator, refuse_simulator
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.engines import compile_engine
@@ -53,10 +54,10 @@ from bread.paths.mixture import Reference
 
 
 @dataclass(frozen=True)
-class PyMCModel(SeparableModel):
+class PyMCModel(TravelsCompiled, SeparableModel):
     """Implements `bread.backends.base.Model` for PyMC.
 
-    A pickled copy simulates, conditions and constrains; it cannot `fit`, because the user's model stays behind.
+    A pickled copy simulates, conditions and constrains, compiled; it cannot `fit`: the user's model stays behind.
 
     Attributes
     ----------
@@ -165,9 +166,7 @@ class PyMCModel(SeparableModel):
             For an unknown name, a reference of another dimension, a pickled copy, or data changed since it was opened.
         """
         if self.user_model is None:
-            raise InvalidArgumentError(
-                "A pickled copy of a model cannot be localised; do it in the process that opened it."
-            )
+            raise InvalidArgumentError("A pickled copy of a model cannot be localised; use the process that opened it.")
         self._require_same_data()
         with warnings.catch_warnings(action="ignore"):
             return _localise(self, names, reference)
