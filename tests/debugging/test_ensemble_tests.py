@@ -59,7 +59,7 @@ def test_pairs_are_asked_of_ensembles_alone_and_cost_the_others_no_level():
     assert many.n_walkers == 3 and BareSubject(copies(copies(kernels.normal(), 2), 3), None).n_walkers == 6
     assert {test.name for test in set(suited_tests(many)) - set(suited_tests(one))} == {"pairs of walkers"}
     assert n_tests_of_chance([many]) == n_tests_of_chance([one]) + 1
-    assert {test.about for test in set(TESTS) - set(suited_tests(many))} == {"annealing"}
+    assert {test.about for test in set(TESTS) - set(suited_tests(many))} == {"annealing", "between"}
     with pytest.raises(InvalidArgumentError, match="n_walkers"):
         BareSubject(replace(kernels.normal(), n_walkers=7), None)
 
