@@ -7,11 +7,20 @@ from dataclasses import replace
 from bread.backends.base import Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.pilot import MODES, FitRequest, FittedReference, GivenReference, ReferenceFit, fit_reference
+from bread.fitting.pilot import (
+    MODES,
+    SHORT_CHAINS,
+    SHORT_SELECTION_DRAWS,
+    FitRequest,
+    FittedReference,
+    GivenReference,
+    ReferenceFit,
+    fit_reference,
+)  # fmt: skip
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference
 
-LOST_STEPS, LOST_CHAINS, LOST_DRAWS = 100, 2, 100  # of a fit of its own, where what is found elsewhere is not
+LOST_STEPS = 100  # of each chain of a fit of its own, where what is found elsewhere is not
 
 
 def move_reference(
@@ -45,7 +54,7 @@ def move_reference(
 def _fit_of_its_own(work: FitWork) -> FittedReference | None:
     """Return a reference fitted to short chains; None where they cannot run."""
     request = FitRequest(
-        work.dim, work.transformed, LOST_STEPS, n_chains=LOST_CHAINS, n_selection_draws=LOST_DRAWS
+        work.dim, work.transformed, LOST_STEPS, n_chains=SHORT_CHAINS, n_selection_draws=SHORT_SELECTION_DRAWS
     )  # fmt: skip
     try:
         fit = fit_reference(work.posterior, request, root=work.root, simulation=work.simulation)

@@ -22,6 +22,7 @@ from bread.paths.nested import NestedReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
+SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
 # families that are found by optimisation, not fitted to draws
 MODES, NESTED, CONDITIONAL = "modes", "nested", "conditional"
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several

@@ -13,7 +13,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
-from bread.fitting.pilot import N_CHAINS, FitRequest
+from bread.fitting.pilot import N_CHAINS, SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
@@ -25,7 +25,6 @@ from bread.running.results import SHARED
 from bread.running.tasks import LookTask, PilotTask
 from bread.running.tuning import Pilot
 
-REFIT_CHAINS, REFIT_SELECTION_DRAWS = 2, 100  # of a reference fit that is made for every data set
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
 FEWEST_STEPS = 10  # of an adaptation that is cut short
@@ -70,7 +69,7 @@ class PathChooser:
             return request
         steps = max(FEWEST_STEPS, self._plan.tune // 2)
         fit = replace(
-            request.fit, n_steps=steps, n_chains=REFIT_CHAINS, n_selection_draws=REFIT_SELECTION_DRAWS, is_shared=False
+            request.fit, n_steps=steps, n_chains=SHORT_CHAINS, n_selection_draws=SHORT_SELECTION_DRAWS, is_shared=False
         )
         return replace(request, fit=fit)
 

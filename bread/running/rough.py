@@ -5,7 +5,6 @@ It has a result of its own and decides nothing: the check after it is the same a
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -65,12 +64,14 @@ class _Late(Exception):
 class _LimitedLedger(Ledger):
     """A ledger whose tasks end where the time does."""
 
-    until = math.inf
+    def __init__(self, result: CheckResult, executor: Executor, display: Display, until: float) -> None:
+        super().__init__(result, executor, display)
+        self._until = until
 
     def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
         """Run tasks and yield (position, result) as they finish."""
         for found in super().run_tasks(tasks):
-            if time.monotonic() > self.until:
+            if time.monotonic() > self._until:
                 raise _Late
             yield found
 
@@ -92,8 +93,7 @@ def rough_look(
     """
     rough_of = rough_plan(plan, model.info.paths)
     try:
-        ledger = _LimitedLedger(rough, executor, display)
-        ledger.until = time.monotonic() + SHARE * seconds
+        ledger = _LimitedLedger(rough, executor, display, time.monotonic() + SHARE * seconds)
         preparation = Preparation(model, rough_of, rough, ledger)
         preparation.choose_path()
         indices = preparation.simulate(SIMULATIONS, "search")

@@ -12,9 +12,9 @@ from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
-from bread.fitting.moving import LOST_CHAINS, LOST_DRAWS, LOST_STEPS, move_reference
+from bread.fitting.moving import LOST_STEPS, move_reference
 from bread.fitting.nested import Knot, law_through
-from bread.fitting.pilot import FitRequest, finds_reference, fit_reference
+from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, finds_reference, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
@@ -77,7 +77,7 @@ def test_where_nothing_is_found_a_reference_is_fitted_and_where_no_chain_runs_th
     monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (None, 0))
     monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
     moved = move_reference(posterior, shared, frozen(shared), root=0, simulation=1)
-    request = replace(REQUEST, n_steps=LOST_STEPS, n_chains=LOST_CHAINS, n_selection_draws=LOST_DRAWS)
+    request = replace(REQUEST, n_steps=LOST_STEPS, n_chains=SHORT_CHAINS, n_selection_draws=SHORT_SELECTION_DRAWS)
     anew = fit_reference(posterior, request, root=0, simulation=1)
     assert (moved.reference.label, moved.n_gradients) == (anew.reference.label, anew.n_gradients)
     np.testing.assert_array_equal(moved.reference.components[0].mean, anew.reference.components[0].mean)

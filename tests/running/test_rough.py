@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,18 @@ def slow_fit(clock: Clock, **changes: Any) -> NormalMean:
     return SlowFit(Y, prior_mean=0.5, prior_sd=1.5, kernel=AutoregressiveKernel(rho=0.3), **changes)
 
 
+def goes_on(monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, when: Callable[[str, int], bool]) -> None:
+    """Let the clock go on while chains are annealed, ``when(phase, number of what is done)``."""
+    anneal = rough.Annealing.both
+
+    def late(self: Any, indices: Any, n_temperatures: int, phase: str) -> Any:
+        for number, _ in enumerate(anneal(self, indices, n_temperatures, phase)):
+            clock.ahead += seconds * when(phase, number)
+            yield
+
+    monkeypatch.setattr(rough.Annealing, "both", late)
+
+
 def test_a_fit_that_takes_all_of_the_time_leaves_the_rough_look(clock: Clock) -> None:
     with pytest.warns(UserWarning, match=r"Stopped after max_seconds=1e\+06: the report holds what was finished"):
         report = bread.check(slow_fit(clock), **QUICK, max_seconds=FOREVER)
@@ -85,14 +98,7 @@ def test_without_the_rough_look_there_is_nothing(clock: Clock, monkeypatch: pyte
 def test_what_the_check_itself_finished_goes_before_the_rough_look(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    anneal = rough.Annealing.both
-
-    def late(self: Any, indices: Any, n_temperatures: int, phase: str) -> Any:
-        for number, _ in enumerate(anneal(self, indices, n_temperatures, phase)):
-            clock.ahead += 2 * FOREVER * (phase == "confirm" and number == 20)
-            yield
-
-    monkeypatch.setattr("bread.running.annealing.Annealing.both", late)
+    goes_on(monkeypatch, clock, 2 * FOREVER, lambda phase, number: phase == "confirm" and number == 20)
     with pytest.warns(UserWarning, match="Stopped after"):
         report = bread.check(slow_fit(Clock()), **QUICK, max_seconds=FOREVER, max_error=0.3)
     verdict = bread.verdict(report)
@@ -104,14 +110,7 @@ def test_the_look_ends_with_what_it_has_after_a_tenth_of_the_time(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its share of the time is over when a second data set is done; without that all five are."""
-    anneal = rough.Annealing.both
-
-    def late(self: Any, indices: Any, n_temperatures: int, phase: str) -> Any:
-        for number, _ in enumerate(anneal(self, indices, n_temperatures, phase)):
-            clock.ahead += 2 * rough.SHARE * FOREVER * (number == 3)
-            yield
-
-    monkeypatch.setattr(rough.Annealing, "both", late)
+    goes_on(monkeypatch, clock, 2 * rough.SHARE * FOREVER, lambda _, number: number == 3)
     with pytest.warns(UserWarning, match="Stopped after"):
         report = bread.check(slow_fit(clock), **QUICK, max_seconds=FOREVER)
     assert bread.verdict(report).n_simulations == 2 < rough.SIMULATIONS
