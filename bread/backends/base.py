@@ -85,6 +85,13 @@ class Posterior(Protocol):
         """Draw from the path's base f_0, one state per seed; shape (len(seeds), dim)."""
         ...
 
+    def draw_prior_batch(self, n: int, seed: SeedSequence) -> FloatArray | None:
+        """Draw ``n`` independent states from the prior with one seed, shape (n, dim). Optional.
+
+        For a backend that draws thousands at once faster than one by one; None, the default, where it does not.
+        """
+        return None
+
     def draw_tempered(self, beta: float, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw exactly from the law at an inverse temperature of the prior path; shape (len(seeds), dim). Optional.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
+from bread.backends.support.base_draws import draw_many
 from bread.fitting.modes import CountedDensity
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference
@@ -154,5 +155,5 @@ def distinct(ends: list[Found], proposals: list[Proposal]) -> NDArray[np.int64]:
 
 def draw_prior(posterior: Posterior, seeds: list[np.random.SeedSequence]) -> tuple[FloatArray, FloatArray]:
     """Return prior draws, shape (n, dim), and the joint log density (nats) there."""
-    states = posterior.draw_base(PriorPath(), seeds)
+    states = draw_many(posterior, PriorPath(), seeds)
     return states, joint_log_density(posterior, states)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Model
+from bread.backends.support.base_draws import draw_many
 from bread.paths.kinds import Path
 from bread.running.tuning import TAIL_DRAWS, Pilot
 from bread.seeds import Purpose, chain_seeds
@@ -37,7 +38,7 @@ class BaseDrawsTask:
         """Return their log ratios."""
         posterior = model.condition(self.data)
         seeds = chain_seeds(self.root, Purpose.TAIL, self.simulation, 0, range(self.first, self.last))
-        return posterior.log_ratio(self.path, posterior.draw_base(self.path, seeds))
+        return posterior.log_ratio(self.path, draw_many(posterior, self.path, seeds))
 
 
 @dataclass(frozen=True)

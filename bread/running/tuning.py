@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
+from bread.backends.support.base_draws import draw_many
 from bread.errors import DensityError
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import ReferenceFit, fit_reference
@@ -126,7 +127,7 @@ def tune(
     -------
     Pilot
     """
-    base = posterior.draw_base(path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_base_draws)))
+    base = draw_many(posterior, path, chain_seeds(root, Purpose.TAIL, simulation, 0, range(n_base_draws)))
     base_log_ratio = posterior.log_ratio(path, base)
     usable = np.where(np.isnan(base_log_ratio), -np.inf, base_log_ratio)
     if not np.isfinite(usable).any():

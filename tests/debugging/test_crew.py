@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from functools import cache
 
 import cloudpickle
@@ -68,10 +69,19 @@ class Locked(RandomWalk):
         self.lock = threading.Lock()
 
 
-class Whereabouts:
-    """A kernel whose states are the numbers of the processes that it runs in."""
+class SlowToStart(RandomWalk):
+    """Takes so long for a chain that no worker has run them all before another has begun."""
 
     def start(self, position, rng):
+        time.sleep(0.02)
+        return super().start(position, rng)
+
+
+class Whereabouts:
+    """A kernel whose states are the numbers of the processes that it runs in; it leaves others time to begin."""
+
+    def start(self, position, rng):
+        time.sleep(0.005)
         return position
 
     def step(self, carry, rng):
@@ -140,11 +150,14 @@ def test_chains_run_on_workers():
 
 def test_without_the_gate_a_kernel_that_learns_would_depend_on_the_number_of_workers():
     """Negative control: what keeps chains of such kernels here is needed."""
-    subject = BareSubject(Target("t", 2, log_density, simulate), RandomWalk(learns=True))
+    target = Target("t", 2, log_density, simulate)
+    subject, places = BareSubject(target, SlowToStart(learns=True)), BareSubject(target, Whereabouts())
     draws, seeds = Draws(simulate(60, np.random.default_rng(1))), SeedSequence(2).spawn(60)
     with Crew(2) as crew:
-        crew.load(None, [subject])
+        crew.load(None, [subject, places])
         crew.expect(0.0)
+        while len(np.unique(crew.move(1, draws, (1,), seeds).states)) < 2:  # one process starts before the other
+            time.sleep(0.05)
         spread = crew.move(0, draws, (10,), seeds)
     alone = BareSubject(subject.target, RandomWalk(learns=True)).move(draws, (10,), seeds)
     assert not np.array_equal(spread.states, alone.states)

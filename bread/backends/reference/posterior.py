@@ -63,6 +63,9 @@ class ReferencePosterior:
                 states[row] = path.reference.sample(1, rng)[0]
         return states
 
+    def draw_prior_batch(self, n: int, seed: SeedSequence) -> None:
+        """Draw one by one: that is fast."""
+
     def draw_tempered(self, beta: float, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw exactly from the tempered law of one data set, one state per seed; shape (len(seeds), dim).
 

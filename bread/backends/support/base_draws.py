@@ -8,8 +8,17 @@ from typing import Protocol
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from bread.backends.base import FloatArray
+from bread.backends.values import FloatArray
+from bread.paths.kinds import Path
 from bread.paths.mixture import Reference
+
+
+class DrawsBase(Protocol):
+    """The part of a posterior that `draw_many` needs."""
+
+    def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+        """Return one draw of the path's base per seed, shape (len(seeds), dim)."""
+        ...
 
 
 class StateSimulator(Protocol):
@@ -23,3 +32,17 @@ class StateSimulator(Protocol):
 def draw_reference(reference: Reference, seeds: Sequence[SeedSequence], dim: int) -> FloatArray:
     """Return one draw of a reference per seed, shape (len(seeds), dim)."""
     return np.array([reference.sample(1, default_rng(seed))[0] for seed in seeds]).reshape(len(seeds), dim)
+
+
+def draw_many(posterior: DrawsBase, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
+    """Return draws of a path's base, shape (len(seeds), dim), of which none needs a seed of its own.
+
+    Of thousands from the prior, drawing one by one may be most of what is done with them: all are drawn with the first
+    seed where a posterior has `bread.backends.base.Posterior.draw_prior_batch`, which not every one inherits.
+    """
+    draw = getattr(posterior, "draw_prior_batch", None)
+    if path.reference is None and draw is not None and len(seeds):
+        batch = draw(len(seeds), seeds[0])
+        if batch is not None:
+            return np.asarray(batch, dtype=np.float64)
+    return posterior.draw_base(path, seeds)

@@ -14,7 +14,7 @@ import pytensor.tensor as pt  # noqa: E402
 
 from bread.backends.pymc.density.compiling import interpret_function  # noqa: E402
 from bread.backends.pymc.model.reading import read_initial_point, read_layout, read_observed  # noqa: E402
-from bread.backends.pymc.simulation import simulation  # noqa: E402
+from bread.backends.pymc.simulation import prior_batch, simulation  # noqa: E402
 from bread.backends.pymc.simulation.batched import in_batches, vectorised  # noqa: E402
 from bread.backends.pymc.simulation.simulation import build_simulator  # noqa: E402
 from tests.support.pymc_models import MODELS  # noqa: E402
@@ -34,7 +34,7 @@ def test_many_draws_are_mapped_as_one_by_one() -> None:
         expected = simulator.unconstrain(draws)
         with (
             patch.object(simulation, "WORTH_BUILDING", 1),
-            patch.object(simulation, "in_batches", wraps=in_batches) as batches,
+            patch.object(prior_batch, "in_batches", wraps=in_batches) as batches,
         ):
             found = simulator.unconstrain(draws)
         np.testing.assert_array_equal(found, expected, err_msg=name)
@@ -54,7 +54,7 @@ def test_a_draw_that_raises_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -
 
     expected = simulator.unconstrain(draws)
     monkeypatch.setattr(simulation, "WORTH_BUILDING", 1)
-    monkeypatch.setattr(simulation, "in_batches", raising)
+    monkeypatch.setattr(prior_batch, "in_batches", raising)
     np.testing.assert_array_equal(simulator.unconstrain(draws), expected)
 
 
@@ -66,7 +66,7 @@ def test_a_function_of_many_that_is_wrong_is_not_believed(monkeypatch: pytest.Mo
     expected = simulator.unconstrain(draws)
     monkeypatch.setattr(simulation, "WORTH_BUILDING", 1)
     monkeypatch.setattr(
-        simulation, "in_batches", lambda *arguments: [part * (1.0 + 1e-12) for part in in_batches(*arguments)]
+        prior_batch, "in_batches", lambda *arguments: [part * (1.0 + 1e-12) for part in in_batches(*arguments)]
     )
     np.testing.assert_array_equal(simulator.unconstrain(draws), expected)
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytensor.tensor as pt
+from pytensor.graph.replace import vectorize_graph
 
 from bread.backends.pymc.density.compiling import detach, interpret_function, replace
 from bread.backends.pymc.simulation.batched import Function, vectorised
+from bread.backends.pymc.simulation.predicting import Draws, with_number
 from bread.backends.pymc.simulation.restricted import Restrictions
 
 
@@ -26,6 +28,19 @@ class PriorGraph:
         outputs = [*self.draws, *self.values]
         inputs = {draw: draw.type(name=name) for name, draw in zip(names, self.draws, strict=True) if name in fixed}
         return interpret_function([*inputs.values(), *self.generators], replace(outputs, inputs))
+
+    def draw_many(self) -> Draws | None:
+        """Return the unconstrained values of a number of draws, (n, ...) each, as a function of the number."""
+        number = pt.lscalar("n")
+        many: dict[Any, Any] = {}
+        try:
+            for draw in self.draws:  # PyMC lists a variable after those that it depends on
+                many[draw] = with_number(draw, number, many)
+            graph = detach(vectorize_graph(self.values, replace=many))
+            streams = [*self.generators, *graph.generators]
+            return Draws(interpret_function([number, *streams], graph.outputs), len(streams))
+        except Exception:  # PyTensor cannot vectorise every graph
+            return None
 
     def unconstrain_many(self) -> Function | None:
         """Return the unconstrained values of many draws as a function of these; see `vectorised`."""

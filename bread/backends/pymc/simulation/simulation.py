@@ -15,8 +15,8 @@ from bread.backends.base import FloatArray, Simulations
 from bread.backends.pymc.density.compiling import detach, first_line, interpret_function
 from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.model.reading import check_fixed_names, read_parents
-from bread.backends.pymc.simulation.batched import Function, in_batches
 from bread.backends.pymc.simulation.data_simulation import DataSimulator, ExtremeDataError, build_data_simulator
+from bread.backends.pymc.simulation.prior_batch import draw_batch, unconstrain_batch
 from bread.backends.pymc.simulation.prior_graph import PriorGraph, prior_graph
 from bread.backends.pymc.simulation.restricted import (
     MINIMUM_ACCEPTANCE,
@@ -61,7 +61,7 @@ class Simulator:
     _data: DataSimulator
     _constrain: Callable[..., list[Any]]
     _draw_prior: dict[frozenset[str], Callable[..., list[Any]]] = field(default_factory=dict)
-    _many: dict[str, Function | None] = field(default_factory=dict, compare=False)  # built when first used
+    _many: dict[str, Any] = field(default_factory=dict, compare=False)  # built when first used
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_many": {}}
@@ -134,6 +134,14 @@ class Simulator:
             states[index] = self._draw_parameters(seed, {}, derive=False)[1]
         return states
 
+    def draw_states_at_once(self, n: int, seed: SeedSequence) -> FloatArray | None:
+        """Draw from the prior with one seed, shape (n, dim); None where few are wanted, or not every draw is kept."""
+        is_plain = type(self) is Simulator and not self.restrictions.tested  # others draw in ways of their own
+        draws = self._built("draw", self._prior_graph.draw_many) if is_plain and n >= WORTH_BUILDING else None
+        if draws is None:
+            return None
+        return draw_batch(draws, n, seed, lambda few: self.draw_states(child_seeds(seed, few)))
+
     def constrain(self, states: FloatArray) -> Values:
         """Map states (n, dim) to free variables and deterministics (n, ...)."""
         return self._stack([self._constrain_one(state) for state in states], states)
@@ -142,21 +150,15 @@ class Simulator:
         """Map constrained free variables, each (n, ...), to states (n, dim)."""
         columns = [np.asarray(draws[name], dtype=str(draw.type.dtype)) for name, draw in self._typed_draws()]
         n = len(columns[0])
-        if n >= WORTH_BUILDING:
-            if "unconstrain" not in self._many:
-                self._many["unconstrain"] = self._prior_graph.unconstrain_many()
-            function = self._many["unconstrain"]
-            if function is not None:
-                with np.errstate(all="ignore"), suppress(Exception):  # one draw raises: it is found below
-                    parts = in_batches(function, columns, n, self.layout.dim)
-                    states = np.concatenate(
-                        [np.asarray(part, dtype=np.float64).reshape(n, -1) for part in parts], axis=1
-                    )
-                    ends = [0, n - 1]  # a guard: whatever PyTensor makes of a graph, these are right
-                    each = self._unconstrain_each([column[ends] for column in columns], len(ends))
-                    if np.array_equal(states[ends], each, equal_nan=True):
-                        return states
-        return self._unconstrain_each(columns, n)
+        function = self._built("unconstrain", self._prior_graph.unconstrain_many) if n >= WORTH_BUILDING else None
+        states = None if function is None else unconstrain_batch(function, columns, self._unconstrain_each)
+        return self._unconstrain_each(columns, n) if states is None else states
+
+    def _built(self, name: str, build: Callable[[], Any]) -> Any:
+        """Return what was built once in this process."""
+        if name not in self._many:
+            self._many[name] = build()
+        return self._many[name]
 
     def _unconstrain_each(self, columns: Sequence[NDArray[Any]], n: int) -> FloatArray:
         function = self._prior_function(frozenset(self.names))
