@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytensor.tensor as pt
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pymc.distributions.shape_utils import change_dist_size
 from pytensor.graph.replace import vectorize_graph
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type_other import NoneTypeT
 
 from bread.backends.pymc.density.compiling import detach, interpret_function, replace
+
+_RANDOM = (RandomVariable, SymbolicRandomVariable)
 
 
 @dataclass(frozen=True)
@@ -37,30 +41,86 @@ class Draws:
 
 
 def with_number(variable: Any, number: Any, many: Mapping[Any, Any]) -> Any:
-    """Return a random variable with one more leading axis, of length ``number``.
+    """Return a random variable with one more leading axis, of length ``number``, along which draws are independent.
 
     Parameters
     ----------
     variable, number : Variable
     many : dict of Variable to Variable
         Variables that it may depend on, and what they are with that axis.
+
+    Raises
+    ------
+    NotImplementedError, ValueError
+        PyTensor cannot vectorise it; or something random in it has no such axis, and all draws would share it.
     """
     above = {one: many[one] for one in ancestors([variable]) if one in many}
-    if not above:
-        return change_dist_size(variable, (number,), expand=True)
-    node = variable.owner
-    if not isinstance(node.op, RandomVariable):
-        return vectorize_graph(variable, replace=above)
-    # PyTensor looks at the first parameter alone, and refuses where another one has the new axis (a centred hierarchy)
+    found = _vectorised(variable, number, above) if above else change_dist_size(variable, (number,), expand=True)
+    _require_own_draws(found, number)
+    return found
+
+
+def _vectorised(variable: Any, number: Any, above: Mapping[Any, Any]) -> Any:
+    """Vectorise node by node: what is random without being named (a censored law's own draw) is drawn anew as well.
+
+    PyTensor's own walk leaves such draws as they are, so that all rows share them; and of a random variable's
+    parameters it looks at the first alone, and refuses where another one has the new axis (a centred hierarchy).
+    """
+    new = dict(above)
+    for node in io_toposort(list(above), [variable]):
+        inputs = [new.get(one, one) for one in node.inputs]
+        is_same = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
+        if is_same and isinstance(node.op, _RANDOM):
+            drawn = node.default_output()
+            new[drawn] = change_dist_size(drawn, (number,), expand=True)
+        elif not is_same:
+            is_plain = isinstance(node.op, RandomVariable)
+            copies = _drawn_in_rows(node, inputs, number) if is_plain else _node_vectorised(node, inputs)
+            new.update(zip(node.outputs, copies, strict=True))
+    return new[variable]
+
+
+def _node_vectorised(node: Any, inputs: Sequence[Any]) -> list[Any]:
+    pairs = zip(node.inputs, inputs, strict=True)
+    copies: list[Any] = vectorize_graph(list(node.outputs), replace={one: new for one, new in pairs if new is not one})
+    return copies
+
+
+def _drawn_in_rows(node: Any, inputs: Sequence[Any], number: Any) -> list[Any]:
+    """Return outputs of a random variable whose parameters and size have the new axis, all of them."""
     parameters = [
-        vectorize_graph(one, replace=above) if not above.keys().isdisjoint(ancestors([one])) else one[None]
-        for one in node.op.dist_params(node)
+        one[None] if one is other else one
+        for one, other in zip(node.op.dist_params(_Inputs(inputs)), node.op.dist_params(node), strict=True)
     ]
     size = node.op.size_param(node)
     if not isinstance(size.type, NoneTypeT):
         size = pt.concatenate([pt.as_tensor(number)[None], size])
-    copy = node.op.make_node(node.inputs[0], size, *parameters)
-    return copy.outputs[node.outputs.index(variable)]
+    copies: list[Any] = node.op.make_node(node.inputs[0], size, *parameters).outputs
+    return copies
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What `RandomVariable.dist_params` reads of a node."""
+
+    inputs: Sequence[Any]
+
+
+def _require_own_draws(found: Any, number: Any) -> None:
+    """Refuse what is random and does not depend on the number of draws, unless its shape alone is used."""
+    depends = {number}
+    for node in io_toposort([], [found]):
+        if not depends.isdisjoint(node.inputs):
+            depends.update(node.outputs)
+    left, seen = [found], set()
+    while left:
+        node = left.pop().owner
+        if node is None or node in seen or isinstance(node.op, Shape | Shape_i):
+            continue
+        if isinstance(node.op, _RANDOM) and depends.isdisjoint(node.inputs):
+            raise ValueError(f"all draws would share {node.default_output()}")
+        seen.add(node)
+        left += node.inputs
 
 
 def predictor(model: Any, given: Sequence[str]) -> Draws:
@@ -71,12 +131,11 @@ def predictor(model: Any, given: Sequence[str]) -> Draws:
     """
     variables = (*model.free_RVs, *model.observed_RVs)
     number = pt.lscalar("n")
-    many: dict[Any, Any] = {}
-    for variable in variables:  # PyMC lists a variable after those that it depends on
-        if variable.name in given:
-            continue
-        many[variable] = with_number(variable, number, many)
     values = {one: one.type(name=one.name) for one in variables}
     held = {one: value for one, value in values.items() if one.name in given}
-    outputs = replace([many[one] for one in model.observed_RVs], held)
+    many: dict[Any, Any] = {}
+    for variable in replace(variables, held):  # PyMC lists a variable after those that it depends on
+        if variable.owner is not None:
+            many[variable] = with_number(variable, number, many)
+    outputs = list(many.values())[-len(model.observed_RVs) :]
     return Draws.of([*values.values(), number], outputs)
