@@ -10,9 +10,12 @@ from scipy.stats import kstest
 
 pm = pytest.importorskip("pymc")
 
+from pymc.distributions.shape_utils import change_dist_size  # noqa: E402
 from pytensor.graph.replace import vectorize_graph  # noqa: E402
+from pytensor.graph.traversal import ancestors  # noqa: E402
 
 from bread.backends.pymc.simulation import predicting  # noqa: E402
+from bread.errors import UnsupportedModelError  # noqa: E402
 from tests.support.replicating import PyMCNodes, ranks  # noqa: E402
 
 pytestmark = pytest.mark.pymc
@@ -84,16 +87,29 @@ def test_replicates_are_draws_of_their_own(build: Any) -> None:
     assert max(abs(np.corrcoef(one[1:], one[:-1])[0, 1]) for one in rows.T) < 5.0 / np.sqrt(1000)
 
 
-def test_what_pytensor_would_share_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_law_of_the_users_own_is_drawn_given_its_parameters() -> None:
+    """PyMC keeps the parameters that such a law was made with: they must be those of the state all the same."""
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 1.0)
+        x = pm.CustomDist("x", mu, dist=lambda mu, size: mu + pm.math.exp(pm.Normal.dist(0.0, 0.5, size=size)), shape=3)
+        pm.Normal("y", x, 1.0, observed=np.zeros(3))
+    found = ranks(PyMCNodes(model), "y given mu", n_sets=300, n_replicates=30, functions=FUNCTIONS)
+    assert min(kstest(one, "uniform").pvalue for one in found.T) > LEVEL
+
+
+def pytensors_own_walk(variable: Any, number: Any, many: dict[Any, Any], given: Any = ()) -> Any:
+    above = {one: many[one] for one in ancestors([variable]) if one in many}
+    return vectorize_graph(variable, replace=above) if above else change_dist_size(variable, (number,), expand=True)
+
+
+def test_what_all_replicates_would_share_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: PyTensor's own walk gives all rows one draw of what is censored, and is not believed."""
-    monkeypatch.setattr(
-        predicting, "_vectorised", lambda variable, number, above: vectorize_graph(variable, replace=above)
-    )
+    monkeypatch.setattr(predicting, "with_number", pytensors_own_walk)
     model, node = from_the_prior(censored_at_a_random_bound())
     state = model.simulate(1, fixed=None, seed=np.random.SeedSequence(3)).states[0]
-    with pytest.raises(Exception, match="all draws would share"):
+    with pytest.raises(UnsupportedModelError, match="all draws would share"):
         model.replicate(state, node, 50, seed=np.random.SeedSequence(4))
-    monkeypatch.setattr(predicting, "_require_own_draws", lambda found, number: None)
+    monkeypatch.setattr(predicting, "require_own_draws", lambda outputs, number: None)
     model, node = from_the_prior(censored_at_a_random_bound())
     found = ranks(model, node, n_sets=300, n_replicates=30, functions=FUNCTIONS)
     assert min(kstest(one, "uniform").pvalue for one in found.T) < LEVEL

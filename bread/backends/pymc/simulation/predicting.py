@@ -40,34 +40,27 @@ class Draws:
         return cls(interpret_function([*inputs, *graph.generators], graph.outputs), len(graph.generators))
 
 
-def with_number(variable: Any, number: Any, many: Mapping[Any, Any]) -> Any:
-    """Return a random variable with one more leading axis, of length ``number``, along which draws are independent.
+def with_number(variable: Any, number: Any, many: Mapping[Any, Any], given: Sequence[Any] = ()) -> Any:
+    """Return a random variable with one more leading axis, of length ``number``.
+
+    Whether draws along it are independent is for `require_own_draws` to say.
 
     Parameters
     ----------
     variable, number : Variable
     many : dict of Variable to Variable
         Variables that it may depend on, and what they are with that axis.
-
-    Raises
-    ------
-    NotImplementedError, ValueError
-        PyTensor cannot vectorise it; or something random in it has no such axis, and all draws would share it.
+    given : sequence of Variable
+        Variables that stay as they are.
     """
-    above = {one: many[one] for one in ancestors([variable]) if one in many}
-    found = _vectorised(variable, number, above) if above else change_dist_size(variable, (number,), expand=True)
-    _require_own_draws(found, number)
-    return found
-
-
-def _vectorised(variable: Any, number: Any, above: Mapping[Any, Any]) -> Any:
-    """Vectorise node by node: what is random without being named (a censored law's own draw) is drawn anew as well.
-
-    PyTensor's own walk leaves such draws as they are, so that all rows share them; and of a random variable's
-    parameters it looks at the first alone, and refuses where another one has the new axis (a centred hierarchy).
-    """
+    above = {one: many[one] for one in ancestors([variable], blockers=given) if one in many}
+    if not above:
+        return change_dist_size(variable, (number,), expand=True)
+    # Node by node: what is random without a name (a censored law's own draw) is drawn anew as well. PyTensor's own walk
+    # leaves it as it is, so that all rows share it; and of a random variable's parameters that looks at the first
+    # alone, and refuses where another one has the new axis (a centred hierarchy).
     new = dict(above)
-    for node in io_toposort(list(above), [variable]):
+    for node in io_toposort([*above, *given], [variable]):
         inputs = [new.get(one, one) for one in node.inputs]
         is_same = all(one is other for one, other in zip(inputs, node.inputs, strict=True))
         if is_same and isinstance(node.op, _RANDOM):
@@ -106,13 +99,19 @@ class _Inputs:
     inputs: Sequence[Any]
 
 
-def _require_own_draws(found: Any, number: Any) -> None:
-    """Refuse what is random and does not depend on the number of draws, unless its shape alone is used."""
+def require_own_draws(outputs: Sequence[Any], number: Any) -> None:
+    """Refuse what is random and does not depend on the number of draws, unless its shape alone is used.
+
+    Raises
+    ------
+    ValueError
+        All draws would share it.
+    """
     depends = {number}
-    for node in io_toposort([], [found]):
+    for node in io_toposort([], list(outputs)):
         if not depends.isdisjoint(node.inputs):
             depends.update(node.outputs)
-    left, seen = [found], set()
+    left, seen = list(outputs), set()
     while left:
         node = left.pop().owner
         if node is None or node in seen or isinstance(node.op, Shape | Shape_i):
@@ -134,8 +133,9 @@ def predictor(model: Any, given: Sequence[str]) -> Draws:
     values = {one: one.type(name=one.name) for one in variables}
     held = {one: value for one, value in values.items() if one.name in given}
     many: dict[Any, Any] = {}
-    for variable in replace(variables, held):  # PyMC lists a variable after those that it depends on
-        if variable.owner is not None:
-            many[variable] = with_number(variable, number, many)
-    outputs = list(many.values())[-len(model.observed_RVs) :]
+    for variable in variables:  # PyMC lists a variable after those that it depends on
+        if variable not in held:
+            many[variable] = with_number(variable, number, many, list(held))
+    outputs = replace([many[one] for one in model.observed_RVs], held)
+    require_own_draws(outputs, number)
     return Draws.of([*values.values(), number], outputs)

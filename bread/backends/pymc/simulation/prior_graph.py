@@ -11,7 +11,7 @@ from pytensor.graph.replace import vectorize_graph
 
 from bread.backends.pymc.density.compiling import detach, interpret_function, replace
 from bread.backends.pymc.simulation.batched import Function, vectorised
-from bread.backends.pymc.simulation.predicting import Draws, with_number
+from bread.backends.pymc.simulation.predicting import Draws, require_own_draws, with_number
 from bread.backends.pymc.simulation.restricted import Restrictions
 
 
@@ -36,7 +36,9 @@ class PriorGraph:
         try:
             for draw in self.draws:  # PyMC lists a variable after those that it depends on
                 many[draw] = with_number(draw, number, many)
-            graph = detach(vectorize_graph(self.values, replace=many))
+            values = vectorize_graph(self.values, replace=many)
+            require_own_draws(values, number)
+            graph = detach(values)
             streams = [*self.generators, *graph.generators]
             return Draws(interpret_function([number, *streams], graph.outputs), len(streams))
         except Exception:  # PyTensor cannot vectorise every graph
