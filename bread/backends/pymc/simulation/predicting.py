@@ -81,22 +81,13 @@ def _node_vectorised(node: Any, inputs: Sequence[Any]) -> list[Any]:
 
 def _drawn_in_rows(node: Any, inputs: Sequence[Any], number: Any) -> list[Any]:
     """Return outputs of a random variable whose parameters and size have the new axis, all of them."""
-    parameters = [
-        one[None] if one is other else one
-        for one, other in zip(node.op.dist_params(_Inputs(inputs)), node.op.dist_params(node), strict=True)
-    ]
+    new = dict(zip(node.inputs, inputs, strict=True))
+    parameters = [one[None] if new[one] is one else new[one] for one in node.op.dist_params(node)]
     size = node.op.size_param(node)
     if not isinstance(size.type, NoneTypeT):
         size = pt.concatenate([pt.as_tensor(number)[None], size])
     copies: list[Any] = node.op.make_node(node.inputs[0], size, *parameters).outputs
     return copies
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """What `RandomVariable.dist_params` reads of a node."""
-
-    inputs: Sequence[Any]
 
 
 def require_own_draws(outputs: Sequence[Any], number: Any) -> None:
