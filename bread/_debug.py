@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, OpenOptions
+from bread.backends.info import Identity
 from bread.debugging.bare import BareSubject
 from bread.debugging.battery import BUDGET, LEVEL, run_battery
 from bread.debugging.crew import Crew
@@ -141,9 +142,9 @@ def debug(
         )
         work = _Work(model=model_in_context(model), options=options)
     with interrupts.handled(), Display(is_visible=progressbar, workers=available_cores(cores)) as display:
-        result, name = _run(work, only, reversible, level, budget, root, cores, display)
+        result, name, identity = _run(work, only, reversible, level, budget, root, cores, display)
     settings = {"level": level, "budget": budget, "only": only or "", "reversible": reversible}
-    return debug_container(result, name, root, settings, time.perf_counter() - began)
+    return debug_container(result, name, root, settings, time.perf_counter() - began, identity)
 
 
 class _Work(NamedTuple):
@@ -231,7 +232,7 @@ def _run(
     root: int,
     cores: int | None,
     display: Display,
-) -> tuple[BatteryResult, str]:
+) -> tuple[BatteryResult, str, Identity | None]:
     seed = int(seed_sequence(root, Purpose.BATTERY).generate_state(1, np.uint64)[0])
     # One thread here, as in workers: sums of matrix products depend on their number.
     with Crew(cores) as crew, threadpool_limits(limits=1):
@@ -242,7 +243,7 @@ def _run(
                 work.subjects, level=level, budget=_steps(budget), seed=seed, reversible=reversible, crew=crew
             )
             display.done()
-            return result, ", ".join(subject.name for subject in work.subjects)
+            return result, ", ".join(subject.name for subject in work.subjects), None
         assert work.options is not None
         display.phase("compiling")
         opened = open_model(work.model, work.options)
@@ -251,7 +252,7 @@ def _run(
             opened, _reopener(work, opened), only=only, reversible=reversible, level=level, budget=budget,
             steps=_steps(budget), root=root, seed=seed, crew=crew, display=display,
         )  # fmt: skip
-        return result, opened.info.identity.name
+        return result, opened.info.identity.name, opened.info.identity
 
 
 def _steps(budget: float) -> int:

@@ -197,7 +197,7 @@ def _show_draws(report: Any, console: Console) -> None:
     for parameter, row in shown.iterrows():
         table.add_row(
             str(parameter), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}",
-            f"{row['mean_shift']:.2f}", f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}",
+            f"{row['mean_shift']:z.2f}", f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}",
             f"{row['n_effective']:.0f}",
         )  # fmt: skip
     console.print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
@@ -12,7 +13,9 @@ author = "The bread developers"
 copyright = author
 version = release = version_of("bread-mcmc")
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 extensions = [
+    "gallery_scripts",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",

@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from bread.errors import KNOWN_DEFECT
+from bread.reading.comparison_words import in_words
 from bread.reading.words import p_words
 from bread.report.compat import read_attributes, read_group, require_group
 from bread.report.debug import GROUP
@@ -91,7 +92,7 @@ def _of(found: xr.Dataset, index: int) -> str:
     rows = np.flatnonzero(found["of_test"].values == index)
     p_values = np.nan_to_num(found["comparison_p_value"].values[rows], nan=2.0)
     worst = rows[int(np.argmin(p_values))]
-    return f"{found['function'].values[worst]!s} of {found['quantity'].values[worst]!s}"
+    return in_words(str(found["function"].values[worst]), str(found["quantity"].values[worst]))
 
 
 def _no_bug(found: xr.Dataset, attributes: Any) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bread.errors import InvalidArgumentError
+from bread.reading.comparison_words import in_words
 from bread.reading.debug import is_drawn
 from bread.report.compat import read_group
 from bread.report.debug import GROUP, JOINT
@@ -21,7 +22,7 @@ _ERRORS = 2.0  # standard errors of a bar
 
 
 @takes_report
-def plot_debug(report: Any, *, figure: Any = None) -> Any:
+def plot_debug(report: Any, *, most: int | None = None, figure: Any = None) -> Any:
     """Draw the p-values of each test's comparisons against uniform ones, worst tests first.
 
     Where nothing is wrong the points lie near the line or above it. Far below it on the left are comparisons that no
@@ -35,24 +36,28 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
     ----------
     report : InferenceData, DataTree or path
         From `bread.debug`.
+    most : int, optional
+        How many tests are drawn at most, worst first, at least 1; all by default.
     figure : matplotlib.figure.Figure, optional
         To draw in; a new one by default.
 
     Returns
     -------
     list of Axes
-        One for each test, and one for the P-P plots.
+        One for each test that is drawn, and one for the P-P plots.
 
     Raises
     ------
     InvalidArgumentError
-        It is no report of `bread.debug`.
+        It is no report of `bread.debug`, or ``most`` is less than 1.
     """
     from matplotlib import pyplot
 
     found = read_group(report, GROUP)
     if found is None:
         raise InvalidArgumentError("plot_debug draws reports of bread.debug, and this one is of bread.check.")
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise InvalidArgumentError(f"most must be an integer of at least 1, or None for all tests, got {most!r}.")
     level = float(found.attrs["level"])
     shown = []
     for i in np.argsort(np.nan_to_num(found["test_p_value"].values, nan=2.0), kind="stable"):
@@ -60,6 +65,7 @@ def plot_debug(report: Any, *, figure: Any = None) -> Any:
         p_values = np.sort(np.maximum(p_values[np.isfinite(p_values)], _SMALLEST))
         if is_drawn(found, int(i)):
             shown.append((int(i), p_values))
+    shown = shown[:most]
     n_panels = len(shown) + ("pp_before" in found)
     if figure is None:
         figure = pyplot.figure(figsize=(9.0, 2.6 * max(1, -(-n_panels // _COLUMNS))), layout="constrained")
@@ -96,7 +102,7 @@ def _draw_pp(ax: Any, found: Any) -> Any:
     ends = np.zeros((len(before), 1)), np.ones((len(before), 1))
     curves = [np.concatenate([ends[0], values, ends[1]], axis=1) for values in (before, after)]
     ax.plot(curves[0][1:].T, curves[1][1:].T, color=OTHERS, linewidth=0.6, zorder=1)
-    worst = f"{found['pp_name'].values[0]!s} of {found['pp_quantity'].values[0]!s}"
+    worst = in_words(str(found["pp_name"].values[0]), str(found["pp_quantity"].values[0]))
     ax.errorbar(
         before[0], after[0], _ERRORS * error[0], fmt="x" if fails else ".", color=FAILS if fails else PASSES,
         markersize=4, linewidth=0.8,

@@ -191,7 +191,7 @@ def read_findings(report: Any) -> Findings:
         "n_simulations": 0,
         "fit_quality": read_fit_quality(attributes),
         "zero_weights": read_zero_weights(attributes),
-        "phase_seconds": read_phase_seconds(read_group(report, "cost")),
+        "phase_seconds": read_phase_seconds(read_group(report, "cost"), settings),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
         "may_propose": (
             attributes.get("path") == "reference"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import xarray as xr
 
@@ -22,8 +23,7 @@ _PHASES: Mapping[str, tuple[str, str]] = {
     ),
     "tune": (
         "choosing a path, tuning and fitting references",
-        'path="reference" or path="prior" skips the choice; tune_on="shared" fits once for all data sets; a smaller '
-        "tune= shortens each.",
+        "",  # it depends on what was set: `_on_tuning`
     ),
     "race": (
         "trying out paths",
@@ -58,9 +58,12 @@ class PhaseSeconds:
     Attributes
     ----------
     seconds : dict of str to float
+    settings : dict
+        Arguments of the check: what is set already is no advice.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
@@ -73,12 +76,12 @@ class PhaseSeconds:
         return max(self.seconds, key=lambda name: self.seconds[name], default="")
 
 
-def read_phase_seconds(cost: xr.Dataset | None) -> PhaseSeconds:
-    """Return the wall times of a report's group `cost`."""
+def read_phase_seconds(cost: xr.Dataset | None, settings: Mapping[str, Any]) -> PhaseSeconds:
+    """Return the wall times of a report's group `cost`, beside the ``settings`` of the check."""
     if cost is None or "seconds" not in cost:
         return PhaseSeconds()
     pairs = zip(cost["phase"].values, cost["seconds"].values, strict=True)
-    return PhaseSeconds({str(phase): float(seconds) for phase, seconds in pairs if seconds > 0.0})
+    return PhaseSeconds({str(phase): float(seconds) for phase, seconds in pairs if seconds > 0.0}, settings)
 
 
 def what_took_the_time(found: PhaseSeconds) -> list[str]:
@@ -87,4 +90,14 @@ def what_took_the_time(found: PhaseSeconds) -> list[str]:
     if not phase or found.seconds[phase] < FEWEST_SECONDS:
         return []
     name, advice = _PHASES.get(phase, (phase, _OTHER))
+    advice = advice or _on_tuning(found.settings)
     return [f"Of {found.total:.0f} s, {found.seconds[phase]:.0f} went into {name}. {advice}"]
+
+
+def _on_tuning(settings: Mapping[str, Any]) -> str:
+    parts = []
+    if settings.get("path", "auto") == "auto":
+        parts.append('path="reference" or path="prior" skips the choice')
+    if settings.get("tune_on") != "shared":
+        parts.append('tune_on="shared" fits once for all data sets')
+    return "; ".join([*parts, "a smaller tune= shortens each" if parts else "A smaller tune= shortens it"]) + "."

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from bread._version import __version__
+from bread.backends.info import Identity
 from bread.debugging.results import BatteryResult, Detectable
 from bread.report.compat import make_container
 from bread.report.provenance import provenance_attributes
@@ -20,7 +21,14 @@ JOINT = "joint test of Geweke"  # the test that has P-P plots
 _LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
-def debug_container(result: BatteryResult, name: str, root: int, settings: Mapping[str, Any], seconds: float) -> Any:
+def debug_container(
+    result: BatteryResult,
+    name: str,
+    root: int,
+    settings: Mapping[str, Any],
+    seconds: float,
+    identity: Identity | None = None,
+) -> Any:
     """Return the report.
 
     Parameters
@@ -34,6 +42,8 @@ def debug_container(result: BatteryResult, name: str, root: int, settings: Mappi
         Arguments, as JSON can hold them.
     seconds : float
         Wall time.
+    identity : Identity, optional
+        Of the model, with its kernel and the versions of what ran it; None for targets without one.
 
     Returns
     -------
@@ -47,6 +57,7 @@ def debug_container(result: BatteryResult, name: str, root: int, settings: Mappi
         "model": name,
         "settings": json.dumps(dict(settings)),
         "seconds": float(seconds),
+        **({} if identity is None else {"kernel": identity.kernel, "versions": json.dumps(identity.versions)}),
         **provenance_attributes(),
         "warnings": "[]",
         "notes": json.dumps(list(result.notes)),

@@ -37,6 +37,26 @@ def test_the_longest_phase_is_named(phase, name, advice, has_bound):
     assert f"Of {total:.0f} s, 81 went into {name}." in verdict and advice in verdict
 
 
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        (
+            {},
+            'path="reference" or path="prior" skips the choice; tune_on="shared" fits once for all data sets; a '
+            "smaller tune= shortens each.",
+        ),
+        ({"tune_on": "shared"}, 'path="reference" or path="prior" skips the choice; a smaller tune= shortens each.'),
+        ({"path": "prior"}, 'tune_on="shared" fits once for all data sets; a smaller tune= shortens each.'),
+        ({"path": "reference", "tune_on": "shared"}, "A smaller tune= shortens it."),
+    ],
+)
+def test_what_is_set_already_is_no_advice(settings, advice):
+    result = fake_result()
+    result.is_interrupted, result.seconds = True, {"tune": 81.0}
+    result.settings |= {"path": "auto", "tune_on": "each"} | settings
+    assert f"went into choosing a path, tuning and fitting references. {advice}" in judge(result)
+
+
 def test_nothing_is_blamed_where_nothing_took_long():
     result = fake_result()
     result.is_interrupted, result.seconds = True, {"compile": 0.2, "fit": 0.3}

@@ -146,6 +146,14 @@ def test_every_test_of_chance_has_a_panel(wrong):
             assert sum(title.startswith(f"{name}\n") for title in titles) == 1
 
 
+def test_as_many_panels_as_asked_for_are_drawn_worst_first(wrong):
+    titles = [ax.get_title() for ax in bread.plot_debug(wrong)]
+    assert [ax.get_title() for ax in bread.plot_debug(wrong, most=2)] == titles[:2]
+    for most in (0, -1, 1.5, True):
+        with pytest.raises(InvalidArgumentError, match=f"most must be an integer of at least 1.*got {most}"):
+            bread.plot_debug(wrong, most=most)
+
+
 def test_a_test_of_one_comparison_and_one_without_chance_that_fails_have_panels(wrong):
     found = bread.report.compat.read_group(wrong, "debug").copy(deep=True)
     number = {str(name): i for i, name in enumerate(found["name"].values)}
@@ -190,6 +198,8 @@ def test_a_model_is_tested_with_its_kernel():
     assert found.status == "no bug found"
     assert {"prior score", "likelihood score", "joint test of Geweke", "transforms", "invariance"} <= set(table["test"])
     assert {"model", "kernel at beta = 0", "kernel at beta = 1"} <= set(table["subject"])
+    page = bread.to_html(report).replace("\n", "")
+    assert "<dt>Kernel</dt><dd>" in page
 
 
 def joint_plot(kernel):

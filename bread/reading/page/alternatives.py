@@ -97,8 +97,8 @@ def fit(report: Any) -> str:
     return f"p-values of the fit test by part of the model: {found.p_words} in all, smallest in {found.node}."
 
 
-def debug(report: Any) -> str:
-    """Describe `bread.plot_debug`."""
+def debug(report: Any, most: int) -> str:
+    """Describe `bread.plot_debug` of the ``most`` worst tests."""
     found = require_group(report, GROUP)
     failed = [
         f"{name} of {subject}"
@@ -111,7 +111,8 @@ def debug(report: Any) -> str:
         f"{len(failed)} fail: {', '.join(failed[:5])}{', ...' if len(failed) > 5 else ''}" if failed else "none fails"
     )
     pp = "; P-P plots of the joint test of Geweke" if "pp_before" in found else ""
-    return f"p-values of the comparisons of {n_drawn_tests(found)} tests against uniform ones{pp}; {what}."
+    drawn = min(n_drawn_tests(found), most)
+    return f"p-values of the comparisons of {drawn} tests against uniform ones{pp}; {what}."
 
 
 def n_drawn_tests(found: xr.Dataset) -> int:

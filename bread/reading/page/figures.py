@@ -18,6 +18,7 @@ from bread.report.compat import read_group, require_group
 from bread.report.debug import GROUP
 
 WIDTH = 4.9  # inches: legible on a phone, where a plot is some 9 cm wide
+MOST_TESTS = 6  # of a debug report that a page draws; its table has all
 _ROW = 0.3
 
 
@@ -53,7 +54,8 @@ def _fit_rows(report: Any) -> int:
 
 
 def _debug_rows(report: Any) -> int:
-    return -(-alternatives.n_drawn_tests(require_group(report, GROUP)) // 3)
+    found = require_group(report, GROUP)
+    return -(-(min(MOST_TESTS, alternatives.n_drawn_tests(found)) + ("pp_before" in found)) // 2)
 
 
 _CHECK = (
@@ -92,13 +94,14 @@ _CHECK = (
 )  # fmt: skip
 _DEBUG = (
     _Plot(
-        "debug", "Comparisons", lambda report, figure: plot_debug(report, figure=figure),
-        alternatives.debug,
-        "p-values against uniform ones, worst tests first: far below the line on the left no chance explains them.",
+        "debug", "Comparisons", lambda report, figure: plot_debug(report, most=MOST_TESTS, figure=figure),
+        lambda report: alternatives.debug(report, MOST_TESTS),
+        f"p-values against uniform ones, worst tests first, {MOST_TESTS} at most: far below the line on the left no "
+        "chance explains them.",
         lambda report: 2.4 * max(1, _debug_rows(report)),
     ),
 )  # fmt: skip
-_WIDE = {"debug": 9.0}
+_WIDE = {"debug": 5.6}  # two panels beside each other
 
 
 def figures_of(report: Any, kind: str) -> tuple[tuple[Figure, ...], tuple[str, ...]]:

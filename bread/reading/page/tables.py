@@ -86,7 +86,8 @@ def _draws(report: Any) -> Table | None:
         return None
     rows = tuple(
         (str(parameter), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}",
-         f"{row['mean_shift']:.2f}", f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}", f"{row['n_effective']:.0f}")
+         f"{row['mean_shift']:z.2f}", f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}",
+         f"{row['n_effective']:.0f}")
         for parameter, row in frame.head(MOST_ROWS).iterrows()
     )  # fmt: skip
     left = f" The {MOST_ROWS} worst of {len(frame)}." if len(frame) > MOST_ROWS else ""
