@@ -29,6 +29,7 @@ def assert_kernel_correct(
     level: float | None = None,
     budget: float | None = None,
     random_seed: int | None = None,
+    cores: int | None = None,
 ) -> Any:
     """Assert that a kernel leaves its target invariant.
 
@@ -43,6 +44,8 @@ def assert_kernel_correct(
         Work, times the default of `bread.debug`.
     random_seed : int, optional
         0 by default, and of the test's own under the plugin.
+    cores : int, optional
+        Processes, as for `bread.debug`; results do not depend on them.
 
     Returns
     -------
@@ -65,6 +68,7 @@ def assert_kernel_correct(
         level=settings.level if level is None else level,
         budget=settings.budget if budget is None else budget,
         random_seed=settings.seed if random_seed is None else random_seed,
+        cores=cores,
         progressbar=False,
     )
     return _required(report, settings, {"no bug found"})
@@ -91,7 +95,7 @@ def assert_simulator_matches(
     level, budget, random_seed : optional
         As in `assert_kernel_correct`.
     **options
-        ``data``, ``observed``, ``simulator``, ``likelihood`` of `bread.debug`.
+        ``data``, ``observed``, ``simulator``, ``likelihood``, ``cores`` of `bread.debug`.
 
     Returns
     -------
