@@ -16,6 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 from bread.backends.base import FloatArray
 
+ENOUGH_WORSE = 2
+
 
 def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> Any:
     """Return a fitted `sklearn.mixture.GaussianMixture`.
@@ -36,9 +38,22 @@ def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> 
 
 
 def best_mixture(points: FloatArray, most: int) -> Any:
-    """Return the mixture of at most so many components that has the smallest BIC."""
-    models = [gaussian_mixture(points, n) for n in range(1, most + 1)]
-    return min(models, key=lambda model: model.bic(points))
+    """Return the mixture of at most so many components that has the smallest BIC.
+
+    Where it has risen with two components in turn, more are not tried.
+    """
+    best = gaussian_mixture(points, 1)
+    least, n_worse = best.bic(points), 0
+    for n in range(2, most + 1):
+        model = gaussian_mixture(points, n)
+        bic = model.bic(points)
+        if bic < least:
+            best, least, n_worse = model, bic, 0
+        else:
+            n_worse += 1
+            if n_worse == ENOUGH_WORSE:
+                break
+    return best
 
 
 @cache
