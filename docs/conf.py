@@ -47,7 +47,7 @@ myst_heading_anchors = 3
 
 # A block that raises ends the build. One process a page; a page that did not change is taken from the cache.
 nb_execution_mode = os.environ.get("BREAD_DOCS_EXECUTION", "cache")
-nb_execution_timeout = 900
+nb_execution_timeout = 3600  # seconds of one block, on a machine that does other things as well
 nb_execution_raise_on_error = "BREAD_DOCS_ALL" not in os.environ  # or see every page that fails
 nb_execution_show_tb = True
 nb_merge_streams = True
