@@ -151,6 +151,9 @@ def test_plots_have_alternatives_in_words(page_of: Any) -> None:
     headings = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
     assert headings[0] == 1 and headings.count(1) == 1 and max(np.diff(headings)) <= 1
     assert all(given.get("scope") for tag, given in page.elements if tag == "th")
+    is_landmark = (tag == "section" or given.get("role") == "region" for tag, given in page.elements)
+    named = [given["aria-labelledby"] for (_, given), is_one in zip(page.elements, is_landmark, strict=True) if is_one]
+    assert len(named) == len(set(named)) > 5  # a screen reader lists them
 
 
 def test_what_cannot_be_drawn_is_said(page_of: Any) -> None:
