@@ -5,7 +5,7 @@ Runs where the model was opened, after the draws; its random numbers are its own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ LAST_ELEMENTS = 20_000_000  # of a node so long that even so many replicates wou
 MOST_ONE_BY_ONE = 50_000  # replicates of the last stage of a node, over its draws, where each is made by itself
 MORE_DRAWS, MORE_DRAWS_DEAR = 1000, 40  # near the level; where replicates are made one by one, or are long
 LONG = 2000  # elements
+MOST_WORK = 300_000_000  # elements of replicates of a data set, from where on near the level too no more draws are used
 FEW_SPREAD, MANY_SPREAD = 100, 1000  # replicates for the scale of each element; many where all draws share them
 REPLICATE_ROOT = 0  # replicates are the same for every random_seed: no verdict changes with it for their sake
 REFINED = 5  # times as many replicates near the level where all draws share them
@@ -115,7 +116,7 @@ def check_fit(
 ) -> FitCheck | None:
     """Test the fit of every node at annealed draws (draw, dim) on one data set; None where no node can be tested.
 
-    Three draws where the misfit is plain, else 20; more where the p-value is near the level.
+    Three draws where the misfit is plain, else 20; more near the level, as far as `MOST_WORK` goes.
 
     Parameters
     ----------
@@ -140,7 +141,8 @@ def check_fit(
     costs_time = any(is_dear(node) or node.size > LONG for node in testable)
     states = states[: MORE_DRAWS_DEAR if costs_time else MORE_DRAWS]
     check = None
-    for n_draws in (*(look for look in LOOKS if look < len(states)), len(states)):
+    for look in (*(look for look in LOOKS if look < len(states)), len(states)):
+        n_draws = look if check is None else min(look, _affordable(testers, len(check.p_value_by_draw)))
         for tester in list(testers):
             try:
                 if n_draws > ORDINARY:
@@ -152,9 +154,15 @@ def check_fit(
         if not testers or not n_draws:
             return None
         check = FitCheck(tuple(tester.test for tester in testers), left_out)
-        if sequential_fit_p_value(check.p_value_by_draw).is_clear:
+        if n_draws < look or sequential_fit_p_value(check.p_value_by_draw).is_clear:
             break
     return check
+
+
+def _affordable(testers: Sequence[_NodeTester], n_done: int) -> int:
+    """Return how many draws there may be, from what those before needed: the same on every machine."""
+    n_elements = sum(tester.n_elements for tester in testers)
+    return max(n_done, ORDINARY, MOST_WORK * n_done // max(n_elements, 1))
 
 
 def is_dear(node: Node) -> bool:
@@ -190,6 +198,7 @@ class _NodeTester:
         self._n_spread = MANY_SPREAD if node.has_no_parents and node.size <= LONG else FEW_SPREAD
         self._left = MOST_ONE_BY_ONE if is_dear(node) else None
         self._is_refined = False
+        self.n_elements = 0  # of replicates made so far
 
     @property
     def test(self) -> NodeTest:
@@ -277,6 +286,7 @@ class _NodeTester:
     def _made(self, state: FloatArray, n: int, seed: SeedSequence) -> Replicates:
         with interruptible():
             made = self._model.replicate(state, self.node.name, n, seed=seed, data=self._data)
+        self.n_elements += n * self.node.size
         if np.isnan(made.values).any():
             raise UnsupportedModelError(f"{self.node.name!r} has values that are not numbers.")
         return made

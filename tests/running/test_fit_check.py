@@ -7,7 +7,9 @@ from numpy.random import SeedSequence
 from scipy.stats import binom, kstest
 
 from bread.backends.reference import BetaBinomial, HierarchicalNormal, NormalMean, NormalScale
+from bread.running import fit_check
 from bread.running.fit_check import check_fit
+from tests.support.borderline import BORDERLINE
 from tests.support.misfits import ERRORS, MISFITS, MODELS, outlier
 from tests.support.replicating import PyMCNodes, density, largest, mean, ranks
 
@@ -73,6 +75,33 @@ def test_what_cannot_be_replicated_is_named():
     assert [one.node.name for one in found.tests] == ["y"]
     assert "transform" in found.left_out["y from the prior"]
     assert "transform" in found.left_out["ordered"]
+
+
+def test_near_the_level_there_are_as_many_draws_as_the_work_allows(monkeypatch):
+    """Their number depends on the replicates that the draws before needed, in elements, and on nothing else."""
+    model = BORDERLINE["outlier at 4.0 sd"]
+    states = model.draw_posterior(model.observed_data, 320, np.random.default_rng([3, 1]))
+    made, replicate = [], type(model).replicate
+
+    def counted(self, state, name, n, *, seed, data=None):
+        made.append(n * next(node.size for node in self.nodes() if node.name == name))
+        return replicate(self, state, name, n, seed=seed, data=data)
+
+    monkeypatch.setattr(type(model), "replicate", counted)
+
+    def draws(work):
+        made.clear()
+        monkeypatch.setattr(fit_check, "MOST_WORK", work)
+        return len(check_fit(model, states).p_value_by_draw)
+
+    assert draws(10**12) == 320  # the control: without a limit all are used
+    everything = sum(made)
+    assert draws(1) == 20
+    first = sum(made)
+    for work in (2 * first, 4 * first):
+        n_draws = draws(work)
+        assert 20 < n_draws < 320 and n_draws == draws(work)
+        assert 0.5 * work < sum(made) < 2.0 * work < everything
 
 
 @pytest.mark.statistical
