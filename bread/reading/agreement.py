@@ -16,6 +16,7 @@ from bread.statistics.disagreement import LEVEL, N_FAMILIES
 from bread.statistics.draws import MINIMUM_EFFECTIVE
 
 YOURS = "posterior="
+NEARLY = 0.05  # p-values up to here that are no difference are given with the level that they miss
 _CENTRAL = "0.05 to 0.95"
 
 
@@ -150,7 +151,8 @@ def power(found: DrawsFound) -> str:
         seen.append(f"a shift of one parameter by {_up(found.shift)} posterior standard deviations")
     if np.isfinite(found.missing_mass):
         seen.append(f"a missing {100 * _up_number(found.missing_mass):.0f}% of the mass at one end of it")
-    agrees = f"No difference was seen ({p_words(found.p_value)})"
+    level = f" at the level {LEVEL}" if found.p_value <= NEARLY else ""
+    agrees = f"No difference was seen{level} ({p_words(found.p_value)})"
     return (
         f"{agrees}: {' or '.join(seen)} would have been, 9 times in 10."
         if seen
