@@ -104,7 +104,7 @@ class PathChooser:
         """Return the pilots of the path that wins the race."""
         Race(self._plan, self._stage, entrants).run()
         self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
-        best = path_choice.best([entrant.cost for entrant in entrants])
+        best = path_choice.best([entrant.cost for entrant in entrants], self._plan.goal)
         (chosen,) = (entrant for entrant in entrants if entrant.cost is best)
         self._left = next((entrant for entrant in entrants if entrant is not chosen), None)
         self._raced_temperatures = float(chosen.rounds[-1].n_temperatures if chosen.rounds else best.n_temperatures)
@@ -137,7 +137,7 @@ class PathChooser:
             return None
         Race(self._plan, self._stage, [entrant], [current]).run()
         self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
-        if path_choice.best([current, entrant.cost]) is not entrant.cost:
+        if path_choice.best([current, entrant.cost], self._plan.goal) is not entrant.cost:
             self._left, self._raced_temperatures = entrant, BEYOND * self._raced_temperatures
             return None
         self._left = None

@@ -16,6 +16,7 @@ from bread.statistics import bounds
 from bread.statistics.goal import Goal, gap_of_error
 
 SLOWEST = 0.2  # power of T with which a gap is taken to fall at least
+WORTH_OF_MEAN = 3.0  # times the cost that a path may have along which B has a mean, where V decides
 SATURATED = 0.9  # V beyond which it no longer tells far from very far
 
 
@@ -212,7 +213,15 @@ def measured(cost: PathCost, rounds: Sequence[Round], target: float) -> PathCost
     return PathCost(cost.kind, cost.is_reliable, wanted, last.per_transition, cost.per_data_set, cost.n_chains)
 
 
-def best(costs: list[PathCost]) -> PathCost:
-    """Return the cheapest path with a finite bound; the cheapest of all where none has one."""
-    usable = [cost for cost in costs if cost.is_reliable] or costs
-    return min(usable, key=lambda cost: cost.total)
+def contenders(costs: Sequence[PathCost], goal: Goal) -> list[PathCost]:
+    """Return the paths that may be taken: where B decides those along which it has a mean, if there is one."""
+    return list(costs) if goal.target is None else [cost for cost in costs if cost.is_reliable]
+
+
+def best(costs: Sequence[PathCost], goal: Goal) -> PathCost:
+    """Return the cheapest path that may be taken; where V decides, one along which B has a mean may cost more."""
+
+    def price(cost: PathCost) -> float:
+        return cost.total / (WORTH_OF_MEAN if cost.is_reliable else 1.0)
+
+    return min(contenders(costs, goal) or costs, key=price)

@@ -1,6 +1,7 @@
 """The race between paths: it goes on until gaps are near the target, and extrapolates at the rate they fall."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,6 +88,44 @@ def test_a_path_with_one_far_data_set_wins_over_one_that_is_far_on_all():
     assert by_gap["reference"].total > by_gap["prior"].total, "control"
 
 
+# ---- paths along which B has no mean ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("goal", "times_dearer", "taken"),
+    [
+        (Goal(0.1), 1.0, "prior"),
+        (Goal(0.1), 2.9, "prior"),
+        (Goal(0.1), 3.1, "reference"),
+        (Goal(0.1), 100.0, "reference"),
+        (IN_NATS, 100.0, "prior"),
+    ],
+)
+def test_where_v_decides_a_mean_of_b_is_worth_three_times_the_cost(goal, times_dearer, taken):
+    costs = [PathCost(kind, kind == "prior", 10.0, 1.0, 0.0, 8) for kind in ("reference", "prior")]
+    costs[1] = replace(costs[1], n_temperatures=10.0 * times_dearer)
+    assert path_choice.best(costs, goal).kind == taken
+    assert path_choice.best(costs[::-1], goal).kind == taken
+
+
+@pytest.mark.parametrize("goal", [Goal(0.1), IN_NATS])
+def test_the_cheapest_is_taken_where_b_has_a_mean_nowhere(goal):
+    costs = [PathCost(kind, False, length, 1.0, 0.0, 8) for kind, length in (("reference", 10.0), ("prior", 30.0))]
+    assert path_choice.best(costs, goal).kind == "reference"
+
+
+def test_where_v_decides_paths_race_whether_b_has_a_mean_or_not():
+    """A reference that is predicted to need 64 temperatures, and gains nothing from more, is found out by the race."""
+    far = {"prior": lambda n: 7000.0 / n, "reference": lambda n: 500.0}
+    predicted = {"prior": 6000.0, "reference": 64.0}
+    costs, raced = race(far, predicted, goal=Goal(0.1), without_mean={"reference"})
+    assert {kind for kind, *_ in raced} == {"prior", "reference"}
+    assert path_choice.best(list(costs.values()), Goal(0.1)).kind == "prior"
+    costs, raced = race(far, predicted, without_mean={"reference"})
+    assert raced == [], "control: where B decides only one path is left"
+    assert costs["reference"].total < costs["prior"].total
+
+
 class FakeTrack:
     """Gaps by formula in place of chains."""
 
@@ -120,7 +159,7 @@ def pilot():
     return Pilot(Kernel(np.array([0.0, 1.0]), {}, tuple(draws)), PriorPath(), draws[0], draws[1])
 
 
-def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS):
+def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS, without_mean=frozenset()):
     track = FakeTrack(gaps)
     plan = SimpleNamespace(
         max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, root=1, tune=10,
@@ -128,7 +167,9 @@ def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal
         tune_each=False, chains=4, search_simulations=10, check_simulations=1.5 * simulations,
     )  # fmt: skip
     entrants = [
-        Entrant(PathCost(kind, True, n_temperatures, 10.0, 0.0, 8), PathRequest(kind), lambda: [pilot()])
+        Entrant(
+            PathCost(kind, kind not in without_mean, n_temperatures, 10.0, 0.0, 8), PathRequest(kind), lambda: [pilot()]
+        )
         for kind, n_temperatures in predicted.items()
     ]
     assert all(hasattr(Plan, name) or name in Plan.__dataclass_fields__ for name in vars(plan))
