@@ -333,3 +333,20 @@ def test_transforms_and_positions(opened: Any) -> None:
     assert opened.info.layout.transformed.tolist() == [False, True]
     assert {name: value.tolist() for name, value in opened.info.layout.positions.items()} == {"mu": [0], "sigma": [1]}
     np.testing.assert_allclose(opened.unconstrain(opened.constrain(STATES)), STATES, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_near_reference_is_taken_though_b_may_have_no_mean_along_it() -> None:
+    """On the extra data set of this seed the tail of the ratio at the reference's end is in doubt; V needs no mean.
+
+    Along the prior path, where B has one, V is 0.3 at 64 temperatures.
+    """
+    rng = np.random.default_rng(9)
+    count = rng.poisson(2.5, 60) * (rng.random(60) < 0.7)
+    with pm.Model() as model:
+        share, rate = pm.Beta("share", 2, 2), pm.Gamma("rate", 2, 1)
+        pm.ZeroInflatedPoisson("count", psi=share, mu=rate, observed=count)
+    report = bread.check(model, random_seed=1, max_temperatures=32, draws=0, cores=1, progressbar=False)
+    attributes = read_attributes(report)
+    assert attributes["path"] == "reference" and attributes["n_temperatures"] <= 32
+    assert bread.verdict(report).status == "converged"
