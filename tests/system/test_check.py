@@ -133,14 +133,15 @@ def test_settings_are_in_the_report() -> None:
     assert settings["hyperparameters"] == ["mu"] or len(settings["hyperparameters"]) == 1
 
 
-def test_zero_likelihood_gives_an_infinite_bound_and_a_count() -> None:
+@pytest.mark.parametrize(("path", "what"), [("prior", "likelihood"), ("reference", "joint over reference")])
+def test_zero_likelihood_gives_an_infinite_bound_and_a_count(path: str, what: str) -> None:
     model = UniformLocation(np.array([0.2, 0.9]))
-    report = bread.check(model, **QUICK, n_temperatures=[4, 8], simulations=12)
+    report = bread.check(model, **QUICK | {"path": path}, n_temperatures=[4, 8], simulations=12)
     verdict = bread.verdict(report)
     assert np.isinf(read_group(report, "bounds")["jeffreys"].values).all()
     assert 0.0 < verdict.error < 1.0 and np.isfinite(verdict.error_limit)  # V needs no mean
     assert verdict.status in ("not converged", "inconclusive")
-    assert "B is infinite" in verdict and "likelihood of zero" in verdict
+    assert "B is infinite" in verdict and f"{what} of zero" in verdict
 
 
 @pytest.mark.parametrize("fault", ["nan", "raise"])
