@@ -213,15 +213,15 @@ def measured(cost: PathCost, rounds: Sequence[Round], target: float) -> PathCost
     return PathCost(cost.kind, cost.is_reliable, wanted, last.per_transition, cost.per_data_set, cost.n_chains)
 
 
-def contenders(costs: Sequence[PathCost], goal: Goal) -> list[PathCost]:
-    """Return the paths that may be taken: where B decides those along which it has a mean, if there is one."""
-    return list(costs) if goal.target is None else [cost for cost in costs if cost.is_reliable]
+def may_serve(cost: PathCost, goal: Goal) -> bool:
+    """Return whether a path leads to the goal: B, where it decides, needs a mean along it."""
+    return goal.target is None or cost.is_reliable
 
 
 def best(costs: Sequence[PathCost], goal: Goal) -> PathCost:
-    """Return the cheapest path that may be taken; where V decides, one along which B has a mean may cost more."""
+    """Return the cheapest path that may serve, of all where none may; one along which B has a mean may cost more."""
 
     def price(cost: PathCost) -> float:
         return cost.total / (WORTH_OF_MEAN if cost.is_reliable else 1.0)
 
-    return min(contenders(costs, goal) or costs, key=price)
+    return min([cost for cost in costs if may_serve(cost, goal)] or costs, key=price)

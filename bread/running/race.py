@@ -81,9 +81,9 @@ class Race:
     def __init__(self, plan: Plan, track: Track, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = ()) -> None:
         self._plan = plan
         self._track = track
-        running = path_choice.contenders([*(entrant.cost for entrant in entrants), *rivals], plan.goal)
-        self._entrants = [entrant for entrant in entrants if entrant.cost in running]
-        self._rivals = [cost for cost in rivals if cost in running]  # paths whose cost is known
+        self._entrants = [entrant for entrant in entrants if path_choice.may_serve(entrant.cost, plan.goal)]
+        # paths whose cost is known
+        self._rivals = [cost for cost in rivals if path_choice.may_serve(cost, plan.goal)]
         self._extra: Simulations | None = None
 
     def run(self) -> None:
