@@ -46,7 +46,8 @@ test-webppl: $(VENV)/.test  ## programs of WebPPL, whose npm package goes to .we
 test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: ten minutes
 	$(INSTALL) .venv-engine --editable ".[jax,pymc,dask]" pytest
 	.venv-engine/bin/python -m pytest tests/backends/pymc/test_vectorised.py \
-	  tests/backends/pymc/test_vectorised_fallback.py tests/backends/pymc/test_vectorised_check.py
+	  tests/backends/pymc/test_vectorised_fallback.py tests/backends/pymc/test_vectorised_devices.py \
+	  tests/backends/pymc/test_vectorised_check.py
 
 test-moderate: $(VENV)/.test  ## what tests/moderate.txt names
 	$(BIN)/python -m pytest -m moderate -n auto --dist worksteal --minutes $(MINUTES)

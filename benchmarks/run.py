@@ -21,6 +21,7 @@ budget      what a budget was predicted to show, against what it showed
 hard        twenty posteriors that are hard to sample
 shares      the tests before annealing, as a share of a check
 proposals   kernels that propose from the path's start
+devices     chains of PyMC on JAX: chains a second by their number, on the GPU where JAX finds one
 """
 
 from __future__ import annotations
@@ -86,10 +87,11 @@ def benchmarks(is_long: bool) -> dict[str, Callable[[], None]]:
         "hard": script("hard_models.py"),
         "shares": script("direct_share.py"),
         "proposals": script("independence.py"),
+        "devices": script("jax_devices.py", "--chains", "16", "256", "4096", "--seconds", "600"),
     }
 
 
-LONG_ONLY = ("schedules", "stan-steps", "paths", "budget", "hard", "shares", "proposals")
+LONG_ONLY = ("schedules", "stan-steps", "paths", "budget", "hard", "shares", "proposals", "devices")
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ from bread.backends.pymc.separable import SeparableModel
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
 from bread.backends.pymc.simulation.user_simulator import use_function
-from bread.backends.pymc.vectorised.engine import LANES, VectorEngine
+from bread.backends.pymc.vectorised.engine import VectorEngine
 from bread.backends.pymc.vectorised.opening import NAMES, Vectorised, vectorise
 from bread.backends.pymc.vectorised.packages import require_packages
 from bread.backends.pymc.vectorised.posterior import ChainsOfOne, VectorPosterior, anneal_together
@@ -213,7 +213,7 @@ class PyMCModel(TravelsCompiled, SeparableModel):
     @property
     def chains_at_once(self) -> int:
         """Number of chains that `anneal_together` moves."""
-        return 1 if self.vector is None else LANES
+        return 1 if self.vector is None else self.vector.lanes
 
     def anneal_together(
         self, chains: Sequence[ChainsOfOne], betas: FloatArray, direction: Direction

@@ -20,7 +20,6 @@ pm = pytest.importorskip("pymc")
 
 from bread.backends import open_model  # noqa: E402
 from bread.backends.base import Kernel, OpenOptions  # noqa: E402
-from bread.backends.pymc.vectorised import engine as vector_engine  # noqa: E402
 from bread.backends.pymc.vectorised import programs  # noqa: E402
 from bread.backends.pymc.vectorised.kernels import VectorKernel  # noqa: E402
 from bread.backends.pymc.vectorised.packages import double_precision  # noqa: E402
@@ -87,7 +86,7 @@ def test_simulation_is_that_of_pymc() -> None:
 def test_a_chain_is_the_same_in_every_block() -> None:
     """More chains than a block has lanes; the last chain is alone in its own."""
     model, frozen = opened("normal_mean", "hmc")
-    n_chains = vector_engine.LANES + 1
+    n_chains = model.chains_at_once + 1
     posterior, betas = model.condition(model.info.data.observed), np.linspace(0.0, 1.0, 70)
     seeds = SeedSequence(4).spawn(n_chains)
     start = posterior.draw_base(PRIOR, seeds)

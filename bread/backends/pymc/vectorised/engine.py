@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,10 +20,11 @@ from bread.backends.pymc.vectorised.programs import Carry, Steps, Target, build_
 from bread.backends.pymc.vectorised.references import PackedReference, log_density_of, pack
 from bread.paths.kinds import Path
 
-LANES = 32  # chains in a block: always as many, whatever is asked for, since rounding may depend on it
+MOST_KERNELS = 256  # different frozen kernels in a block; each brings its settings at every step
 STEPS = 64  # inverse temperatures between two returns to Python
 LARGEST_CHUNK = 2_000_000  # numbers in the settings of one chunk
 _NO_REFERENCE = PackedReference((), ())
+_Member = tuple[int, int]  # a request, and one of its chains
 
 
 class Request(NamedTuple):
@@ -47,11 +48,14 @@ class VectorEngine:
     density : ConvertedDensity
     kernel : VectorKernel
     dim : int
+    lanes : int
+        Chains in a block: always as many, however few are asked for, since rounding may depend on it.
     """
 
     density: ConvertedDensity
     kernel: VectorKernel
     dim: int
+    lanes: int
     _programs: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -61,9 +65,14 @@ class VectorEngine:
     def n_steps(self) -> int:
         """Steps of one chunk: a power of two, fewer where the settings of a chunk would be large."""
         steps = STEPS
-        while steps > 1 and steps * LANES * self.dim > LARGEST_CHUNK:
+        while steps > 1 and steps * self.n_kernels * self.dim > LARGEST_CHUNK:
             steps //= 2
         return steps
+
+    @property
+    def n_kernels(self) -> int:
+        """Most frozen kernels of one block."""
+        return min(self.lanes, MOST_KERNELS)
 
     # -- programs ---------------------------------------------------------------------------------------------------
 
@@ -99,9 +108,9 @@ class VectorEngine:
         packed = [self._packed(path)] * len(requests)
         parts = []
         with self._precision():
-            for low in range(0, len(requests), LANES):
-                members = [(index, 0) for index in range(low, min(low + LANES, len(requests)))]
-                block = _Block(self, requests, packed, members, LANES)
+            for low in range(0, len(requests), self.lanes):
+                members = [(index, 0) for index in range(low, min(low + self.lanes, len(requests)))]
+                block = _Block(self, requests, packed, members, self.lanes)
                 carry = self._program("start", packed[0].form)(block.initial, block.data, block.reference)
                 parts.append([np.array(one)[: len(members)] for one in carry[1:5]])
         base, base_gradient, end, end_gradient = (np.concatenate(one) for one in zip(*parts, strict=True))
@@ -117,14 +126,14 @@ class VectorEngine:
         """
         began = time.perf_counter()
         packed = [self._packed(request.path) for request in requests]
-        lanes: dict[Any, list[tuple[int, int]]] = {}
+        lanes: dict[Any, list[_Member]] = {}
         for index, (request, reference) in enumerate(zip(requests, packed, strict=True)):
             lanes.setdefault(reference.form, []).extend((index, chain) for chain in range(len(request.seeds)))
         records = [_Record.empty(len(request.seeds), len(betas), self.dim) for request in requests]
         with self._precision():
             for form, members in lanes.items():
-                for low in range(0, len(members), LANES):
-                    block = _Block(self, requests, packed, members[low : low + LANES], LANES)
+                for own in self._blocks(requests, members):
+                    block = _Block(self, requests, packed, own, self.lanes)
                     self._anneal_block(form, block, betas, direction, records)
         n_chains = max(1, sum(len(request.seeds) for request in requests))
         share = (time.perf_counter() - began) / n_chains
@@ -132,6 +141,19 @@ class VectorEngine:
             record.run(request.path, betas, direction, share * len(request.seeds))
             for record, request in zip(records, requests, strict=True)
         ]
+
+    def _blocks(self, requests: Sequence[Request], members: Sequence[_Member]) -> Iterator[list[_Member]]:
+        """Yield the chains of each block, in their order: as many as there are lanes, of so many kernels."""
+        block: list[_Member] = []
+        kernels: set[int] = set()
+        for index, chain in members:
+            kernel = id(requests[index].kernel)
+            if len(block) == self.lanes or (kernel not in kernels and len(kernels) == self.n_kernels):
+                yield block
+                block, kernels = [], set()
+            block.append((index, chain))
+            kernels.add(kernel)
+        yield block
 
     def _anneal_block(
         self, form: tuple[Any, ...], block: _Block, betas: FloatArray, direction: Direction, records: list[_Record]
@@ -147,7 +169,8 @@ class VectorEngine:
         for low in range(0, len(knots), size):
             chunk = knots[low : low + size]
             was_moving = np.array(carry.is_moving)
-            carry, trace = scan(carry, block.keys, block.steps(chunk, betas[chunk], size), block.data, block.reference)
+            steps = block.steps(chunk, betas[chunk], size)
+            carry, trace = scan(carry, block.keys, block.kernel_of, steps, block.data, block.reference)
             values = np.array(trace)[: len(chunk)]
             # A chain that has stopped repeats its last ratio, which is not finite; the first time it counts.
             stopped = np.cumsum(~np.isfinite(values), axis=0)
@@ -175,7 +198,7 @@ class VectorEngine:
             for low in range(0, last, self.n_steps):
                 numbers = np.arange(low + 1, min(low + self.n_steps, last) + 1)
                 steps = block.steps(numbers, np.full(len(numbers), beta), self.n_steps)
-                carry, trace = scan(carry, block.keys, steps, block.data, block.reference)
+                carry, trace = scan(carry, block.keys, block.kernel_of, steps, block.data, block.reference)
                 trace = np.asarray(trace)
                 for index, n_done in enumerate(keep):
                     if low < n_done <= low + len(numbers):
@@ -184,44 +207,49 @@ class VectorEngine:
 
 
 class _Block:
-    """Chains of some requests in the lanes of one block; the first chain fills up what is left."""
+    """Chains of some requests in the lanes of one block; the first chain fills up what is left.
+
+    What every chunk takes is on JAX's device once.
+    """
 
     def __init__(
         self,
         engine: VectorEngine,
         requests: Sequence[Request],
         packed: Sequence[PackedReference],
-        members: Sequence[tuple[int, int]],
+        members: Sequence[_Member],
         n_lanes: int,
     ) -> None:
+        import jax
+
         self.members = members
         self.n_lanes = n_lanes
         self._kernel = engine.kernel
+        self._n_kernels = min(n_lanes, engine.n_kernels)
         chosen = [*members, *[members[0]] * (n_lanes - len(members))]
         owners = [index for index, _ in chosen]
         present = sorted(set(owners))
-        self._owners = np.searchsorted(present, owners)
-        self._kernels = [requests[index].kernel for index in present]
+        kernels = {id(requests[index].kernel): requests[index].kernel for index in present}
+        self._kernels = list(kernels.values())
+        place = {which: number for number, which in enumerate(kernels)}
         self.initial = np.array([requests[index].initial[chain] for index, chain in chosen], dtype=np.float64)
         seeds = [requests[index].seeds[chain] for index, chain in chosen]
-        self.keys = np.array([seed.generate_state(2, np.uint32) for seed in seeds])
         arrays = {index: engine.density.arrays(requests[index].data) for index in present}
-        self.data = tuple(np.stack(parts) for parts in zip(*(arrays[index] for index in owners), strict=True))
-        self.reference = tuple(
-            np.stack(parts) for parts in zip(*(packed[index].arrays for index in owners), strict=True)
+        self.kernel_of, self.keys, self.data, self.reference = jax.device_put(
+            (
+                np.array([place[id(requests[index].kernel)] for index in owners]),
+                np.array([seed.generate_state(2, np.uint32) for seed in seeds]),
+                tuple(np.stack(parts) for parts in zip(*(arrays[index] for index in owners), strict=True)),
+                tuple(np.stack(parts) for parts in zip(*(packed[index].arrays for index in owners), strict=True)),
+            )
         )
 
     def steps(self, numbers: NDArray[np.int64], betas: FloatArray, size: int) -> Steps:
-        """Return what a scan of ``size`` steps takes; those beyond ``betas`` are idle."""
+        """Return what a scan of ``size`` steps takes; those beyond ``betas`` are idle, and kernels may be repeated."""
+        tables = [self._kernel.arrays(kernel.along(betas)) for kernel in self._kernels]
+        tables += tables[:1] * (self._n_kernels - len(tables))
+        step_size, metric, n_steps = (np.stack([table[part] for table in tables], axis=1) for part in range(3))
         n_idle = size - len(betas)
-        tables: dict[int, Any] = {}
-        for kernel in self._kernels:
-            if id(kernel) not in tables:
-                tables[id(kernel)] = self._kernel.arrays(kernel.along(betas))
-        step_size, metric, n_steps = (
-            np.stack([tables[id(kernel)][part] for kernel in self._kernels], axis=1)[:, self._owners]
-            for part in range(3)
-        )
 
         def filled(values: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([values, np.repeat(values[-1:], n_idle, axis=0)])

@@ -19,7 +19,7 @@ from bread.backends.pymc.simulation.simulation import Simulator
 from bread.backends.pymc.vectorised.conversion import build_density
 from bread.backends.pymc.vectorised.engine import VectorEngine
 from bread.backends.pymc.vectorised.kernels import vector_kernel
-from bread.backends.pymc.vectorised.packages import require_packages
+from bread.backends.pymc.vectorised.packages import device, lanes_on, require_packages
 from bread.errors import BreadError, UnsupportedKernelError
 from bread.paths.kinds import PriorPath
 
@@ -47,7 +47,7 @@ class Vectorised:
     notes : tuple of str
         Of the report: the reason, where there is no engine.
     versions : dict of str to str
-        Of the packages that run the chains beside PyMC.
+        Of the packages that run the chains beside PyMC, and the name of the GPU where one runs them.
     """
 
     engine: VectorEngine | None = None
@@ -102,7 +102,8 @@ def vectorise(
             raise _NotConvertible(f"pytensor.config.floatX is {pytensor.config.floatX}")
         kernel = vector_kernel(engine)
         try:
-            built = VectorEngine(build_density(model, layout, law), kernel, layout.dim)
+            where = device()
+            built = VectorEngine(build_density(model, layout, law), kernel, layout.dim, lanes_on(where))
             _compare(built, engine, _draws(simulator))
         except (_NotConvertible, UnsupportedKernelError):
             raise
@@ -113,6 +114,8 @@ def vectorise(
         return Vectorised(
             notes=(f"engine='blackjax' cannot run this model: {reason}. PyMC's own engine ran the chains.",)
         )
+    if where.platform != "cpu":
+        versions["jax device"] = str(where.device_kind)
     return Vectorised(built, (_OWN_REFERENCES,), versions)
 
 

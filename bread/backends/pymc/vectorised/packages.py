@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import os
 from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import Any
 
 from bread.errors import MissingDependencyError
 
+LANES = 32  # chains that a program moves at once on a CPU: more gain little, and one chain costs as much as all
+LANES_OF_A_GPU = 1024  # there a thousand take little longer than one
+_ON_DEMAND = "XLA_PYTHON_CLIENT_PREALLOCATE"  # "false": a process takes memory of a GPU as it needs it
+
 
 def require_packages() -> dict[str, str]:
     """Return the versions of the packages that the engine needs.
+
+    A process of JAX takes three quarters of a GPU's memory when it starts, so that a second one finds none: from here
+    on, processes that start JAX take what they need, unless the environment says otherwise.
 
     Raises
     ------
     MissingDependencyError
         One is not installed.
     """
+    os.environ.setdefault(_ON_DEMAND, "false")
     found = {}
     for name in ("jax", "blackjax"):
         try:
@@ -28,6 +37,19 @@ def require_packages() -> dict[str, str]:
             ) from error
         found[name] = version(name)
     return found
+
+
+def device() -> Any:
+    """Return the device on which JAX computes."""
+    import jax
+
+    (where,) = jax.device_put(0.0).devices()
+    return where
+
+
+def lanes_on(where: Any) -> int:
+    """Return the number of chains of a block on a device of JAX."""
+    return LANES if where.platform == "cpu" else LANES_OF_A_GPU
 
 
 def double_precision() -> AbstractContextManager[Any]:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from bread.backends.pymc.vectorised.kernels import VectorKernel
 from bread.backends.pymc.vectorised.references import LogDensity
 
-# One thread: bread runs a process on each core, and results must not depend on how many cores there are.
-COMPILER_OPTIONS = {"xla_cpu_multi_thread_eigen": False}
+# One thread: bread runs a process on each core, and results must not depend on how many cores there are. On a GPU, sums
+# in a fixed order: the gradient of an indexed vector is otherwise summed as threads happen to arrive.
+COMPILER_OPTIONS = {"xla_cpu_multi_thread_eigen": False, "xla_gpu_deterministic_ops": True}
 
 
 class Carry(NamedTuple):
@@ -44,14 +45,14 @@ class Carry(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What the steps of a scan are run with; the first axis is the step."""
+    """What the steps of a scan are run with; the first axis is the step, the second the frozen kernel."""
 
     beta: Any  # (step,)
     number: Any  # (step,), folded into each chain's key
     is_active: Any  # (step,): False for the steps that fill a scan up
-    step_size: Any  # (step, lane)
-    inverse_metric: Any  # (step, lane, dim)
-    n_steps: Any  # (step, lane)
+    step_size: Any  # (step, kernel)
+    inverse_metric: Any  # (step, kernel, dim)
+    n_steps: Any  # (step, kernel)
 
 
 class Target(NamedTuple):
@@ -115,7 +116,7 @@ def build_start(target: Target) -> Callable[..., Carry]:
 def build_scan(
     target: Target, kernel: VectorKernel, *, with_states: bool = False, at_base: bool = False
 ) -> Callable[..., tuple[Carry, Any]]:
-    """Return ``(carry, keys, steps, data, reference) -> (carry, trace)``, compiled; the carry's memory is used again.
+    """Return ``(carry, keys, kernel_of, steps, data, reference) -> (carry, trace)``, compiled; the carry is used up.
 
     The trace has the log ratio after each step, shape (step, lane), or ``with_states`` the state, (step, lane, dim).
     With ``at_base`` the kernel is that at beta = 0, where f_1 plays no part.
@@ -124,12 +125,20 @@ def build_scan(
 
     move = partial(_move, target, kernel.build(), at_base)
 
-    def scan(carry: Carry, keys: Any, steps: Steps, data: Any, reference: Any) -> tuple[Carry, Any]:
+    def scan(carry: Carry, keys: Any, kernel_of: Any, steps: Steps, data: Any, reference: Any) -> tuple[Carry, Any]:
         def step(carry: Carry, own: Steps) -> tuple[Carry, Any]:
             moved = jax.lax.cond(
                 own.is_active,
                 lambda: jax.vmap(move, in_axes=(0, 0, None, None, 0, 0, 0, 0, 0))(
-                    carry, keys, own.beta, own.number, own.step_size, own.inverse_metric, own.n_steps, data, reference
+                    carry,
+                    keys,
+                    own.beta,
+                    own.number,
+                    own.step_size[kernel_of],
+                    own.inverse_metric[kernel_of],
+                    own.n_steps[kernel_of],
+                    data,
+                    reference,
                 ),
                 lambda: carry,
             )
