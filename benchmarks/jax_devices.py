@@ -1,7 +1,7 @@
 """Chains a second of PyMC models on the device that JAX finds, by the number of chains; compiling apart.
 
-Needs the extras ``jax`` and ``pymc``. Wall time of whole annealed chains, from host to host. Where there is a GPU, run it
-it twice, once with ``JAX_PLATFORMS=cpu``; ``--copies`` runs as many processes at once, one a core and sums their chains.
+Needs the extras ``jax`` and ``pymc``. Wall time of whole annealed chains, from host to host. With a GPU, run it
+it twice, once with ``JAX_PLATFORMS=cpu``; ``--copies`` runs so many processes at once and sums their chains.
 ``--engine pymc`` measures PyMC's own step methods, which move one chain at a time.
 """
 
