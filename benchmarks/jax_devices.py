@@ -1,7 +1,7 @@
 """Chains a second of PyMC models on the device that JAX finds, by the number of chains; compiling apart.
 
 Needs the extras ``jax`` and ``pymc``. Wall time of whole annealed chains, from host to host. With a GPU, run it
-it twice, once with ``JAX_PLATFORMS=cpu``; ``--copies`` runs so many processes at once and sums their chains.
+twice, once with ``JAX_PLATFORMS=cpu``; ``--copies`` runs so many processes at once and sums their chains.
 ``--engine pymc`` measures PyMC's own step methods, which move one chain at a time.
 """
 
@@ -52,11 +52,11 @@ MODELS = {**OF_THE_ENGINE, "varying intercepts, 919 x 85": (varying_intercepts, 
 def measure(name: str, kernel: str, engine: str, sizes: list[int], deadline: float) -> list[tuple[Any, ...]]:
     """Return a row for each number of chains that is begun before the deadline."""
     build, steps = MODELS[name]
-    model = open_model(build(), OpenOptions(engine=engine, kernel=kernel))
+    model: Any = open_model(build(), OpenOptions(engine=engine, kernel=kernel))
     found, where = model.info.identity.engine, "one core"
     if found != engine:
         raise SystemExit(f"{name} runs on {found!r}: {model.info.identity.notes}")
-    posterior = model.condition(model.info.data.observed)
+    posterior: Any = model.condition(model.info.data.observed)
     settings = {"step_size": np.array(steps), "inverse_metric": np.ones((2, model.info.layout.dim))}
     frozen = Kernel(np.array([0.0, 1.0]), settings)
     betas = np.linspace(0.0, 1.0, N_TEMPERATURES)
