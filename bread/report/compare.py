@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -12,13 +11,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bread._version import __version__
 from bread.report.bounds import CI_BOUND, bounds_dataset
 from bread.report.certificate import certificate_dataset
 from bread.report.compat import make_container
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.model import observed_data_dataset, simulated_data_dataset, truth_dataset
-from bread.report.provenance import provenance_attributes
+from bread.report.provenance import provenance_attributes, stamp
 from bread.report.runs import ran_temperatures
 from bread.report.tests import alarm_dataset
 from bread.running.compared import Entry
@@ -29,7 +27,6 @@ from bread.statistics.contrasts import Contrast, Curves, axes_of, contrast
 GROUP = "comparison"
 CONTRASTS = "contrasts"
 COSTS = ("steps", "gradients", "evaluations", "seconds")
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 _NAN = float("nan")
 
 
@@ -67,9 +64,7 @@ def compare_container(
     first = entries[0].result
     attributes = {
         "inference_library": first.info.identity.backend,
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
+        **stamp(root),
         "simulate_from": "prior",
         "model": entries[0].name,
         "settings": json.dumps(dict(settings) | {entry.name: entry.result.settings for entry in entries}, default=str),

@@ -32,7 +32,6 @@ group                     what it holds
 
 from __future__ import annotations
 
-import datetime
 import json
 import warnings
 from collections.abc import Callable
@@ -41,7 +40,6 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from bread._version import __version__
 from bread.report.agreement import agreement_dataset
 from bread.report.bounds import bound_simulations, bounds_dataset, final_temperatures, finished_simulations
 from bread.report.certificate import by_data_set_dataset, certificate_dataset
@@ -63,7 +61,7 @@ from bread.report.model import (
 from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.prior_integrals import prior_integral_notes, prior_integrals_dataset
-from bread.report.provenance import provenance_attributes
+from bread.report.provenance import provenance_attributes, stamp
 from bread.report.ranks import ranked_paths_dataset, sbc_dataset, sbc_group
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset
@@ -73,7 +71,6 @@ from bread.running.results import CheckResult
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
 
 _Built = TypeVar("_Built")
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any:
@@ -155,9 +152,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
     return {
         "inference_library": identity.backend,
         "inference_library_version": library_version,
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": result.seed if abs(result.seed) <= _LARGEST_INTEGER else str(result.seed),
+        **stamp(result.seed),
         "simulate_from": str(result.settings.get("simulate_from", "prior")),
         "settings": _json(result.settings),
         "is_interrupted": int(result.is_interrupted),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +9,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bread._version import __version__
 from bread.backends.info import Identity
 from bread.debugging.results import BatteryResult, Detectable
 from bread.report.compat import make_container
-from bread.report.provenance import provenance_attributes
+from bread.report.provenance import provenance_attributes, stamp
 
 GROUP = "debug"
 JOINT = "joint test of Geweke"  # the test that has P-P plots
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 def debug_container(
@@ -51,9 +48,7 @@ def debug_container(
         With the group ``debug``; see `debug_dataset`.
     """
     attributes = {
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
+        **stamp(root),
         "model": name,
         "settings": json.dumps(dict(settings)),
         "seconds": float(seconds),

@@ -1,11 +1,26 @@
-"""Where a report was made: Python, platform, and the commit of the working folder where it lies in a git repository."""
+"""How a report was made: version, time and seed; Python, platform, and the commit of the working folder, if any."""
 
 from __future__ import annotations
 
+import datetime
 import platform
 import subprocess
 
+import numpy as np
+
+from bread._version import __version__
+
+_LARGEST_INTEGER = np.iinfo(np.int64).max  # of netCDF
 _SECONDS = 5.0  # of a repository that answers no sooner, nothing is said
+
+
+def stamp(seed: int) -> dict[str, str | int]:
+    """Return root attributes: `bread_version`, `created_at`, `seed` (as text where netCDF has no integer so large)."""
+    return {
+        "bread_version": __version__,
+        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
+        "seed": seed if abs(seed) <= _LARGEST_INTEGER else str(seed),
+    }
 
 
 def provenance_attributes() -> dict[str, str | int]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
-from bread._version import __version__
 from bread.backends.base import Model
 from bread.report.compat import make_container
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
-from bread.report.provenance import provenance_attributes
+from bread.report.provenance import provenance_attributes, stamp
 from bread.running.direct_results import DirectTests
-
-_LARGEST_INTEGER = np.iinfo(np.int64).max
 
 
 def verb_container(
@@ -54,9 +49,7 @@ def verb_container(
     identity = model.info.identity
     notes = [*identity.notes, *(() if direct is None else direct_notes(direct))]
     attributes = {
-        "bread_version": __version__,
-        "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "seed": root if abs(root) <= _LARGEST_INTEGER else str(root),
+        **stamp(root),
         "model": identity.name,
         "backend": identity.backend,
         "versions": json.dumps(identity.versions),
