@@ -3,8 +3,9 @@
     python examples/historical_bugs/run.py [lkj proportional mixed_hmc hmc smc] [--environments .historical]
 
 Each environment is a folder made by ``venv`` and filled by ``pip`` from requirements, this copy of bread among them;
-one that is there already is used again. Without names all are run. Old releases of JAX need Python 3.11 (or 3.10), and
-`webppl_gaussian.py`, which is run by itself, needs Node.js and no environment.
+one that is there already is used again. Without names all are run, which no one Python can: `hmc` and `smc`, with old
+releases of JAX, need Python 3.11 (or 3.10), `lkj` and `proportional`, with PyMC 6, 3.12 or newer. `webppl_gaussian.py`,
+which is run by itself, needs Node.js and no environment.
 """
 
 from __future__ import annotations
