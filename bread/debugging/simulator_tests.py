@@ -144,7 +144,8 @@ def neighbours(sample: Sample, values: FloatArray) -> tuple[tuple[Label, ...], F
         x and x^2 of the k columns that vary.
     """
     half = len(values) // 4 * 2
-    near, far = values[:half].reshape(half // 2, 2, -1), values[half : 2 * half].reshape(half // 2, 2, -1)
+    pairs = (half // 2, 2, values.shape[1])  # none, where no chain is a number throughout
+    near, far = values[:half].reshape(pairs), values[half : 2 * half].reshape(pairs)
     names = [(*sample.subject.coordinates, LOG_DENSITY)[i] for i in np.flatnonzero(sample.functions.is_used)]
     labels = (*(Label(name, "x") for name in names), *(Label(name, "x^2") for name in names))
     return labels, (near[:, 0] - far[:, 0]) * (near[:, 1] - far[:, 1])
