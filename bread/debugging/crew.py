@@ -79,6 +79,7 @@ class Crew:
         self._open = contextlib.ExitStack()
         self._pool: PoolExecutor | None = None
         self._gave_up = False
+        self._compared: set[int] = set()  # subjects
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +125,25 @@ class Crew:
         calls = [(draws.rows(rows), keep, seeds[rows]) for rows in self._shares(len(draws))]
         parts = self._parts(subject, "move", calls)
         return self._cargo.subjects[subject].move(draws, keep, seeds) if parts is None else _joined(parts)
+
+    def agrees(
+        self, subject: int, draws: Draws, keep: Sequence[int], seeds: Sequence[SeedSequence], moved: Moved
+    ) -> bool:
+        """Return whether chains that were moved here would be those that workers moved; if not, workers are given up.
+
+        What pickling leaves out of a kernel, NumPyro's compiled step for one, is missing there: its chains fail or end
+        elsewhere, and a right kernel would be called wrong. The first chains of a subject's first call are compared.
+        """
+        if self._pool is None or subject in self._compared or len(self._shares(len(draws))) < 2:
+            return True
+        self._compared.add(subject)
+        few = slice(FEWEST)
+        here = self._cargo.subjects[subject].move(draws.rows(few), keep, seeds[few])
+        if np.array_equal(here.states, moved.states[few], equal_nan=True):
+            return True
+        self._pool = None
+        self._give_up(RuntimeError("a pickled copy of the kernel moves otherwise"))
+        return False
 
     def anneal(
         self, subject: int, draws: Draws, betas: FloatArray, seeds: Sequence[Sequence[SeedSequence]]

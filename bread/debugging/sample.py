@@ -232,6 +232,8 @@ class Sample:
         """Move chains of the subject and count what it costs."""
         crew = self._crew_for("move")
         moved = self.subject.move(draws, keep, seeds) if crew is None else crew.move(self._index, draws, keep, seeds)
+        if crew is not None and not crew.agrees(self._index, draws, keep, seeds, moved):
+            moved = self.subject.move(draws, keep, seeds)
         self.spent += moved.n_evaluations
         return moved
 

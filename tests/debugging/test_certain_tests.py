@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from bread.debugging.bare import BareSubject
+from bread.debugging.battery import run_battery
 from bread.debugging.finding import LeftOut
 from bread.debugging.gradient_tests import run_gradient
 from bread.debugging.kernel_tests import run_carried, run_states
-from bread.debugging.randomness_tests import run_history, run_independence_of_seeds
+from bread.debugging.randomness_tests import run_history, run_independence_of_seeds, run_streams
 from bread.debugging.sample import Sample
 from bread.debugging.simulator_tests import run_draws, run_score
 from bread.debugging.target import Target
@@ -106,6 +107,15 @@ def test_draws_and_states_that_cannot_be_are_counted():
     assert "x[0] not a whole number" in halves.note
     nan = run_states(sample(kernels.normal(), lambda x, rng: x * np.nan))
     assert nan.p_value == 0.0 and "not a number" in nan.note
+
+
+def test_a_kernel_that_returns_no_number_at_all_is_a_bug_and_no_error():
+    def kernel(x, rng):
+        return x * np.nan
+
+    assert isinstance(run_streams(sample(kernels.normal(), kernel)), LeftOut)
+    result = run_battery([BareSubject(kernels.normal(), kernel)], budget=20_000, seed=1)
+    assert result.alarm and "states of chains" in {test.name for test in result.tests if test.p_value == 0.0}
 
 
 def test_without_any_density_nothing_can_be_tested():

@@ -69,6 +69,17 @@ class Locked(RandomWalk):
         self.lock = threading.Lock()
 
 
+class Forgetful(RandomWalk):
+    """A right kernel that loses something when it is pickled; what is lost is an error there, or passes unsaid."""
+
+    def __init__(self, fails):
+        super().__init__()
+        self.fails = fails
+
+    def __getstate__(self):
+        return {"fails": self.fails, "learns": False, "scale": None if self.fails else 0.0}
+
+
 class SlowToStart(RandomWalk):
     """Takes so long for a chain that no worker has run them all before another has begun."""
 
@@ -172,6 +183,20 @@ def test_a_kernel_that_cannot_be_sent_runs_here_and_a_call_that_asked_for_worker
     locked, free = read_group(report, "debug"), found("carries", 1)
     for name in ("test_p_value", "comparison_p_value"):  # but "history": a lock cannot be copied, nor renewed
         np.testing.assert_array_equal(locked[name].values, free[name].values)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_right_kernel_that_does_not_survive_pickling_is_not_called_wrong(fails):
+    """Its copies raise, or move otherwise: chains run here, as if no workers had been asked for."""
+    with pytest.warns(UserWarning, match="a pickled copy of the kernel moves otherwise"):
+        report = bread.debug(
+            kernel=Forgetful(fails), log_density=log_density, simulate=simulate, random_seed=4, budget=SMALL,
+            progressbar=False, cores=2,
+        )  # fmt: skip
+    assert bread.verdict(report).status == "no bug found"
+    here, free = read_group(report, "debug"), found("carries", 1)
+    for name in ("test_p_value", "comparison_p_value"):
+        np.testing.assert_array_equal(here[name].values, free[name].values)
 
 
 def test_workers_are_started_unasked_only_where_it_is_worth_it():
