@@ -20,10 +20,10 @@ import numpy as np
 import pymc as pm
 from numpy.random import SeedSequence
 from vectorised import MODELS as OF_THE_ENGINE
-from vectorised import PATH, show
+from vectorised import PATH, frozen_kernel, show
 
 from bread.backends import open_model
-from bread.backends.base import Kernel, OpenOptions
+from bread.backends.base import OpenOptions
 
 N_TEMPERATURES = 65
 SIZES = (16, 64, 256, 1024, 4096, 16384, 65536)
@@ -57,8 +57,7 @@ def measure(name: str, kernel: str, engine: str, sizes: list[int], deadline: flo
     if found != engine:
         raise SystemExit(f"{name} runs on {found!r}: {model.info.identity.notes}")
     posterior: Any = model.condition(model.info.data.observed)
-    settings = {"step_size": np.array(steps), "inverse_metric": np.ones((2, model.info.layout.dim))}
-    frozen = Kernel(np.array([0.0, 1.0]), settings)
+    frozen = frozen_kernel(steps, model.info.layout.dim)
     betas = np.linspace(0.0, 1.0, N_TEMPERATURES)
     start = posterior.draw_base(PATH, SeedSequence(3).spawn(min(1024, max(sizes))))
     rows = []

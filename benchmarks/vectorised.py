@@ -71,6 +71,11 @@ def raw_gradient(model: pm.Model, states: np.ndarray) -> Any:
     return measure
 
 
+def frozen_kernel(steps: tuple[float, float], dim: int) -> Kernel:
+    """Return a kernel of a unit metric and these step sizes at both ends."""
+    return Kernel(np.array([0.0, 1.0]), {"step_size": np.array(steps), "inverse_metric": np.ones((2, dim))})
+
+
 def prepare(name: str, kernel: str) -> tuple[Any, Any, Kernel, np.ndarray, list[SeedSequence]]:
     """Return the user's model, its posterior on JAX, a frozen kernel, states from the prior, and seeds."""
     build, steps = MODELS[name]
@@ -80,8 +85,8 @@ def prepare(name: str, kernel: str) -> tuple[Any, Any, Kernel, np.ndarray, list[
         raise SystemExit(f"{name} does not run on JAX: {model.info.identity.notes}")
     posterior = model.condition(model.info.data.observed)
     seeds = SeedSequence(3).spawn(N_CHAINS)
-    settings = {"step_size": np.array(steps), "inverse_metric": np.ones((2, model.info.layout.dim))}
-    return user_model, posterior, Kernel(np.array([0.0, 1.0]), settings), posterior.draw_base(PATH, seeds), seeds
+    frozen = frozen_kernel(steps, model.info.layout.dim)
+    return user_model, posterior, frozen, posterior.draw_base(PATH, seeds), seeds
 
 
 def cost(name: str, kernel: str) -> tuple[Any, ...]:
