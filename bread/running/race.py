@@ -29,7 +29,8 @@ GROWTH = 4  # of the temperatures from round to round
 NEAR = 4.0  # a gap of at most this times the target is near enough to extrapolate
 MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
 ENTRY = 2.0  # the same for a path that was left out of the first round
-SHARE = 0.1  # most of the predicted cost of the check that a further round of a path may cost
+SHARE = 0.1  # most of the predicted cost of the check that a further round of a path may cost; or a first one, of
+# a path that looks dear: what pilots predict of a reference whose chains are slow is off by factors of forty
 
 
 class Track(Protocol):
@@ -108,7 +109,15 @@ class Race:
             entrant
             for entrant in self._entrants
             if entrant.cost.total <= cheapest * (MARGIN if entrant.rounds or not has_begun else ENTRY)
+            or self._is_cheap_to_try(entrant)
         ]
+
+    def _is_cheap_to_try(self, entrant: Entrant) -> bool:
+        """Return whether a path that has not run, and whose pilots are there, costs little to try, however it looks."""
+        cost = entrant.cost
+        price = SIMULATIONS * (cost.per_data_set + 2 * self._next(entrant) * cost.per_transition)
+        check = self._plan.check_simulations * self._cheapest()
+        return bool(entrant.pilots) and not entrant.rounds and price < SHARE * check
 
     def _next(self, entrant: Entrant) -> int:
         plan = self._plan

@@ -159,7 +159,10 @@ def pilot():
     return Pilot(Kernel(np.array([0.0, 1.0]), {}, tuple(draws)), PriorPath(), draws[0], draws[1])
 
 
-def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS, without_mean=frozenset()):
+def race(
+    gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS, without_mean=frozenset(),
+    prepared=frozenset(), fitting=0.0,
+):  # fmt: skip
     track = FakeTrack(gaps)
     plan = SimpleNamespace(
         max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, root=1, tune=10,
@@ -168,7 +171,10 @@ def race(gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal
     )  # fmt: skip
     entrants = [
         Entrant(
-            PathCost(kind, kind not in without_mean, n_temperatures, 10.0, 0.0, 8), PathRequest(kind), lambda: [pilot()]
+            PathCost(kind, kind not in without_mean, n_temperatures, 10.0, fitting, 8),
+            PathRequest(kind),
+            lambda: [pilot()],
+            [pilot()] if kind in prepared else [],
         )
         for kind, n_temperatures in predicted.items()
     ]
@@ -212,6 +218,23 @@ def test_a_path_that_looked_decisively_cheaper_is_tried():
     )
     found = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 8.0 / n}
     assert race(found, {"reference": 8.0, "prior": 1000.0})[1] == [("reference", 8, True)]
+
+
+def test_a_path_that_looks_forty_times_dearer_is_tried_where_that_costs_little():
+    """As of a banana: slow chains of one pilot predicted 900,000 gradients a data set where 25,000 were enough."""
+    good = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 1.0 / n}
+    predicted = {"prior": 1000.0, "reference": 40_000.0}
+    costs, raced = race(good, predicted, prepared={"reference"})
+    assert ("reference", 64, True) in raced and costs["reference"].total < costs["prior"].total
+    costs, raced = race(good, predicted)
+    assert [kind for kind, *_ in raced] == ["prior"], "control: its pilots would have to run first, which costs more"
+    assert costs["prior"].total < costs["reference"].total
+    poor = {"prior": lambda n: 1000.0 / n, "reference": lambda n: 1e5 / n}
+    costs, raced = race(poor, predicted, prepared={"reference"})
+    assert raced.count(("reference", 64, True)) == 1, "tried once"
+    assert costs["prior"].total < costs["reference"].total
+    dear = race(good, predicted, prepared={"reference"}, simulations=1, fitting=1e5)[1]
+    assert [kind for kind, *_ in dear] == ["prior"], "its fits would cost more than a tenth of a small check"
 
 
 def test_a_path_whose_gaps_differ_widely_costs_more_than_its_mean_gap_says():

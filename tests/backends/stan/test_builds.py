@@ -73,6 +73,42 @@ def commands(tmp_path: Path) -> list[list[str]]:
     return [json.loads(line) for line in (tmp_path / "commands").read_text().splitlines()]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="an option of linkers on Linux")
+def test_a_static_libstdcxx_stays_inside(tmp_path: Path) -> None:
+    """Its facets, mixed with those of another version that Python has loaded, crashed where data are read."""
+    real = toolchain()
+    compiler = real.require_compiler().path
+    source, script, words = tmp_path / "part.cpp", tmp_path / "compiler", tmp_path / "linked"
+    source.write_text(
+        "#include <locale>\nstatic int n() { return std::locale().name().size(); }\nint NAME() { return n(); }"
+    )
+    script.write_text(
+        f"""#!{sys.executable}
+import json, os, subprocess, sys
+out = sys.argv[sys.argv.index("-o") + 1]
+if "-c" in sys.argv:  # a small file in place of Stan's
+    name = "of_" + os.path.basename(out).partition(".")[0]
+    sys.exit(subprocess.call([{compiler!r}, "-fPIC", "-c", "-DNAME=" + name, "-o", out, {str(source)!r}]))
+arguments = [word for word in sys.argv[1:] if "=" not in word and not word.startswith("-Wl,-rpath")]
+objects = [word for word in arguments if word.endswith(".o")]
+options = [word for word in arguments if word.startswith("-Wl")]
+bare, linked = [{compiler!r}, "-shared", "-static-libstdc++", *objects], {str(words)!r}
+subprocess.check_call([*bare, "-o", linked])
+sys.exit(subprocess.call([*bare, *options, "-o", out]))
+"""
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    own = replace(real, compiler=Compiler(str(script), "g++ with its library inside"))
+    library = build_library(CONJUGATE, own, cache=cache_in(tmp_path))
+
+    def exported(path: Path) -> bool:
+        found = subprocess.run(["nm", "-D", "--defined-only", path], stdout=subprocess.PIPE, text=True, check=True)
+        return "_ZNSt6locale" in found.stdout
+
+    assert exported(words), "control: without the option"
+    assert not exported(library)
+
+
 @pytest.mark.parametrize("precompiled", [False, True])
 def test_driver_and_headers_are_compiled_once_for_all_programs(
     precompiled: bool, recorder: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,9 @@ CXXFLAGS = "BREAD_CXXFLAGS"  # environment variable: more flags of the compiler,
 _NO_ARITHMETIC = ("-Ofast", "-ffast-math", "-ffinite-math-only", "-funsafe-math-optimizations")
 # O1 of stanc makes gradients 17 to 30 % faster and changes no result.
 STANC_OPTIONS = ("--O1", "--allow-undefined")
+# Where the compiler links libstdc++ statically, its facets of a locale must not be mixed with those of the libstdc++
+# that Python's extensions have loaded: of another version they have other numbers, and reading data crashes.
+_LINKED = ("-Wl,--exclude-libs,ALL",) if sys.platform == "linux" else ()
 ORIGINAL = "bread_original"
 # What stanc calls the two programs, until places in C++ are those of the user's files. stanc never sees the user's
 # file names, which may hold any character.
@@ -164,7 +167,7 @@ def build_code(code: str, toolchain: Toolchain, cache: BuildCache | None = None)
             except BaseException:
                 stopped.set()
                 raise
-        link = [toolchain.require_compiler().path, "-shared", "-o", str(folder / "model.so")]
+        link = [toolchain.require_compiler().path, "-shared", *_LINKED, "-o", str(folder / "model.so")]
         _run([*link, *map(str, linked), *_rpaths(toolchain)], stopped)
         (folder / "model.o").unlink()
 
@@ -256,12 +259,12 @@ def compile_flags(toolchain: Toolchain) -> list[str]:
 def _key(kind: str, toolchain: Toolchain, files: Sequence[str], *texts: str) -> str:
     compiler = toolchain.require_compiler()
     described = [toolchain.version, toolchain.source, str(toolchain.folder), compiler.path, compiler.version]
-    return f"{kind}-{_digest([*described, *compile_flags(toolchain), *texts], files)[:32]}"
+    return f"{kind}-{_digest([*described, *compile_flags(toolchain), *_LINKED, *texts], files)[:32]}"
 
 
 def _content(toolchain: Toolchain, code: str) -> str:
     """Return what identifies a library that runs here, whichever compiler made it."""
-    described = [toolchain.version, toolchain.source, str(toolchain.folder), sys.platform, platform.machine()]
+    described = [toolchain.version, toolchain.source, str(toolchain.folder), sys.platform, platform.machine(), *_LINKED]
     return _digest([*described, code], sorted({*_DRIVER_FILES, *_MODEL_FILES}))
 
 
