@@ -7,9 +7,8 @@ import pytest
 from numpy.random import default_rng
 from scipy import stats
 
-from tests.backends.stan.test_spelled_out import drawn
 from tests.support.stan_corpus_table import analyse_text, analysed
-from tests.support.stan_mutants import interpreter, is_constant
+from tests.support.stan_mutants import drawn, interpreter, is_constant
 
 pytestmark = pytest.mark.stan
 
