@@ -290,6 +290,13 @@ def simulate(program: Program, run: Interpreter, n: int, rng: Any) -> tuple[list
     return draws, n_redrawn
 
 
+def drawn(program: Program, made: dict[str, Any]) -> Draw:
+    """Return one draw of a simulator, outcomes of zero included."""
+    names = [*(parameter.name for parameter in program.parameters), *program.observed]
+    prior = made["bread_sim_log_prior"] - float(np.sum(made["bread_cut"]))
+    return Draw({name: made[f"bread_sim_{name}"] for name in names}, (prior, made["bread_sim_log_likelihood"]))
+
+
 def _is_out_of_range(value: Any) -> bool:
     array = np.asarray(value)
     if array.ndim == 2 and array.shape[0] == array.shape[1] and not np.triu(array, 1).any():

@@ -16,7 +16,7 @@ from bread.backends.stan.language.source import Source
 from tests.support.conformance import check_evidence, tuned_kernel
 from tests.support.stan_conjugate import opened
 from tests.support.stan_corpus_table import SUPPORTED, Case, analyse_text, analysed, stanc
-from tests.support.stan_mutants import Draw, Mutant, Original, interpreter, is_constant, mutants
+from tests.support.stan_mutants import Mutant, Original, drawn, interpreter, is_constant, mutants
 
 SPELLED = [case for case in SUPPORTED if "2.spelled-out" in case.rows or "4.points" in case.rows]
 
@@ -57,13 +57,6 @@ def test_spelled_out_program_has_the_lines_of_the_users_and_its_simulator_its_la
         moved = [{**one.values, "y": np.where(one.values["y"] == 0, 0.5, one.values["y"])} for one in draws]
         changed = np.array([np.subtract(run.log_density(a), b.own) for a, b in zip(moved, draws, strict=True)])
         assert not is_constant(changed, draws)
-
-
-def drawn(program: Program, made: dict[str, Any]) -> Draw:
-    """Return one draw of a simulator, outcomes of zero included."""
-    names = [*(parameter.name for parameter in program.parameters), *program.observed]
-    prior = made["bread_sim_log_prior"] - float(np.sum(made["bread_cut"]))
-    return Draw({name: made[f"bread_sim_{name}"] for name in names}, (prior, made["bread_sim_log_likelihood"]))
 
 
 def test_a_mass_of_several_numbers_is_that_of_its_statements() -> None:

@@ -102,7 +102,7 @@ class View:
 
 def simulation_view(blocks: dict[str, Node], flow: Dataflow) -> View:
     """Return the program with assembled variables as parameters; the program itself where there is none."""
-    found = [one for one in (_read(flow, variable) for variable in _candidates(flow)) if one is not None]
+    found = [one for one in (_read(flow, variable) for variable in given_densities(flow)) if one is not None]
     held = [part for one in found for part in one.parts]
     if not found or len(set(held)) < len(held):
         return View(flow.scopes, flow, ())
@@ -144,7 +144,7 @@ def _twin_of(changed: dict[Variable, Variable], variable: Variable) -> Variable:
     return next(v for v in changed if v.node is variable.node)
 
 
-def _candidates(flow: Dataflow) -> list[Variable]:
+def given_densities(flow: Dataflow) -> list[Variable]:
     """Return transformed parameters that a statement gives a density."""
     found: dict[Variable, None] = {}
     for contribution in flow.contributions:
