@@ -93,11 +93,7 @@ def localise(
         declared.
     """
     require_parameters(names, positions_of)
-    if program.split_refusal is not None:
-        raise UnsupportedModelError(
-            f"The law of {', '.join(names)} cannot be told from the rest of the program: {program.split_refusal} "
-            f"{_WAY_OUT}"
-        )
+    text, kinds = require_localisable(program, names)
     positions = np.sort(np.concatenate([positions_of[name] for name in names]))
     n_coordinates = reference.sample(1, default_rng(0)).shape[-1]
     if n_coordinates != len(positions):
@@ -108,10 +104,6 @@ def localise(
     missing = [name for name in program.held if name not in names]
     if missing:
         raise InvalidArgumentError(f"names must hold {missing[0]!r}, whose prior cannot be drawn from.")
-    try:
-        text, kinds = rewrite(program, names)
-    except RefusedError as error:
-        raise UnsupportedModelError(str(error.refusal)) from error
     library = StanLibrary.of(text, find_toolchain(), places=in_users_files(program.source, program.edits))
     owner = {int(place): name for name in names for place in positions_of[name]}
     jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
@@ -124,6 +116,25 @@ def localise(
     simulator = LocalisedSimulator(draws.simulator, instance, tuple(names), positions, reference)
     note = f"Localised: the law of {', '.join(names)} is a density near the real data ({reference.label})."
     return Localised(library, law, law_instance, StateDraws(simulator, law_instance, draws.edged), note)
+
+
+def require_localisable(program: Program, names: Sequence[str]) -> tuple[str, dict[str, int]]:
+    """Return what `rewrite` returns, which needs neither data nor a compiler.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The law of the named parameters cannot be told from that of others, or their type has no transform here.
+    """
+    if program.split_refusal is not None:
+        raise UnsupportedModelError(
+            f"The law of {', '.join(names)} cannot be told from the rest of the program: {program.split_refusal} "
+            f"{_WAY_OUT}"
+        )
+    try:
+        return rewrite(program, names)
+    except RefusedError as error:
+        raise UnsupportedModelError(str(error.refusal)) from error
 
 
 def rewrite(program: Program, names: Sequence[str]) -> tuple[str, dict[str, int]]:
@@ -203,7 +214,9 @@ class _Transform:
         return " ".join(self.program.source.code[start(node) : end(node)].split())
 
     def _refuse(self, reason: str) -> RefusedError:
-        return refuse(self.program.source, self.variable.node, reason, _WAY_OUT)
+        name = self.variable.name
+        way_out = f"Leave {name!r} out of hyperparameters= if it has a proper prior of its own; otherwise give it one."
+        return refuse(self.program.source, self.variable.node, reason, way_out)
 
 
 def _prove_jacobians(instance: StanInstance, owner: dict[int, str], positions: IntArray, jacobians: IntArray) -> None:

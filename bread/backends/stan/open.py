@@ -30,7 +30,7 @@ from bread.backends.stan.language.places import without_place
 from bread.backends.stan.language.refusals import RefusedError
 from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.syntax import parse
-from bread.backends.stan.localising import rewrite
+from bread.backends.stan.localising import require_localisable, rewrite
 from bread.backends.stan.model import StanModel
 from bread.backends.stan.native.build import ORIGINAL
 from bread.backends.stan.native.kernels import read_kernel
@@ -123,6 +123,8 @@ class _Opening:
         program = self._program
         self._refuse(options)
         hyperparameters = self._hyperparameters(options)
+        if options.simulate_from == "localised":
+            require_localisable(program, hyperparameters)
         source = program.source
         library = StanLibrary.of(
             program.tempered,

@@ -323,6 +323,32 @@ def test_laws_that_cannot_be_replaced(names: Any, size: int, kind: type[Exceptio
         conjugate("hierarchical").localise(names, diagonal(np.zeros(size), np.ones(size)))
 
 
+COVARIANCE = """data { int n; array[n] vector[2] y; }
+parameters { vector[2] mu; cov_matrix[2] S; }
+model { mu ~ normal(0, 1); S ~ inv_wishart(4, identity_matrix(2)); y ~ multi_normal(mu, S); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "names"),
+    [(COVARIANCE, ("S",)), (COVARIANCE.replace("S ~ inv_wishart(4, identity_matrix(2));", ""), None)],
+)
+def test_laws_that_cannot_be_replaced_are_refused_before_anything_is_compiled(
+    program: str, names: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiled(*arguments: Any, **settings: Any) -> None:
+        raise AssertionError("nothing is compiled")
+
+    monkeypatch.setattr("bread.backends.stan.open.StanLibrary.of", compiled)
+    data = {"n": 3, "y": np.zeros((3, 2))}
+    with pytest.raises(
+        UnsupportedModelError, match="Leave 'S' out of .* a proper prior of its own; otherwise give it one"
+    ):
+        opened(program, data, simulate_from="localised", hyperparameters=names)
+    with pytest.raises(AssertionError, match="nothing is compiled"):  # control: the rest may be localised
+        opened(COVARIANCE, data, simulate_from="localised", hyperparameters=("mu",))
+
+
 REJECTING = """data { vector[2] y; }
 parameters {
   real mu;
