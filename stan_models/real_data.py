@@ -36,6 +36,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=NAMES, help="the model")
     parser.add_argument("--ppl", choices=[*PPLS, "both"], default="both", help="where the model is run (both)")
+    parser.add_argument(
+        "--fit", choices=["pymc", "own"], default="pymc", help='of the real data ("own": by Stan, with --ppl stan)'
+    )
     parser.add_argument("--csv", type=Path, default=None, help="raw data of your own, instead of the shipped source")
     parser.add_argument("--temperatures", "-T", type=int, nargs="+", default=[16, 64, 256], help="values of T")
     parser.add_argument("--steps", "-S", type=int, nargs="*", default=[10, 100, 1000, 10_000], help="values of S")
@@ -63,27 +66,34 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-class Checker:
-    """Runs `bread.check` on a recipe in one PPL; the real data are fitted once in PyMC."""
+def fitted_in_pymc(name: str, data: dict[str, Any], options: argparse.Namespace) -> Any:
+    """Return draws of `pm.sample` on the real data."""
+    import pymc as pm
+    from pymc_models import MODELS
 
-    def __init__(self, ppl: str, data: dict[str, Any], options: argparse.Namespace) -> None:
+    logging.getLogger("pymc").setLevel(logging.ERROR)
+    with MODELS[name](data):
+        return pm.sample(cores=options.cores, chains=4, random_seed=options.seed, progressbar=False)
+
+
+class Checker:
+    """Runs `bread.check` on a recipe in one PPL, with the fit to the real data that it is given.
+
+    Programs and models have the same parameters: one fit serves both. Without it each check begins with its own.
+    """
+
+    def __init__(self, ppl: str, data: dict[str, Any], options: argparse.Namespace, fit: Any = None) -> None:
         recipe = self.recipe = RECIPES[options.name]
         self.options, self.is_fitted = options, options.simulate_from == "fitted"
         self.subject: dict[str, Any]
         if ppl == "pymc":
-            import pymc as pm
             from pymc_models import MODELS
 
-            logging.getLogger("pymc").setLevel(logging.ERROR)
-            model = MODELS[options.name](data)
-            self.subject = {"model": model}
-            if self.is_fitted:
-                with model:
-                    self.subject["posterior"] = pm.sample(
-                        cores=options.cores, chains=4, random_seed=options.seed, progressbar=False
-                    )
+            self.subject = {"model": MODELS[options.name](data)}
         else:
             self.subject = {"model": recipe.program, "data": data, "observed": recipe.observed}
+        if self.is_fitted and fit is not None:
+            self.subject["posterior"] = fit
 
     def check(self, temperatures: list[int], chains: int, draws: int = 0, **settings: Any) -> Any:
         """Return a report. Data sets and the random numbers of their chains depend on the seed alone."""
@@ -141,9 +151,11 @@ def level(report: Any) -> str:
     return "\n".join(said)
 
 
-def run(ppl: str, data: dict[str, Any], options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run(
+    ppl: str, data: dict[str, Any], options: argparse.Namespace, fit: Any = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the curves and the bounds of a model in one PPL."""
-    name, checker = options.name, Checker(ppl, data, options)
+    name, checker = options.name, Checker(ppl, data, options, fit)
     report = checker.check(options.temperatures, options.chains, options.draws)
     bounds = table(report).assign(stuck=stuck(report))
     report.to_netcdf(f"{options.output / f'real_data_{name}_{ppl}'}.nc")
@@ -252,7 +264,9 @@ def main() -> None:
     data = read_data(RECIPES[options.name], options.csv)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        parts = [run(ppl, data, options) for ppl in (PPLS if options.ppl == "both" else [options.ppl])]
+        needs_fit = options.simulate_from == "fitted" and (options.ppl != "stan" or options.fit == "pymc")
+        fit = fitted_in_pymc(options.name, data, options) if needs_fit else None
+        parts = [run(ppl, data, options, fit) for ppl in (PPLS if options.ppl == "both" else [options.ppl])]
     curves, bounds = (pd.concat(tables) for tables in zip(*parts, strict=True))
     if options.ppl == "both":
         print(compare(bounds))
