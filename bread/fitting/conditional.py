@@ -14,7 +14,7 @@ from bread.fitting.families import INFLATION, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
 from bread.fitting.laplace import Held, Laplace
 from bread.fitting.modes import CountedDensity
-from bread.fitting.one_thread import best_mixture
+from bread.fitting.one_thread import mixture_near
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference
 
@@ -78,7 +78,7 @@ class _Knots:
 
 def fit_conditional(
     posterior: Posterior, drivers: tuple[int, ...], start: FloatArray, mean: FloatArray, covariance: FloatArray,
-    matrix: FloatArray | None = None, is_near: bool = True,
+    matrix: FloatArray | None = None, is_near: bool = True, like: MixtureReference | None = None,
 ) -> tuple[ConditionalReference | None, int]:  # fmt: skip
     """Approximate the law of the other coordinates at a cloud of values of the drivers, and fit; None where it fails.
 
@@ -95,6 +95,8 @@ def fit_conditional(
         One that made such laws independent on other data.
     is_near : bool
         Whether that mean is known to be about right; else the largest marginal density is looked for first.
+    like : MixtureReference, optional
+        The law of the drivers on other data.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def fit_conditional(
         effective = 1.0 / float((weights**2).sum())
         mean, covariance = new_mean, _blended(covariance, new_covariance, effective)
         if is_near and effective >= FEWEST_EFFECTIVE:
-            return _law(knots, drivers, nodes, weights, matrix), target.n_gradients
+            return _law(knots, drivers, nodes, weights, matrix, like), target.n_gradients
     return None, target.n_gradients
 
 
@@ -270,10 +272,15 @@ def _blended(covariance: FloatArray, new: FloatArray, effective: float) -> Float
 
 
 def _law(
-    knots: _Knots, drivers: tuple[int, ...], nodes: FloatArray, weights: FloatArray, matrix: FloatArray | None
+    knots: _Knots,
+    drivers: tuple[int, ...],
+    nodes: FloatArray,
+    weights: FloatArray,
+    matrix: FloatArray | None,
+    like: MixtureReference | None,
 ) -> ConditionalReference | None:
     """Return the law through the knots."""
-    marginal = marginal_law(nodes, weights)
+    marginal = marginal_law(nodes, weights, like)
     origin, spread = knots.u.mean(axis=0), knots.u.std(axis=0)
     centre = knots.modes.mean(axis=0)
     n = len(centre)
@@ -299,18 +306,18 @@ def _law(
     return ConditionalReference(drivers, marginal, centre, matrix, origin, spread, at, coefficients)
 
 
-def marginal_law(nodes: FloatArray, weights: FloatArray) -> MixtureReference:
+def marginal_law(nodes: FloatArray, weights: FloatArray, like: MixtureReference | None = None) -> MixtureReference:
     """Return a mixture of Gaussians like weighted nodes, shapes (n, k) and (n,).
 
     Nodes of large weight, of which there are some in tails, stand for what is around them: they are spread a little, or
-    a component would be one of them, as narrow as none of the law is.
+    a component would be one of them, as narrow as none of the law is. ``like`` is the mixture on other data.
     """
     cumulative = np.cumsum(weights)
     chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
     points = nodes[np.minimum(chosen, len(nodes) - 1)]
     factor = np.linalg.cholesky(np.cov(points.T))
     noise = np.random.default_rng(0).standard_normal(points.shape)  # always the same
-    best = best_mixture(points + SPREAD * noise @ factor.T, LARGEST_MIXTURE)
+    best = mixture_near(points + SPREAD * noise @ factor.T, LARGEST_MIXTURE, like)
     components = []
     for centre, covariance in zip(best.means_, best.covariances_, strict=True):
         deviation = np.sqrt(np.diag(covariance))

@@ -12,7 +12,7 @@ from bread.backends.base import FloatArray, Posterior
 from bread.fitting.families import INFLATION
 from bread.fitting.laplace import Laplace
 from bread.fitting.modes import CountedDensity
-from bread.fitting.one_thread import best_mixture
+from bread.fitting.one_thread import mixture_near
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference
 
@@ -82,7 +82,9 @@ def _knot(laplace: Laplace, u: float, start: FloatArray) -> Knot | None:
     return None if found is None else Knot(u, *found)
 
 
-def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float) -> tuple[NestedReference | None, int]:
+def fit_nested(
+    posterior: Posterior, driver: int, start: FloatArray, step: float, like: MixtureReference | None = None
+) -> tuple[NestedReference | None, int]:
     """Walk up and down the driver from a state, and fit; None where the density of the others has no maximum.
 
     Parameters
@@ -92,6 +94,8 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
     start : ndarray, shape (dim,)
     step : float
         Between knots near the start; smaller where that leaves too few, larger where it does not reach far enough.
+    like : MixtureReference, optional
+        The law of the driver on other data.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def fit_nested(posterior: Posterior, driver: int, start: FloatArray, step: float
         is_whole = max(knots[0].log_marginal, knots[-1].log_marginal) < top - END
         if is_fine and is_whole:
             refined = _refined(laplace, knots, step)
-            return law_through(refined, driver), target.n_gradients
+            return law_through(refined, driver, like), target.n_gradients
         best = max(knots, key=lambda knot: knot.log_marginal)
         u, others, step = best.u, best.mode, 3.0 * step if is_fine else step / 3.0
     return None, target.n_gradients
@@ -170,7 +174,7 @@ def _refined(laplace: Laplace, knots: list[Knot], step: float) -> list[Knot] | N
     return knots
 
 
-def law_through(knots: list[Knot] | None, driver: int) -> NestedReference | None:
+def law_through(knots: list[Knot] | None, driver: int, like: MixtureReference | None = None) -> NestedReference | None:
     """Return the law through the knots; None where their precisions are too unlike for floating point."""
     if knots is None:
         return None
@@ -183,7 +187,7 @@ def law_through(knots: list[Knot] | None, driver: int) -> NestedReference | None
     fine = np.linspace(u[0], u[-1], MARGINAL_POINTS)
     density = np.exp(np.minimum(CubicSpline(u, log_marginal)(fine), 1.0))  # a spline may swing above its knots
     cumulative = np.cumsum(density) / density.sum()
-    marginal = _marginal(np.interp((np.arange(MARGINAL_POINTS) + 0.5) / MARGINAL_POINTS, cumulative, fine))
+    marginal = _marginal(np.interp((np.arange(MARGINAL_POINTS) + 0.5) / MARGINAL_POINTS, cumulative, fine), like)
     low, high = (int(np.argmin(np.abs(u - fine[np.searchsorted(cumulative, q)]))) for q in (0.1, 0.9))
     if low == high:
         low, high = (low - 1, high) if low > 0 else (low, high + 1)
@@ -204,8 +208,8 @@ def law_through(knots: list[Knot] | None, driver: int) -> NestedReference | None
     return NestedReference(driver, marginal, centre, matrix, u, values, slopes)
 
 
-def _marginal(points: FloatArray) -> MixtureReference:
-    best = best_mixture(points[:, None], LARGEST_MIXTURE)
+def _marginal(points: FloatArray, like: MixtureReference | None) -> MixtureReference:
+    best = mixture_near(points[:, None], LARGEST_MIXTURE, like)
     scale = np.sqrt(INFLATION * best.covariances_[:, 0, 0])
     components = tuple(Component(mean, np.array([s])) for mean, s in zip(best.means_, scale, strict=True))
     return MixtureReference(components, best.weights_ / best.weights_.sum())

@@ -12,11 +12,14 @@ import warnings
 from functools import cache
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from bread.backends.base import FloatArray
+from bread.paths.mixture import Component, MixtureReference
 
 ENOUGH_WORSE = 2
+SUITS = 0.03  # largest distance of distribution functions
 
 
 def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> Any:
@@ -37,10 +40,10 @@ def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> 
         return GaussianMixture(n_components, random_state=0, **settings).fit(points)
 
 
-def best_mixture(points: FloatArray, most: int) -> Any:
+def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE) -> Any:
     """Return the mixture of at most so many components that has the smallest BIC.
 
-    Where it has risen with two components in turn, more are not tried.
+    Where it has risen with so many more components in turn, others are not tried.
     """
     best = gaussian_mixture(points, 1)
     least, n_worse = best.bic(points), 0
@@ -51,9 +54,66 @@ def best_mixture(points: FloatArray, most: int) -> Any:
             best, least, n_worse = model, bic, 0
         else:
             n_worse += 1
-            if n_worse == ENOUGH_WORSE:
+            if n_worse == enough_worse:
                 break
     return best
+
+
+def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = None) -> Any:
+    """Return a mixture as `best_mixture` does, in a third of its time from one fitted to the same law of other data.
+
+    That one is moved and stretched to the mean and the covariance of the points, and improved from there. Where one
+    normal law is better by BIC, or a distribution function is off by more than `SUITS`, all numbers are tried. Where it
+    is one normal law, more are tried as long as each is better than the one before.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, dim)
+    most : int
+        Components.
+    like : MixtureReference, optional
+        Of normal laws.
+    """
+    if like is None:
+        return best_mixture(points, most)
+    if len(like.components) == 1:
+        return best_mixture(points, most, enough_worse=1)
+    weights, means, covariances = _moments(like)
+    mean = weights @ means
+    covariance = np.einsum("k,kij->ij", weights, covariances) + (means - mean).T * weights @ (means - mean)
+    own = np.linalg.cholesky(np.atleast_2d(np.cov(points.T)))
+    stretch = own @ np.linalg.inv(np.linalg.cholesky(covariance))
+    precisions = np.linalg.inv(stretch @ covariances @ stretch.T)
+    near = gaussian_mixture(
+        points, len(weights), weights_init=weights, means_init=points.mean(axis=0) + (means - mean) @ stretch.T,
+        precisions_init=0.5 * (precisions + np.swapaxes(precisions, 1, 2)),
+    )  # fmt: skip
+    is_better = near.bic(points) < gaussian_mixture(points, 1).bic(points)
+    return near if is_better and _misfit(points, near) < SUITS else best_mixture(points, most)
+
+
+def _misfit(points: FloatArray, mixture: Any) -> float:
+    """Return the largest distance between distribution functions of points and mixture, over the coordinates."""
+    from scipy.special import ndtr
+
+    ranks = (np.arange(len(points))[:, None] + 0.5) / len(points)
+    scales = np.sqrt(np.einsum("kii->ki", mixture.covariances_))
+    below = ndtr((np.sort(points, axis=0)[:, None, :] - mixture.means_) / scales)
+    return float(np.abs(np.einsum("k,nki->ni", mixture.weights_, below) - ranks).max())
+
+
+def _moments(mixture: MixtureReference) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return weights (k,), means (k, dim) and covariances (k, dim, dim) of normal components."""
+    weights = np.asarray(mixture.weights, dtype=np.float64)
+    means = np.array([one.mean for one in mixture.components])
+    return weights / weights.sum(), means, np.array([_covariance(one) for one in mixture.components])
+
+
+def _covariance(component: Component) -> FloatArray:
+    colour = np.diag(component.scale)
+    if component.matrix is not None:
+        colour = colour @ np.linalg.inv(component.matrix)
+    return np.asarray(colour @ colour.T)
 
 
 @cache

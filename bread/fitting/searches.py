@@ -113,7 +113,7 @@ def move(work: FitWork, reference: MixtureReference, kernel: Kernel, part: Part 
 
 def nested(
     work: FitWork, drivers: list[int], start: FloatArray, spread: FloatArray, n_left_out: int = 1,
-    limit: float = BELIED,
+    limit: float = BELIED, like: MixtureReference | None = None,
 ) -> NestedReference | None:  # fmt: skip
     """Return Gaussian laws given one of the coordinates, the one that shows the smallest divergence; None without one.
 
@@ -130,15 +130,18 @@ def nested(
         Of the draws that show the divergence, the worst: 0 where nothing else will check the reference.
     limit : float
         Nats of divergence that the draws may show.
+    like : MixtureReference, optional
+        The law of the driver on other data.
     """
-    fits = (fit_nested(work.posterior, driver, start, STEP * float(spread[driver])) for driver in drivers[:DRIVERS])
+    posterior = work.posterior
+    fits = (fit_nested(posterior, driver, start, STEP * float(spread[driver]), like) for driver in drivers[:DRIVERS])
     return _least_divergent(work, fits, n_left_out, limit)
 
 
 def nested_near(work: FitWork, reference: NestedReference) -> NestedReference | None:
     """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
     mean, spread = reference.moments()
-    return nested(work, [reference.driver], mean, spread, 0)
+    return nested(work, [reference.driver], mean, spread, 0, like=reference.marginal)
 
 
 def conditional(
@@ -181,8 +184,9 @@ def conditional_near(work: FitWork, reference: ConditionalReference) -> Conditio
     at = reference.marginal.sample(MARGINAL_DRAWS, np.random.default_rng(0))
     start, _ = reference.moments()
     found, n_gradients = fit_conditional(
-        work.posterior, reference.drivers, start, at.mean(axis=0), np.cov(at.T), reference.matrix, is_near=False
-    )
+        work.posterior, reference.drivers, start, at.mean(axis=0), np.cov(at.T), reference.matrix, is_near=False,
+        like=reference.marginal,
+    )  # fmt: skip
     work.n_gradients += n_gradients
     return found if found is not None and work.own_divergence(found) < BELIED else None
 

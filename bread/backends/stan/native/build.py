@@ -52,6 +52,7 @@ _DRIVER_FILES = (
     "kernels.hpp",
     "chains.hpp",
     "overlay.hpp",
+    "random.hpp",
     "layout.hpp",
     "driver.cpp",
 )

@@ -5,10 +5,10 @@
 #include "chains.hpp"
 #include "layout.hpp"
 #include "overlay.hpp"
+#include "random.hpp"
 
 #include <stan/io/json/json_data.hpp>
 #include <stan/model/gradient.hpp>
-#include <stan/services/util/create_rng.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -26,17 +26,6 @@ namespace {
 
 // Mirrored in interface.py.
 enum Status : std::int32_t { ok = 0, rejected = 1, failed = 2, bad_start = 3, interrupted = 4, unknown = 5 };
-
-using ModelRng = decltype(stan::services::util::create_rng(0U, 0U));
-
-template <typename T>
-T make_model_rng(const std::uint32_t* words) {
-  if constexpr (std::is_same<T, Rng>::value) {
-    return make_rng(words);
-  } else {
-    return stan::services::util::create_rng(words[0], 0U);  // Stan before 2.35 has another generator
-  }
-}
 
 struct Instance {
   std::unique_ptr<stan::model::model_base> model;
@@ -341,10 +330,11 @@ BREAD_API std::int32_t bread_constrain(const Instance* instance, std::int64_t n,
   return bread::guarded(message, size, [&] {
     bread::forget_history();
     std::ostringstream printed;
+    auto rng = stan::services::util::create_rng(0U, 1U);  // in the signature, and not used without generated quantities
     for (std::int64_t row = 0; row < n; ++row) {
       Eigen::VectorXd q = bread::row_of(states, row, instance->dim());
       Eigen::VectorXd result;
-      auto rng = bread::make_model_rng<bread::ModelRng>(seeds + 4 * row);
+      if (with_generated != 0) rng = bread::make_model_rng<bread::ModelRng>(seeds + 4 * row);
       instance->model->write_array(rng, q, result, with_transformed != 0, with_generated != 0, &printed);
       if (result.size() != n_values) throw std::logic_error("the number of values differs from the program's");
       std::copy_n(result.data(), result.size(), values + row * n_values);
