@@ -78,18 +78,26 @@ def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = 
         return best_mixture(points, most)
     if len(like.components) == 1:
         return best_mixture(points, most, enough_worse=1)
+    try:
+        near = _moved(points, like)
+    except (np.linalg.LinAlgError, ValueError):  # a covariance without an inverse, here or there
+        return best_mixture(points, most)
+    is_better = near.bic(points) < gaussian_mixture(points, 1).bic(points)
+    return near if is_better and _misfit(points, near) < SUITS else best_mixture(points, most)
+
+
+def _moved(points: FloatArray, like: MixtureReference) -> Any:
+    """Return a mixture fitted from one that has been given the mean and the covariance of the points."""
     weights, means, covariances = _moments(like)
     mean = weights @ means
     covariance = np.einsum("k,kij->ij", weights, covariances) + (means - mean).T * weights @ (means - mean)
     own = np.linalg.cholesky(np.atleast_2d(np.cov(points.T)))
     stretch = own @ np.linalg.inv(np.linalg.cholesky(covariance))
     precisions = np.linalg.inv(stretch @ covariances @ stretch.T)
-    near = gaussian_mixture(
+    return gaussian_mixture(
         points, len(weights), weights_init=weights, means_init=points.mean(axis=0) + (means - mean) @ stretch.T,
         precisions_init=0.5 * (precisions + np.swapaxes(precisions, 1, 2)),
     )  # fmt: skip
-    is_better = near.bic(points) < gaussian_mixture(points, 1).bic(points)
-    return near if is_better and _misfit(points, near) < SUITS else best_mixture(points, most)
 
 
 def _misfit(points: FloatArray, mixture: Any) -> float:

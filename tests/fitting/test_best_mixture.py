@@ -59,3 +59,9 @@ def test_it_is_moved_and_stretched_before_it_is_improved():
     best = one_thread.best_mixture(points, 4)
     assert near.n_iter_ <= 3, "it begins where it ends: the law of other data is an affine map of this one"
     assert near.score(points) == pytest.approx(best.score(points), abs=0.01)
+
+
+def test_points_without_a_spread_are_no_error():
+    like = reference(one_thread.best_mixture(CASES["two modes"][:, None], 4))
+    found = one_thread.mixture_near(np.full((100, 1), 2.0), 4, like)
+    assert found.means_ == pytest.approx(2.0)
