@@ -93,7 +93,6 @@ def localise(
         declared.
     """
     require_parameters(names, positions_of)
-    text, kinds = require_localisable(program, names)
     positions = np.sort(np.concatenate([positions_of[name] for name in names]))
     n_coordinates = reference.sample(1, default_rng(0)).shape[-1]
     if n_coordinates != len(positions):
@@ -104,6 +103,7 @@ def localise(
     missing = [name for name in program.held if name not in names]
     if missing:
         raise InvalidArgumentError(f"names must hold {missing[0]!r}, whose prior cannot be drawn from.")
+    text, kinds = require_localisable(program, names)
     library = StanLibrary.of(text, find_toolchain(), places=in_users_files(program.source, program.edits))
     owner = {int(place): name for name in names for place in positions_of[name]}
     jacobians = np.array([kinds[owner[int(place)]] for place in positions], dtype=np.int64)
