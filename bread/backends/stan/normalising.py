@@ -180,6 +180,13 @@ def _constant(
 
 
 def _noise(instance: StanInstance, state: FloatArray) -> float:
+    """Return what rounding does to the log prior there (nats); infinite where a value is smaller than normal numbers.
+
+    Of such a value Stan's vectorised functions take the logarithm of the smallest normal number.
+    """
+    values = np.concatenate([np.ravel(value) for value in instance.constrain(state[None, :]).values()])
+    if ((values != 0.0) & (np.abs(values) < np.finfo(np.float64).tiny)).any():
+        return float("inf")
     try:
         return prior_noise(instance, state)
     except BreadError:  # moved by rounding, the state leaves its support

@@ -163,6 +163,25 @@ def test_a_constant_in_one_branch_is_refused(nats: float) -> None:
         compare(states, joint, joint.log_prior, wrong, lambda row: model.instance, model.program.drawn)
 
 
+@pytest.mark.parametrize("log_tau", [-738.0, -700.0])
+def test_a_value_below_the_normal_numbers_is_no_comparison(log_tau: float) -> None:
+    """One of 5000 draws of a log-normal law with a half-Cauchy scale: Stan takes log(2e-308) for its logarithm."""
+    model = eight_schools()
+    states, joint = model.draws.draw_parameters(200, SeedSequence(1))
+    (place,) = model.info.layout.positions["tau"]
+    states[7, place] = log_tau
+    tau = model.instance.constrain(states[7:8])["tau"][0]
+    assert tau > 0.0 and (tau < np.finfo(float).tiny) == (log_tau == -738.0)
+    stated = model.instance.constrained_prior(states)
+    stated[7] += 29.7
+    arguments = (states, joint, joint.log_prior, stated, lambda row: model.instance, model.program.drawn)
+    if log_tau == -738.0:
+        assert "At 1 more rounding hides it" in compare(*arguments).notes[0]
+    else:  # control
+        with pytest.raises(UnsupportedModelError, match="the difference must be one constant"):
+            compare(*arguments)
+
+
 def test_a_normalised_prior_integrates_to_one() -> None:
     model = conjugate("hierarchical")
     assert abs(model.log_integral) < 1e-12
