@@ -14,7 +14,7 @@ from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.refusals import RefusedError, refuse
 from bread.backends.stan.language.scopes import Variable, resolve
-from bread.backends.stan.language.syntax import Node, end, parse, start
+from bread.backends.stan.language.syntax import Node, end, parse, source_text, start
 from bread.backends.stan.language.variates import rank
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import ONE_BOUND, TWO_BOUNDS, UNBOUNDED, Law
@@ -211,7 +211,7 @@ class _Transform:
         return text
 
     def _code(self, node: Node) -> str:
-        return " ".join(self.program.source.code[start(node) : end(node)].split())
+        return source_text(self.program.source, node)
 
     def _refuse(self, reason: str) -> RefusedError:
         name = self.variable.name

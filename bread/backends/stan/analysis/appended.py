@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from bread.backends.stan.language.dataflow import Dataflow, Definition
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, end, is_number, name_of, nodes, start, strip, token
+from bread.backends.stan.language.syntax import Node, end, is_number, name_of, nodes, source_text, start, strip, token
 from bread.backends.stan.language.variates import rank
 from bread.backends.stan.simulator.assembly import given_densities
 from bread.backends.stan.split.rewriting import Edit, blank
@@ -56,5 +56,5 @@ def _parts(flow: Dataflow, variable: Variable, definition: Definition) -> tuple[
 
 
 def _text(source: Source, node: Node) -> str:
-    text = " ".join(source.code[start(node) : end(node)].split())
+    text = source_text(source, node)
     return text if node.data in ("variable", "integer", "call", "unary") else f"({text})"

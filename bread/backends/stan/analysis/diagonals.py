@@ -19,6 +19,7 @@ from bread.backends.stan.language.syntax import (
     is_number,
     name_of,
     nodes,
+    source_text,
     start,
     strip,
     token,
@@ -59,7 +60,7 @@ def _read(flow: Dataflow, source: Source, law: Node, loop: Node) -> tuple[Node, 
         return None
     for over, size in ((loop, rows_of), (inner, columns_of)):
         low, high, _ = nodes(over)
-        if not is_number(low, 1) or _text(source, high) != _text(source, size):
+        if not is_number(low, 1) or source_text(source, high) != source_text(source, size):
             return None
     counters = [name_of(loop), name_of(inner)]
     statement = _only(nodes(condition)[1])
@@ -68,11 +69,11 @@ def _read(flow: Dataflow, source: Source, law: Node, loop: Node) -> tuple[Node, 
     element = strip(nodes(statement)[0])
     if element.data != "indexed" or flow.scopes.variable(nodes(element)[0]) is not variable:
         return None
-    texts = [_text(source, place) for place in nodes(element)[1:]]
-    if texts != [_text(source, place) for place in places] + counters:
+    texts = [source_text(source, place) for place in nodes(element)[1:]]
+    if texts != [source_text(source, place) for place in places] + counters:
         return None
-    arguments = ", ".join(_text(source, one) for one in nodes(law)[1:])
-    return condition, f"{_text(source, element)} ~ {distribution_of(law)}({arguments});"
+    arguments = ", ".join(source_text(source, one) for one in nodes(law)[1:])
+    return condition, f"{source_text(source, element)} ~ {distribution_of(law)}({arguments});"
 
 
 def _diagonal(flow: Dataflow, law: Node) -> tuple[Node, list[Node]] | None:
@@ -111,7 +112,3 @@ def _only(node: Node) -> Node:
     while node.data == "block" and len(nodes(node)) == 1:
         node = nodes(node)[0]
     return node
-
-
-def _text(source: Source, node: Node) -> str:
-    return " ".join(source.code[start(node) : end(node)].split())

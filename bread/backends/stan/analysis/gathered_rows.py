@@ -22,6 +22,7 @@ from bread.backends.stan.language.syntax import (
     line,
     name_of,
     nodes,
+    source_text,
     start,
     strip,
     terms,
@@ -96,11 +97,11 @@ def _code(flow: Dataflow, source: Source, contribution: Contribution) -> str | t
     mean = flow.scopes.variable(strip(given[0])) if strip(given[0]).data == "variable" else None
     if mean is None or mean.plain != "vector" or len(mean.array_sizes) > 1:
         return (f"the mean of gathered rows, `{quote(source, given[0])}`, is not a variable of vectors.",)
-    return _spelled(source, rows, elements, mean, _LAWS[law].format(_text(source, given[1])))
+    return _spelled(source, rows, elements, mean, _LAWS[law].format(source_text(source, given[1])))
 
 
 def _spelled(source: Source, rows: Variable, elements: list[Variable], mean: Variable, factor: str) -> str:
-    n, size = _text(source, rows.array_sizes[0]), len(elements)
+    n, size = source_text(source, rows.array_sizes[0]), len(elements)
     pieces = [f"matrix[{size}, {size}] bread_factor = {factor};"]
     for k, element in enumerate(elements, 1):
         at = f"to_vector({mean.name}[:, {k}])" if mean.array_sizes else f"{mean.name}[{k}]"
@@ -126,7 +127,7 @@ def _gathered(flow: Dataflow, source: Source, rows: Variable) -> list[Variable] 
         return None
     loop = definition.controls[0]
     low, high, _ = nodes(loop)
-    if not is_number(low, 1) or _text(source, high) != _text(source, rows.array_sizes[0]):
+    if not is_number(low, 1) or source_text(source, high) != source_text(source, rows.array_sizes[0]):
         return None
     if not _is_at_counter(flow, left, rows, loop):
         return None
@@ -157,7 +158,3 @@ def _is_at_counter(flow: Dataflow, node: Node, variable: Variable, loop: Node) -
     if flow.scopes.variable(base) is not variable or counter is None or counter.kind != "loop":
         return False
     return counter.name == name_of(loop)
-
-
-def _text(source: Source, node: Node) -> str:
-    return " ".join(source.code[start(node) : end(node)].split())

@@ -21,6 +21,7 @@ from bread.backends.stan.language.syntax import (
     name_of,
     nodes,
     number,
+    source_text,
     start,
     strip,
     terms,
@@ -152,4 +153,4 @@ def _sum(flow: Dataflow, source: Source, contribution: Contribution, variable: V
         return None
     if not is_number(mean, 0) or any(v.kind not in ("data", "transformed data") for v in flow.reads(sd)):
         return None
-    return f"({' '.join(source.code[start(sd) : end(sd)].split())})"
+    return f"({source_text(source, sd)})"

@@ -18,6 +18,7 @@ from bread.backends.stan.language.syntax import (
     is_number,
     name_of,
     nodes,
+    source_text,
     start,
     strip,
     terms,
@@ -147,7 +148,7 @@ def _list(flow: Dataflow, source: Source, index: Variable, count: Variable) -> _
     if len(texts) != 1 or None in texts or len(set(values)) < len(values):
         return None
     low, high, _ = nodes(loop)
-    ends = [" ".join(source.code[start(one) : end(one)].split()) for one in (low, high)]
+    ends = [source_text(source, one) for one in (low, high)]
     return _List(ends[0], ends[1], f"{texts.pop()}[{_COUNTER}]", values[-1])
 
 

@@ -16,7 +16,7 @@ from bread.backends.stan.language.distributions import DISTRIBUTIONS
 from bread.backends.stan.language.refusals import Refusal, quote
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, end, line, nodes, start, strip, token
+from bread.backends.stan.language.syntax import Node, end, line, nodes, source_text, start, strip, token
 from bread.backends.stan.language.syntax import distribution_of as law_of
 from bread.backends.stan.language.variates import rank
 from bread.backends.stan.split.rewriting import Edit, blank, functions_edit
@@ -217,4 +217,4 @@ def _copied(flow: Dataflow, definition: Definition) -> tuple[Variable, Node | No
 
 
 def _text(source: Source, node: Node) -> str:
-    return f"({' '.join(source.code[start(node) : end(node)].split())})"
+    return f"({source_text(source, node)})"

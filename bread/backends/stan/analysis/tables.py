@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from bread.backends.stan.language.dataflow import Dataflow, loop_variable
 from bread.backends.stan.language.scopes import Kind, Variable, name_position
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, end, is_density, name_of, nodes, start, strip, terms, walk
+from bread.backends.stan.language.syntax import (
+    Node,
+    end,
+    is_density,
+    name_of,
+    nodes,
+    source_text,
+    start,
+    strip,
+    terms,
+    walk,
+)
 from bread.backends.stan.language.variates import Variate, read_variate
 from bread.backends.stan.simulator.coverage import Coverage
 from bread.backends.stan.split.rewriting import Edit, blank
@@ -69,7 +80,7 @@ def _places(element: Variate, source: Source) -> tuple[str, ...]:
     texts = []
     for index in element.indices:
         assert index.low is not None
-        text = " ".join(source.code[start(index.low) : end(index.low)].split())
+        text = source_text(source, index.low)
         texts.append(text if index.low.data in ("variable", "integer") else f"({text})")
     return tuple(texts)
 
@@ -115,7 +126,7 @@ def _marginal(flow: Dataflow, source: Source, tables: dict[Variable, _Table], no
     if variable not in tables or any(one.data != "variable" for one in (move, first)):
         return ""
     table = tables[variable]
-    states, times = (" ".join(source.code[start(one) : end(one)].split()) for one in variable.dimensions)
+    states, times = (source_text(source, one) for one in variable.dimensions)
     begin, step = (table.element(source, flow, ("bread_k", t)) for t in ("1", "bread_t"))
     return (
         f"{{ array[{times}, {states}] real bread_g; array[{states}] real bread_acc; "

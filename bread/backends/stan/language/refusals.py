@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bread.backends.stan.language.source import Place, Source
-from bread.backends.stan.language.syntax import Node, end, line, start
+from bread.backends.stan.language.syntax import Node, line, source_text
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ def refuse(source: Source, node: Node, reason: str, remedy: str, flat: tuple[str
 
 def quote(source: Source, node: Node, length: int = 100) -> str:
     """Return the text of ``node`` on one line without comments, shortened."""
-    text = " ".join(source.code[start(node) : end(node)].split())
+    text = source_text(source, node)
     return text if len(text) <= length else text[: length - 3] + "..."

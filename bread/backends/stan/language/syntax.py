@@ -112,6 +112,11 @@ def end(node: Node) -> int:
     return int(node.meta.end_pos)
 
 
+def source_text(source: Source, node: Node) -> str:
+    """Return the text of a node on one line, without comments."""
+    return " ".join(source.code[start(node) : end(node)].split())
+
+
 def line(node: Node) -> int:
     """Line of the first character, from 1."""
     return int(node.meta.line)

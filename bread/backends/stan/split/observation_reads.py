@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bread.backends.stan.language.dataflow import Dataflow, Definition, loop_variable
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, end, is_size, nodes, start, strip
+from bread.backends.stan.language.syntax import Node, end, is_size, nodes, source_text, start, strip
 from bread.backends.stan.language.variates import rank, read_variate
 
 _HEADED = ("for_range", "for_each", "while_", "if_", "block", "profile")
@@ -36,7 +36,7 @@ class ObservationReads:
 
     def text(self, node: Node) -> str:
         """Return an expression on one line."""
-        return " ".join(self._source.code[start(node) : end(node)].split())
+        return source_text(self._source, node)
 
     def common_index(self, expressions: Iterable[Node], controls: Sequence[Node]) -> str | None:
         """Return the index of the one observation that expressions under these statements read, or None."""

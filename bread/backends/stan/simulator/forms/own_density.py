@@ -16,7 +16,7 @@ from bread.backends.stan.language.distributions import Distribution
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.scopes import Variable, name_position
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, end, start
+from bread.backends.stan.language.syntax import Node, source_text, start
 from bread.backends.stan.language.variates import Variate, rank
 from bread.backends.stan.simulator.draw import Draw, Reading
 from bread.backends.stan.simulator.forms.induced import induced_law
@@ -103,7 +103,7 @@ def _bound(reading: Reading, node: Node, variable: Variable, which: str) -> str:
             source, node, f"the bounds of {variable.name!r}, drawn from a density of the program's own, are no numbers "
             "that the data give.", f"Declare bounds that no parameter and no outcome enters. {_OWN}",
         )  # fmt: skip
-    return f"({' '.join(source.code[start(bound) : end(bound)].split())})"
+    return f"({source_text(source, bound)})"
 
 
 def _declaration(source: Source, argument: Node, i: int) -> str:
