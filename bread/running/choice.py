@@ -1,18 +1,21 @@
 """Choose the path: pilots along the candidates on extra simulated data sets, and a race between those of like cost.
 
-The data sets serve for the choice (and for what pilots freeze) alone; the measured simulations are others.
+The data sets serve for the choice (and for what pilots freeze) alone; the measured simulations are others. Whether a
+reference is found is a matter of the data set too: where none was, and what is left would need more temperatures than
+may run, others are looked at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
+from bread.fitting.families import FAMILIES
 from bread.fitting.pilot import N_CHAINS, SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
@@ -21,7 +24,7 @@ from bread.running.ends import BaseDrawsTask, with_decided_tails
 from bread.running.ledger import in_order
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
-from bread.running.results import SHARED
+from bread.running.results import SECOND, SHARED
 from bread.running.tasks import LookTask, PilotTask
 from bread.running.tuning import Pilot
 
@@ -38,6 +41,13 @@ class Stage(Track, Protocol):
     def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]: ...  # noqa: D102
 
 
+class _Extra(NamedTuple):
+    """Extra simulated data sets; ``first`` names the random numbers of the first one."""
+
+    first: int
+    simulations: Simulations
+
+
 class PathChooser:
     """Chooses a path and returns its pilots; ``costs`` are the predicted gradient evaluations per data set."""
 
@@ -47,7 +57,8 @@ class PathChooser:
         self._plan = plan
         self._stage = stage
         self._errors: list[DensityError] = []
-        self._extra: Simulations | None = None
+        self._extra: _Extra | None = None
+        self._has_looked_elsewhere = False
         self._skipped: str | None = None  # the kind of path that was not looked at
         self._left: Entrant | None = None  # the path that lost
         self._raced_temperatures = 0.0  # T up to which is known what the path that won costs
@@ -82,10 +93,10 @@ class PathChooser:
             No pilot could run along any path.
         """
         asked = self._plan.path.kind
+        self._extra = _Extra(SHARED, extra)
         if asked != AUTO or len(self._info.paths) == 1:
-            return self._required(self._info.paths[0] if asked == AUTO else asked, extra)
-        self._extra = extra  # and the model has both paths
-        reference = self._first_reference()
+            return self._required(self._info.paths[0] if asked == AUTO else asked)
+        reference = self._first_reference()  # the model has both paths
         if reference is not None and self._is_cheaper_than_looking(reference.cost):
             self.costs = {reference.cost.kind: reference.cost.total}
             self._skipped = PriorPath.name
@@ -94,21 +105,47 @@ class PathChooser:
         if reference is None:
             if prior is not None and self._is_cheap(prior.cost):
                 self._skipped = ReferencePath.name
-                return self._required(PriorPath.name, extra)
-            reference = self._fitted_reference()
+                return self._required(PriorPath.name)
+            if prior is None or self._is_out_of_reach(prior.cost):
+                reference = self._reference_elsewhere()
+            reference = reference or self._fitted_reference()
         if reference is None:
-            return self._required(PriorPath.name, extra)
+            return self._required(PriorPath.name)
         return self._cheapest([reference] if prior is None else [reference, prior])
 
-    def _cheapest(self, entrants: Sequence[Entrant]) -> list[Pilot]:
-        """Return the pilots of the path that wins the race."""
-        Race(self._plan, self._stage, entrants).run()
+    def _cheapest(self, entrants: list[Entrant]) -> list[Pilot]:
+        """Return the pilots of the path that wins the race.
+
+        Where it is out of reach, and no reference that optimisation found, one that is found on other data sets enters
+        the race, in the place of another reference.
+        """
+        chosen = self._winner(entrants)
+        if not _is_found(chosen) and self._is_out_of_reach(chosen.cost):
+            another = self._reference_elsewhere()
+            if another is not None:
+                prior = [entrant for entrant in entrants if entrant.cost.kind == PriorPath.name]
+                is_prior = chosen.cost.kind == PriorPath.name
+                entrants = [another if is_prior else self._best([another, chosen]), *prior]
+                chosen = self._winner(entrants)
         self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
-        best = path_choice.best([entrant.cost for entrant in entrants], self._plan.goal)
-        (chosen,) = (entrant for entrant in entrants if entrant.cost is best)
         self._left = next((entrant for entrant in entrants if entrant is not chosen), None)
-        self._raced_temperatures = float(chosen.rounds[-1].n_temperatures if chosen.rounds else best.n_temperatures)
+        raced = chosen.rounds[-1].n_temperatures if chosen.rounds else chosen.cost.n_temperatures
+        self._raced_temperatures = float(raced)
         return chosen.pilots or chosen.prepare()
+
+    def _winner(self, entrants: Sequence[Entrant]) -> Entrant:
+        """Return the path that wins the race."""
+        Race(self._plan, self._stage, entrants).run()
+        return self._best(entrants)
+
+    def _best(self, entrants: Sequence[Entrant]) -> Entrant:
+        """Return the path that is the cheapest, as far as is known."""
+        best = path_choice.best([entrant.cost for entrant in entrants], self._plan.goal)
+        return next(entrant for entrant in entrants if entrant.cost is best)
+
+    def _is_out_of_reach(self, cost: PathCost) -> bool:
+        """Return whether a path is predicted to need more temperatures than may run, or has no mean of B."""
+        return not cost.is_reliable or cost.n_temperatures > self._plan.largest_temperatures
 
     def may_race_again(self, n_temperatures: int) -> bool:
         """Return whether a search has gone so far beyond the T at which paths raced that the other may be cheaper."""
@@ -145,24 +182,40 @@ class PathChooser:
 
     def _first_reference(self) -> Entrant | None:
         """Return the reference path, fitted and tried out before any other, where optimisation finds one."""
+        assert self._extra is not None
+        return self._reference_found_on(self._extra)
+
+    def _reference_elsewhere(self) -> Entrant | None:
+        """Return the reference path where optimisation finds one on other extra data sets; they are looked at once."""
+        assert self._extra is not None
+        if self._has_looked_elsewhere:
+            return None
+        self._has_looked_elsewhere = True
+        drawn = self._stage.draw_simulations(len(self._extra.simulations), SECOND)
+        return self._reference_found_on(_Extra(SECOND, drawn))
+
+    def _reference_found_on(self, extra: _Extra) -> Entrant | None:
+        """Return the reference path where optimisation finds one on the first of these, which then serve for all."""
         request = self.request(ReferencePath.name).fit
-        assert request is not None and self._extra is not None  # a user's reference is never one of several paths
-        task = LookTask(SHARED, self._extra.data_of(0), request, self._plan.root)
+        assert request is not None  # a user's reference is never one of several paths
+        task = LookTask(extra.first, extra.simulations.data_of(0), request, self._plan.root)
         with self._stage.phase("looking for a reference", "tune"):
             ((_, (is_found, n_gradients)),) = self._stage.run_tasks([task])
         self._stage.count("tune", n_gradients)
         if not is_found:
             return None
+        before, self._extra = self._extra, extra
         entrant = self._fitted_reference()
-        if entrant is not None:
-            Race(self._plan, self._stage, [entrant]).try_out()
+        if entrant is None:
+            self._extra = before
+            return None
+        Race(self._plan, self._stage, [entrant]).try_out()
         return entrant
 
     def _screened_prior(self) -> Entrant | None:
         """Return the prior path, walked in short steps; None where a pilot fails."""
-        assert self._extra is not None
         n_steps = self._short_steps()
-        pilots = self._pilots(PriorPath.name, self._extra, n_steps)
+        pilots = self._pilots(PriorPath.name, n_steps)
         return None if pilots is None else self._entrant(self._predict(PriorPath.name, pilots, n_steps))
 
     def _short_steps(self) -> int:
@@ -179,12 +232,11 @@ class PathChooser:
     def _walks(self) -> int:
         """Return the transitions of two walks along a path, in short steps and thoroughly, on the extra data sets."""
         assert self._extra is not None
-        return USUAL_KNOTS * len(self._extra) * (self._short_steps() + self._plan.tune)
+        return USUAL_KNOTS * len(self._extra.simulations) * (self._short_steps() + self._plan.tune)
 
     def _fitted_reference(self) -> Entrant | None:
         """Return the reference path with its pilots; None where a reference cannot be fitted."""
-        assert self._extra is not None
-        fitted = self._pilots(ReferencePath.name, self._extra, self._plan.tune)
+        fitted = self._pilots(ReferencePath.name, self._plan.tune)
         if fitted is None:
             return None
         return self._entrant(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
@@ -193,24 +245,24 @@ class PathChooser:
         """Return a path for the race, whose pilots run when they are wanted."""
 
         def prepare() -> list[Pilot]:
-            assert self._extra is not None
-            return self._required(cost.kind, self._extra)
+            return self._required(cost.kind)
 
         return Entrant(cost, self.quick(self.request(cost.kind)), prepare, list(pilots))
 
-    def _required(self, kind: str, extra: Simulations) -> list[Pilot]:
+    def _required(self, kind: str) -> list[Pilot]:
         """Return pilots that must succeed."""
-        pilots = self._pilots(kind, extra, self._plan.tune)
+        pilots = self._pilots(kind, self._plan.tune)
         if pilots is None:
             raise self._errors[-1]
         self.costs.setdefault(kind, self._predict(kind, pilots, self._plan.tune).total)
         return pilots
 
-    def _pilots(self, kind: str, extra: Simulations, n_steps: int) -> list[Pilot] | None:
+    def _pilots(self, kind: str, n_steps: int) -> list[Pilot] | None:
         """Run a pilot on each extra data set; None where one of them fails."""
-        request, source = self.request(kind), "an extra simulated data set"
+        assert self._extra is not None
+        request, source, (first, extra) = self.request(kind), "an extra simulated data set", self._extra
         tasks = [
-            PilotTask(SHARED - i, extra.data_of(i), request, self._plan.root, n_steps, True, source, may_fail=True)
+            PilotTask(first - i, extra.data_of(i), request, self._plan.root, n_steps, True, source, may_fail=True)
             for i in range(len(extra))
         ]
         found = self._stage.run_pilots(tasks)
@@ -251,3 +303,9 @@ class PathChooser:
         return path_choice.predicted_cost(
             kind, pilots, target=plan.target, n_chains=2 * plan.chains, n_steps=n_steps, per_data_set=per_data_set
         )
+
+
+def _is_found(entrant: Entrant) -> bool:
+    """Return whether this is a reference that optimisation found, rather than one fitted to draws, or the prior."""
+    fit = entrant.pilots[0].fit if entrant.pilots else None
+    return fit is not None and fit.family not in FAMILIES

@@ -64,6 +64,11 @@ class Plan:
         return self.goal.gap(self.chains)
 
     @property
+    def largest_temperatures(self) -> int:
+        """The largest T that may run."""
+        return self.max_temperatures if self.n_temperatures is None else self.n_temperatures[-1]
+
+    @property
     def is_searching(self) -> bool:
         """Whether T is searched for, rather than given."""
         return self.n_temperatures is None

@@ -120,11 +120,9 @@ class Race:
         return bool(entrant.pilots) and not entrant.rounds and price < SHARE * check
 
     def _next(self, entrant: Entrant) -> int:
-        plan = self._plan
         if not entrant.rounds:
             return max(FIRST_TEMPERATURES, min(round(entrant.cost.n_temperatures), FIRST_ROUND))
-        largest = plan.max_temperatures if plan.n_temperatures is None else plan.n_temperatures[-1]
-        return min(GROWTH * entrant.rounds[-1].n_temperatures, largest)
+        return min(GROWTH * entrant.rounds[-1].n_temperatures, self._plan.largest_temperatures)
 
     def _runs_on(self, entrant: Entrant) -> bool:
         """Return whether this path is undecided: it has a rival, its gap is far from the target, T may grow."""

@@ -168,6 +168,7 @@ def race(
         max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, root=1, tune=10,
         target=goal.gap(4), goal=goal,
         tune_each=False, chains=4, search_simulations=10, check_simulations=1.5 * simulations,
+        largest_temperatures=max_temperatures,
     )  # fmt: skip
     entrants = [
         Entrant(
