@@ -14,6 +14,8 @@ import numpy as np
 
 from bread.backends.base import Fit
 from bread.backends.pymc.density.compiling import compile_mode, first_line
+from bread.backends.pymc.early_end import EarlyEnd, EnoughDrawsError
+from bread.backends.pymc.model.reading import read_observed
 from bread.backends.support.posterior_draws import count_divergences, posterior_group, read_posterior
 from bread.errors import UnsupportedModelError
 
@@ -43,7 +45,8 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
     """Sample a model with ``pm.sample``, its defaults and the sampler it picks.
 
     Only the PyTensor mode is chosen here (see `bread.backends.pymc.density.compiling.compile_mode`), and left to PyMC
-    where it would pick another package's sampler.
+    where it would pick another package's sampler; and PyMC's own ends after fewer draws where they are dear and enough
+    (see `bread.backends.pymc.early_end`).
 
     Raises
     ------
@@ -54,15 +57,21 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
 
     mode = compile_mode()
     flags: dict[str, Any] = {}
-    if mode is not None and not _picks_other_sampler(pm.__version__):
-        flags["compile_kwargs"] = {"mode": mode}
+    chains = max(2, cores)  # as PyMC would
+    ending = EarlyEnd(names, chains, sum(np.size(values) for values in read_observed(model).values()))
+    if not _picks_other_sampler(pm.__version__):
+        flags["callback"] = ending
+        if mode is not None:
+            flags["compile_kwargs"] = {"mode": mode}
     start = time.perf_counter()
     try:
         with _silence():
             result = pm.sample(
-                random_seed=seed, cores=cores, progressbar=progressbar, quiet=not progressbar, model=model,
-                compute_convergence_checks=False, **flags,  # bread looks at the draws itself
+                random_seed=seed, cores=cores, chains=chains, progressbar=progressbar, quiet=not progressbar,
+                model=model, compute_convergence_checks=False, **flags,  # bread looks at the draws itself
             )  # fmt: skip
+    except EnoughDrawsError:
+        return Fit(ending.draws, "pm.sample", time.perf_counter() - start, ending.n_divergences)
     except Exception as error:
         raise UnsupportedModelError(
             f"pm.sample fails on the real data: {first_line(error)}. Correct the model, pass posterior= "
