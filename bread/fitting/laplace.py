@@ -42,9 +42,9 @@ class Laplace:
     """
 
     def __init__(self, target: CountedDensity, held: Sequence[int], dim: int) -> None:
-        self._target, self._held, self._dim = target, list(held), dim
-        self.others = np.delete(np.arange(dim), self._held)
-        self._u = np.zeros(len(self._held))
+        self._target, self.held, self._dim = target, list(held), dim
+        self.others = np.delete(np.arange(dim), self.held)
+        self._u = np.zeros(len(self.held))
         self._is_normal = True  # until a step of Newton's shows otherwise
 
     def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
@@ -87,7 +87,7 @@ class Laplace:
 
     def _state(self, others: FloatArray) -> FloatArray:
         state = np.empty(self._dim)
-        state[self._held], state[self.others] = self._u, others
+        state[self.held], state[self.others] = self._u, others
         return state
 
 

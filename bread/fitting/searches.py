@@ -14,6 +14,7 @@ from bread.fitting.conditional import MOST_DRIVERS, fit_conditional
 from bread.fitting.families import fit_mixture, move_component
 from bread.fitting.modes import MOST_STARTS, fit_modes, narrowed
 from bread.fitting.nested import STEP, fit_nested
+from bread.fitting.probing import is_hopeless
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import PriorPath
@@ -173,6 +174,8 @@ def conditional(
     def fit(k: int) -> tuple[ConditionalReference | None, int]:
         chosen = tuple(ranked[:k])
         at = draws[:, list(chosen)]
+        if is_hopeless(work, chosen, start, at, limit):
+            return None, 0
         return fit_conditional(work.posterior, chosen, start, at.mean(axis=0), np.cov(at.T), is_near=is_near)
 
     fits = (fit(k) for k in range(2, min(len(drivers), MOST_DRIVERS, work.dim - 1) + 1))
