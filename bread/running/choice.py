@@ -216,7 +216,11 @@ class PathChooser:
         """Return the prior path, walked in short steps; None where a pilot fails."""
         n_steps = self._short_steps()
         pilots = self._pilots(PriorPath.name, n_steps)
-        return None if pilots is None else self._entrant(self._predict(PriorPath.name, pilots, n_steps))
+        if pilots is None:
+            return None
+        entrant = self._entrant(self._predict(PriorPath.name, pilots, n_steps))
+        entrant.screened = pilots
+        return entrant
 
     def _short_steps(self) -> int:
         return max(FEWEST_STEPS, self._plan.tune // SCREENING)

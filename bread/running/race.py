@@ -63,6 +63,8 @@ class Entrant:
         Along the path of each data set of the race, after the first round.
     rounds : list of Round
         What was measured.
+    screened : list of Pilot
+        Pilots in short steps along it, which are enough to race: the thorough ones then run where it wins.
     """
 
     cost: PathCost
@@ -71,6 +73,7 @@ class Entrant:
     pilots: list[Pilot] = field(default_factory=list)
     own: list[Pilot] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
+    screened: list[Pilot] = field(default_factory=list)
 
 
 class Race:
@@ -138,10 +141,11 @@ class Race:
     def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
         plan = self._plan
         extra = self._extra = self._extra or self._track.draw_simulations(SIMULATIONS, RACE)
-        if not entrant.pilots:
+        if not (entrant.pilots or entrant.screened):
             entrant.pilots = entrant.prepare()
-        betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(entrant.pilots))
-        is_first, shared = not entrant.own, [pilot.without_draws() for pilot in entrant.pilots]
+        pilots = entrant.pilots or entrant.screened
+        betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(pilots))
+        is_first, shared = not entrant.own, [pilot.without_draws() for pilot in pilots]
         tasks = [
             RaceTask(
                 RACE - index, extra.data_of(index), entrant.request, plan.root, plan.tune,

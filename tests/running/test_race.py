@@ -159,17 +159,22 @@ def pilot():
     return Pilot(Kernel(np.array([0.0, 1.0]), {}, tuple(draws)), PriorPath(), draws[0], draws[1])
 
 
-def race(
-    gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS, without_mean=frozenset(),
-    prepared=frozenset(), fitting=0.0,
-):  # fmt: skip
-    track = FakeTrack(gaps)
+def fake_plan(max_temperatures=4096, simulations=20, goal=IN_NATS):
     plan = SimpleNamespace(
         max_temperatures=max_temperatures, n_temperatures=None, simulations=simulations, root=1, tune=10,
         target=goal.gap(4), goal=goal,
         tune_each=False, chains=4, search_simulations=10, check_simulations=1.5 * simulations,
         largest_temperatures=max_temperatures,
     )  # fmt: skip
+    assert all(hasattr(Plan, name) or name in Plan.__dataclass_fields__ for name in vars(plan))
+    return plan
+
+
+def race(
+    gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS, without_mean=frozenset(),
+    prepared=frozenset(), fitting=0.0,
+):  # fmt: skip
+    track, plan = FakeTrack(gaps), fake_plan(max_temperatures, simulations, goal)
     entrants = [
         Entrant(
             PathCost(kind, kind not in without_mean, n_temperatures, 10.0, fitting, 8),
@@ -179,7 +184,6 @@ def race(
         )
         for kind, n_temperatures in predicted.items()
     ]
-    assert all(hasattr(Plan, name) or name in Plan.__dataclass_fields__ for name in vars(plan))
     Race(plan, track, entrants, rivals).run()
     return {entrant.cost.kind: entrant.cost for entrant in entrants}, track.raced
 
@@ -236,6 +240,20 @@ def test_a_path_that_looks_forty_times_dearer_is_tried_where_that_costs_little()
     assert costs["prior"].total < costs["reference"].total
     dear = race(good, predicted, prepared={"reference"}, simulations=1, fitting=1e5)[1]
     assert [kind for kind, *_ in dear] == ["prior"], "its fits would cost more than a tenth of a small check"
+
+
+def test_a_path_that_was_screened_races_without_thorough_pilots():
+    """They run where it wins; the control has none at all, and runs them first."""
+    prepared = []
+    for screened in ([pilot()], []):
+        track, plan = FakeTrack({"prior": lambda n: 50.0 / n}), fake_plan()
+        cost = PathCost("prior", True, 50.0, 10.0, 0.0, 8)
+        entrant = Entrant(
+            cost, PathRequest("prior"), lambda kept=screened: prepared.append(len(kept)) or [pilot()], screened=screened
+        )
+        Race(plan, track, [entrant]).try_out()
+        assert track.raced == [("prior", 50, True)] and bool(entrant.pilots) == (not screened)
+    assert prepared == [0]
 
 
 def test_a_path_whose_gaps_differ_widely_costs_more_than_its_mean_gap_says():
