@@ -2,7 +2,7 @@
 
 The data sets serve for the choice (and for what pilots freeze) alone; the measured simulations are others. Whether a
 reference is found is a matter of the data set too: where none was, and what is left would need more temperatures than
-may run, others are looked at once.
+may run, two others are looked at.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bread.running.ends import BaseDrawsTask, with_decided_tails
 from bread.running.ledger import in_order
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.race import Entrant, Race, Track
-from bread.running.results import SECOND, SHARED
+from bread.running.results import OTHERS, SHARED
 from bread.running.tasks import LookTask, PilotTask
 from bread.running.tuning import Pilot
 
@@ -58,7 +58,7 @@ class PathChooser:
         self._stage = stage
         self._errors: list[DensityError] = []
         self._extra: _Extra | None = None
-        self._has_looked_elsewhere = False
+        self._others = list(OTHERS)  # data sets that have not been looked at
         self._skipped: str | None = None  # the kind of path that was not looked at
         self._left: Entrant | None = None  # the path that lost
         self._raced_temperatures = 0.0  # T up to which is known what the path that won costs
@@ -121,7 +121,9 @@ class PathChooser:
         """
         chosen = self._winner(entrants)
         if not _is_found(chosen) and self._is_out_of_reach(chosen.cost):
-            another = self._reference_elsewhere()
+            another = None
+            while another is None and self._others:
+                another = self._reference_elsewhere()
             if another is not None:
                 prior = [entrant for entrant in entrants if entrant.cost.kind == PriorPath.name]
                 is_prior = chosen.cost.kind == PriorPath.name
@@ -186,13 +188,11 @@ class PathChooser:
         return self._reference_found_on(self._extra)
 
     def _reference_elsewhere(self) -> Entrant | None:
-        """Return the reference path where optimisation finds one on other extra data sets; they are looked at once."""
+        """Return the reference path where optimisation finds one on the next of the other extra data sets."""
         assert self._extra is not None
-        if self._has_looked_elsewhere:
-            return None
-        self._has_looked_elsewhere = True
-        drawn = self._stage.draw_simulations(len(self._extra.simulations), SECOND)
-        return self._reference_found_on(_Extra(SECOND, drawn))
+        first = self._others.pop(0)
+        drawn = self._stage.draw_simulations(len(self._extra.simulations), first)
+        return self._reference_found_on(_Extra(first, drawn))
 
     def _reference_found_on(self, extra: _Extra) -> Entrant | None:
         """Return the reference path where optimisation finds one on the first of these, which then serve for all."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit
-from bread.running.results import SECOND, SHARED
+from bread.running.results import OTHERS, SHARED
 from bread.seeds import Purpose, seed_sequence
 
 
@@ -34,10 +34,10 @@ class HeldDraws:
     def of(self, simulation: int, index: int) -> dict[str, NDArray[Any]]:
         """Return the values held for data set ``index`` of those that begin at ``simulation``.
 
-        The extra data set that one kernel is tuned on has the draw nearest the medians: a typical one. So has the one
+        The extra data set that one kernel is tuned on has the draw nearest the medians: a typical one. So have those
         that may stand in for it. Every other has a random one.
         """
-        if simulation in (SHARED, SECOND):
+        if simulation in (SHARED, *OTHERS):
             chosen = self._nearest_medians()
         else:
             seed = seed_sequence(self._root, Purpose.HELD, simulation, 0, index)

@@ -1,4 +1,4 @@
-"""The choice of a path where no reference is found at first: other data sets are looked at, once, before it is dear.
+"""The choice of a path where no reference is found at first: two other data sets are looked at before it is dear.
 
 Pilots, gaps and what optimisation finds are given by rule, so that only the choice runs.
 """
@@ -15,11 +15,12 @@ from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from bread.running.choice import PathChooser
 from bread.running.plan import AUTO, PathRequest, Plan
-from bread.running.results import SECOND, SHARED
+from bread.running.results import OTHERS, SHARED
 from bread.running.tasks import LookTask, PilotTask, RaceResult, RaceTask
 from bread.running.tuning import Pilot
 from bread.statistics.goal import Goal
 
+SECOND, THIRD = OTHERS
 FAR, NEAR = 20_000.0, 2.0  # gaps (nats) times T
 N_LOOK, N_PILOT = 100, 1000  # gradients
 
@@ -107,7 +108,7 @@ def test_a_reference_found_on_another_data_set_is_taken():
     assert ("reference", SHARED) not in stage.piloted, "no pilots where none was found, once it is found elsewhere"
     stage = FakeStage(set(), along_prior=5000.0)
     assert choose(stage)[0].fit is None, "control"
-    assert stage.looked == [SHARED, SECOND] and stage.piloted.count(("reference", SHARED)) == 1, "each once"
+    assert stage.looked == [SHARED, SECOND, THIRD] and stage.piloted.count(("reference", SHARED)) == 1, "each once"
 
 
 def test_where_one_is_found_at_once_nothing_more_is_spent():
@@ -148,6 +149,15 @@ def test_a_path_that_wins_out_of_reach_is_no_end_of_the_search():
     look = stage.result_of
     stage.result_of = misled
     assert choose(stage)[0].fit is None, "control: the other reference is as poor, and the prior is taken"
+
+
+def test_a_third_data_set_is_looked_at_where_what_wins_is_out_of_reach():
+    """And not before: pilots on the first find what a look does not, as often as not."""
+    stage = FakeStage({THIRD})
+    assert choose(stage)[0].fit.family == "nested"
+    assert stage.looked == [SHARED, SECOND, THIRD]
+    kinds = [one for one in stage.piloted if one[0] == "reference"]
+    assert kinds == [("reference", SHARED), ("reference", THIRD)]
 
 
 def test_what_the_pilots_find_after_all_needs_no_other_data_set():
