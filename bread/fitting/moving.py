@@ -17,7 +17,7 @@ from bread.fitting.pilot import (
     ReferenceFit,
     fit_reference,
 )  # fmt: skip
-from bread.fitting.rotations import rotated_near
+from bread.fitting.rotated import rotated_near
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
@@ -41,7 +41,7 @@ def move_reference(
     if isinstance(reference, GivenReference):
         moved = searches.given_near(work, reference, shared.drivers)
     elif isinstance(reference, RotatedReference):
-        moved = rotated_near(work, reference)
+        moved = rotated_near(work, reference, kernel)
     elif shared.family == MODES:
         components = reference.components
         near = components[0].mean if len(components) == 1 else None

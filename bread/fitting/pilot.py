@@ -13,12 +13,13 @@ from bread.fitting import searches
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
 from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
 from bread.fitting.nested import middle_and_spread, rank_drivers
-from bread.fitting.rotations import fit_rotated, invariant_under
+from bread.fitting.rotated import fit_rotated, rotated_anywhere
+from bread.fitting.rotations import invariant_under, plain
 from bread.fitting.searches import CHECKED, ENOUGH, MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork, Part
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import MixtureReference, diagonal
+from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
 from bread.paths.rotated import RotatedReference
 
@@ -164,7 +165,7 @@ class _Found:
     def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
         """Look for a law of what rotations leave alone, from draws of a chain."""
         before = work.n_gradients
-        rotated = fit_rotated(work, places, draws[-1], draws)
+        rotated = fit_rotated(work, places, draws)
         if rotated is not None:
             self.references[ROTATED] = rotated
         self.n_given_gradients = work.n_gradients - before
@@ -204,7 +205,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     DensityError
         No prior draw has a finite density, or every pilot chain failed.
     """
-    plain = _plain(request.dim)
+    base = plain(request.dim)
     work = FitWork(posterior, request.transformed, root, simulation)
     chains: list[FloatArray] = []
     settings: list[Settings] = []
@@ -212,17 +213,17 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     failure: DensityError | None = None
     places = invariant_under(work, request.rotatable) if request.family is None else None
     n_run = 0
-    for index, initial in enumerate(initial_states(work, plain, request.n_chains)):
+    for index, initial in enumerate(initial_states(work, base, request.n_chains)):
         n_run += 1
         try:
             adapted = posterior.adapt(
-                ReferencePath(plain), 1.0, initial, work.seed(Part.ADAPT, index), request.n_steps, previous=None
+                ReferencePath(base), 1.0, initial, work.seed(Part.ADAPT, index), request.n_steps, previous=None
             )
             work.n_gradients += adapted.n_gradients
             work.n_evaluations += adapted.n_evaluations
             frozen = _frozen(adapted.settings)
             evolved = work.evolve(
-                plain, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(Part.EVOLVE, index)
+                base, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(Part.EVOLVE, index)
             )
         except DensityError as error:
             failure = error
@@ -240,7 +241,7 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
             break
     if not chains:
         raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
-    chains = without_lost_chains(work, plain, chains)
+    chains = without_lost_chains(work, base, chains)
     family, criterion = request.family, dict[str, float]()
     if family is None:
         if 2 * n_run > request.n_chains and not found.is_complete:
@@ -271,14 +272,14 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     work = FitWork(posterior, request.transformed, root, simulation)
     places = invariant_under(work, request.rotatable)
     if places is not None:
-        rotated = fit_rotated(work, places, initial_states(work, _plain(request.dim), 1)[0])
+        rotated = rotated_anywhere(work, places)
         if rotated is not None:
             return work.own_divergence(rotated) < CHECKED, work.n_gradients
     found = searches.modes(work)
     if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
         return len(found.components) == 1, work.n_gradients
     try:
-        start = initial_states(work, _plain(request.dim), 1)[0]
+        start = initial_states(work, plain(request.dim), 1)[0]
     except DensityError:
         return False, work.n_gradients
     prior = prior_draws(work)
@@ -290,10 +291,6 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         return True, work.n_gradients
     found_one = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
     return found_one is not None, work.n_gradients
-
-
-def _plain(dim: int) -> MixtureReference:
-    return diagonal(np.zeros(dim), np.ones(dim))
 
 
 def _frozen(settings: Settings) -> Kernel:

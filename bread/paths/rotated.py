@@ -79,6 +79,10 @@ class Gauge:
         """Return the invariant coordinates of one state, shape (n_invariant,)."""
         return self._split(state)[0]
 
+    def all_invariant(self, states: FloatArray) -> FloatArray:
+        """Return the invariant coordinates of states, shape (n, n_invariant)."""
+        return np.array([self._split(state)[0] for state in states]).reshape(-1, self.n_invariant)
+
     def state(self, y: FloatArray, rotation: FloatArray | None = None) -> FloatArray:
         """Return the state of invariant coordinates at a rotation (K, m), by default none; shape (dim,)."""
         g = self._matrix(y)
