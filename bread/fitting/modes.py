@@ -94,7 +94,12 @@ class CountedDensity:
 
 
 def fit_modes(
-    posterior: Posterior, starts: Iterable[FloatArray], transformed: NDArray[np.bool_], *, expected: int = 1
+    posterior: Posterior,
+    starts: Iterable[FloatArray],
+    transformed: NDArray[np.bool_],
+    *,
+    expected: int = 1,
+    largest: int = LARGEST_FULL_DIM,
 ) -> tuple[MixtureReference | None, int]:
     """Return a mixture of one Gaussian per mode, weighted by evidence; None where the density has no maximum.
 
@@ -107,6 +112,8 @@ def fit_modes(
         Coordinates that may be the logarithm of a scale.
     expected : int
         Number of modes on another data set: it is looked for as many.
+    largest : int
+        Coordinates up to which a mode is looked for.
 
     Returns
     -------
@@ -115,7 +122,7 @@ def fit_modes(
     """
     from scipy.optimize import minimize
 
-    if len(transformed) > LARGEST_FULL_DIM:
+    if len(transformed) > largest:
         return None, 0
     dim = len(transformed)
     target = CountedDensity(posterior, dim)

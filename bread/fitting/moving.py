@@ -17,8 +17,10 @@ from bread.fitting.pilot import (
     ReferenceFit,
     fit_reference,
 )  # fmt: skip
+from bread.fitting.rotated import rotated_near
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference
+from bread.paths.rotated import RotatedReference
 
 LOST_STEPS = 100  # of each chain of a fit of its own, where what is found elsewhere is not
 
@@ -38,6 +40,8 @@ def move_reference(
     moved: FittedReference | None = None
     if isinstance(reference, GivenReference):
         moved = searches.given_near(work, reference, shared.drivers)
+    elif isinstance(reference, RotatedReference):
+        moved = rotated_near(work, reference, kernel)
     elif shared.family == MODES:
         components = reference.components
         near = components[0].mean if len(components) == 1 else None

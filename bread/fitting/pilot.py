@@ -13,24 +13,27 @@ from bread.fitting import searches
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
 from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
 from bread.fitting.nested import middle_and_spread, rank_drivers
+from bread.fitting.rotated import fit_rotated, rotated_anywhere
+from bread.fitting.rotations import invariant_under, plain
 from bread.fitting.searches import CHECKED, ENOUGH, MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork, Part
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import MixtureReference, diagonal
+from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
+from bread.paths.rotated import RotatedReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
 # families that are found by optimisation, not fitted to draws
-MODES, NESTED, CONDITIONAL = "modes", "nested", "conditional"
+MODES, NESTED, CONDITIONAL, ROTATED = "modes", "nested", "conditional", "rotated"
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
 
 GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
-FittedReference = MixtureReference | GivenReference
+FittedReference = MixtureReference | GivenReference | RotatedReference
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,14 @@ class ReferenceFit:
 
     Attributes
     ----------
-    reference : MixtureReference, NestedReference or ConditionalReference
+    reference : MixtureReference, NestedReference, ConditionalReference or RotatedReference
     family : str
-        A key of `bread.fitting.families.FAMILIES`, "modes", "nested" or "conditional".
+        A key of `bread.fitting.families.FAMILIES`, "modes", "nested", "conditional" or "rotated".
     criterion : dict of str to float
         For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
         bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
         "modes" is there where optimisation found a maximum, "nested" and "conditional" where it found one of the other
-        coordinates given one of them, or some.
+        coordinates given one of them, or some, "rotated" where rotations leave the density alone.
     draws : ndarray, shape (n, dim)
         The pilot's draws.
     end_log_ratio : ndarray, shape (n,)
@@ -60,7 +63,7 @@ class ReferenceFit:
     n_chains : int
         Pilot chains, each adapted for as many steps as it then ran.
     n_given_gradients : int
-        What finding a nested or conditional reference cost.
+        What finding a nested, conditional or rotated reference cost.
     drivers : tuple of int
         Coordinates that may drive the widths of others, the likeliest first; none where no such law was looked for.
     """
@@ -81,7 +84,7 @@ class ReferenceFit:
 
     def move_gradients(self, per_transition: float) -> float:
         """Return about how many gradient evaluations the reference of another data set costs."""
-        if isinstance(self.reference, GivenReference):
+        if isinstance(self.reference, GivenReference | RotatedReference):
             return float(self.n_given_gradients)
         n_components = len(self.reference.components)
         if self.family == MODES and n_components == 1:
@@ -113,6 +116,8 @@ class FitRequest:
         Draws from each candidate on which the criterion rests.
     is_shared : bool
         Whether the reference will be moved to other data sets.
+    rotatable : tuple of ndarray of int
+        Sets of coordinates, each of shape (K, P), whose columns may be rotated without a change of the density.
     """
 
     dim: int
@@ -122,6 +127,7 @@ class FitRequest:
     n_chains: int = N_CHAINS
     n_selection_draws: int = SELECTION_DRAWS
     is_shared: bool = False
+    rotatable: tuple[NDArray[np.int64], ...] = ()
 
 
 class _Found:
@@ -156,10 +162,18 @@ class _Found:
                 self.references[CONDITIONAL] = conditional
         self.n_given_gradients += work.n_gradients - before
 
+    def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
+        """Look for a law of what rotations leave alone, from draws of a chain."""
+        before = work.n_gradients
+        rotated = fit_rotated(work, places, draws)
+        if rotated is not None:
+            self.references[ROTATED] = rotated
+        self.n_given_gradients = work.n_gradients - before
+
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to look for: a nested or conditional one is there, or there are several modes."""
-        return bool({NESTED, CONDITIONAL} & set(self.references)) or len(self.single) < len(self.references)
+        """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
+        return bool({NESTED, CONDITIONAL, ROTATED} & set(self.references)) or len(self.single) < len(self.references)
 
     @property
     def single(self) -> dict[str, FittedReference]:
@@ -167,7 +181,7 @@ class _Found:
         return {
             name: item
             for name, item in self.references.items()
-            if isinstance(item, GivenReference) or len(item.components) == 1
+            if isinstance(item, GivenReference | RotatedReference) or len(item.components) == 1
         }
 
 
@@ -191,24 +205,25 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     DensityError
         No prior draw has a finite density, or every pilot chain failed.
     """
-    plain = diagonal(np.zeros(request.dim), np.ones(request.dim))
+    base = plain(request.dim)
     work = FitWork(posterior, request.transformed, root, simulation)
     chains: list[FloatArray] = []
     settings: list[Settings] = []
     found = _Found()
     failure: DensityError | None = None
+    places = invariant_under(work, request.rotatable) if request.family is None else None
     n_run = 0
-    for index, initial in enumerate(initial_states(work, plain, request.n_chains)):
+    for index, initial in enumerate(initial_states(work, base, request.n_chains)):
         n_run += 1
         try:
             adapted = posterior.adapt(
-                ReferencePath(plain), 1.0, initial, work.seed(Part.ADAPT, index), request.n_steps, previous=None
+                ReferencePath(base), 1.0, initial, work.seed(Part.ADAPT, index), request.n_steps, previous=None
             )
             work.n_gradients += adapted.n_gradients
             work.n_evaluations += adapted.n_evaluations
             frozen = _frozen(adapted.settings)
             evolved = work.evolve(
-                plain, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(Part.EVOLVE, index)
+                base, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(Part.EVOLVE, index)
             )
         except DensityError as error:
             failure = error
@@ -218,12 +233,15 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
         if request.family is not None:
             continue
         if len(chains) == 1:
-            found.look_for_modes(work, frozen)
+            if places is not None:
+                found.look_for_rotated(work, evolved.states, places)
+            if ROTATED not in found.references:
+                found.look_for_modes(work, frozen)
         if 2 * len(chains) == request.n_chains and _is_near(work, found, chains, request):
             break
     if not chains:
         raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
-    chains = without_lost_chains(work, plain, chains)
+    chains = without_lost_chains(work, base, chains)
     family, criterion = request.family, dict[str, float]()
     if family is None:
         if 2 * n_run > request.n_chains and not found.is_complete:
@@ -252,11 +270,16 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     are exchanged, Gaussian laws at them are far off.
     """
     work = FitWork(posterior, request.transformed, root, simulation)
+    places = invariant_under(work, request.rotatable)
+    if places is not None:
+        rotated = rotated_anywhere(work, places)
+        if rotated is not None:
+            return work.own_divergence(rotated) < CHECKED, work.n_gradients
     found = searches.modes(work)
     if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
         return len(found.components) == 1, work.n_gradients
     try:
-        start = initial_states(work, diagonal(np.zeros(request.dim), np.ones(request.dim)), 1)[0]
+        start = initial_states(work, plain(request.dim), 1)[0]
     except DensityError:
         return False, work.n_gradients
     prior = prior_draws(work)

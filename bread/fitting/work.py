@@ -34,6 +34,7 @@ class Part(IntEnum):
     PRIOR = 9  # prior draws that show what drives widths
     NEAR_ZERO = 10  # where chains begin if the prior has no draw of finite density
     SINGLE = 11  # draws of a family that optimisation found, which may be enough
+    ROTATIONS = 12  # a rotation, and prior draws that it may leave as likely as they are
     MOVE = ADAPT  # chain from component `index`, where nothing that was adapted is kept
 
 
@@ -64,6 +65,11 @@ class FitWork:
     def dim(self) -> int:
         """Number of coordinates."""
         return len(self.transformed)
+
+    def add(self, other: FitWork) -> None:
+        """Count what another fit spent."""
+        self.n_gradients += other.n_gradients
+        self.n_evaluations += other.n_evaluations
 
     def seed(self, part: Part, index: int = 0) -> SeedSequence:
         """Return a seed of a part of the fit."""

@@ -17,6 +17,7 @@ from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
 from bread.fitting.pilot import N_CHAINS, SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
+from bread.fitting.rotations import rotatable
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
 from bread.running.costs import PathCost
@@ -70,9 +71,11 @@ class PathChooser:
         if self._plan.path.reference is not None:
             return self._plan.path
         layout = self._info.layout
-        return PathRequest(
-            kind, None, FitRequest(layout.dim, layout.may_be_scale, self._plan.tune, is_shared=not self._plan.tune_each)
+        is_shared = not self._plan.tune_each
+        fit = FitRequest(
+            layout.dim, layout.may_be_scale, self._plan.tune, is_shared=is_shared, rotatable=rotatable(layout)
         )
+        return PathRequest(kind, None, fit)
 
     def quick(self, request: PathRequest) -> PathRequest:
         """Return the request with a fit short enough to be made for every data set."""

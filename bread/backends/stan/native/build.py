@@ -45,6 +45,7 @@ _DRIVER_FILES = (
     "math.hpp",
     "mixture.hpp",
     "nested.hpp",
+    "rotated.hpp",
     "reference.hpp",
     "paths.hpp",
     "density.hpp",

@@ -9,11 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray
-from bread.backends.stan.native.structures import CALLBACK, ComponentStruct, DensityStruct, NestedStruct, PathStruct
+from bread.backends.stan.native.structures import (
+    CALLBACK,
+    ComponentStruct,
+    DensityStruct,
+    GaugeStruct,
+    NestedStruct,
+    PathStruct,
+)
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path
 from bread.paths.mixture import Component, MixtureReference, Reference
 from bread.paths.nested import NestedReference
+from bread.paths.rotated import Gauge, RotatedReference
 
 UNBOUNDED, ONE_BOUND, TWO_BOUNDS = 0, 1, 2  # kinds of transform
 
@@ -70,17 +78,16 @@ class PathArguments:
 
     def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
         components: tuple[int, int | None] = (0, None)
-        nested, callback = None, CALLBACK()
-        if isinstance(reference, MixtureReference | NestedReference):
-            if reference.dim != len(coordinates):
-                raise InvalidArgumentError(
-                    f"the reference is a density of {reference.dim} coordinates; here it must be one of "
-                    f"{len(coordinates)}."
-                )
-            if isinstance(reference, MixtureReference):
-                components = self._components(reference)
+        nested, gauge, callback, law, dim = None, None, CALLBACK(), reference, len(coordinates)
+        if isinstance(reference, RotatedReference) and isinstance(reference.law, MixtureReference | NestedReference):
+            _require_dim(reference.dim, dim)
+            gauge, law, dim = self._gauge(reference.gauge), reference.law, reference.gauge.n_invariant
+        if isinstance(law, MixtureReference | NestedReference):
+            _require_dim(law.dim, dim)
+            if isinstance(law, MixtureReference):
+                components = self._components(law)
             else:
-                nested = self._nested(reference)
+                nested = self._nested(law)
         else:
             callback, self.calls_python = self._callback(reference, len(coordinates)), True
         struct = DensityStruct(
@@ -89,9 +96,24 @@ class PathArguments:
             self._array(coordinates, np.int64),
             None if jacobians is None else self._array(jacobians, np.int32),
             nested,
+            gauge,
             callback,
         )
         self._kept += [struct, callback]
+        return ctypes.addressof(struct)
+
+    def _gauge(self, gauge: Gauge) -> int:
+        n_rows, n_columns = gauge.places.shape
+        _require_shape(gauge.frame, (n_columns, n_columns), "frame", f"a gauge of {n_columns} columns")
+        struct = GaugeStruct(
+            n_rows,
+            n_columns,
+            self._array(gauge.places, np.int64),
+            self._array(gauge.others, np.int64),
+            self._array(gauge.frame, np.float64),
+            gauge.log_volume,
+        )
+        self._kept.append(struct)
         return ctypes.addressof(struct)
 
     def _nested(self, reference: NestedReference) -> int:
@@ -148,9 +170,14 @@ class PathArguments:
         return int(array.ctypes.data)
 
     def _callback(self, reference: Reference, n: int) -> Any:
+        both = getattr(reference, "value_and_gradient", None)
+
         def call(state: Any, value: Any, gradient: Any) -> int:
             try:
                 row: FloatArray = np.ctypeslib.as_array(state, (n,)).copy()
+                if gradient and both is not None:
+                    value[0], np.ctypeslib.as_array(gradient, (n,))[:] = both(row)
+                    return 0
                 value[0] = float(reference.log_density(row[None, :])[0])
                 if gradient:
                     np.ctypeslib.as_array(gradient, (n,))[:] = reference.gradient(row[None, :])[0]
@@ -160,6 +187,13 @@ class PathArguments:
             return 0
 
         return CALLBACK(call)
+
+
+def _require_dim(found: int, wanted: int) -> None:
+    if found != wanted:
+        raise InvalidArgumentError(
+            f"the reference is a density of {found} coordinates; here it must be one of {wanted}."
+        )  # fmt: skip
 
 
 def _require_shape(values: NDArray[Any], shape: tuple[int, ...], name: str, owner: str) -> None:

@@ -80,12 +80,21 @@ class NestedStruct(ctypes.Structure):
     )  # fmt: skip
 
 
+class GaugeStruct(ctypes.Structure):
+    """`bread_gauge` of rotated.hpp."""
+
+    _fields_ = (
+        ("n_rows", _INT64), ("n_columns", _INT64), ("places", _POINTER), ("others", _POINTER), ("frame", _POINTER),
+        ("log_volume", _DOUBLE),
+    )  # fmt: skip
+
+
 class DensityStruct(ctypes.Structure):
     """`bread_density` of reference.hpp."""
 
     _fields_ = (
         ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
-        ("jacobians", _POINTER), ("nested", _POINTER), ("callback", CALLBACK),
+        ("jacobians", _POINTER), ("nested", _POINTER), ("gauge", _POINTER), ("callback", CALLBACK),
     )  # fmt: skip
 
 
@@ -104,6 +113,7 @@ MIRRORED: dict[str, type[ctypes.Structure]] = {
     "bread_column": ColumnStruct,
     "bread_component": ComponentStruct,
     "bread_nested": NestedStruct,
+    "bread_gauge": GaugeStruct,
     "bread_density": DensityStruct,
     "bread_path": PathStruct,
 }

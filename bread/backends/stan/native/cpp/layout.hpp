@@ -61,10 +61,15 @@ inline std::string layout() {
        BREAD_AT(n_knots), BREAD_AT(knots), BREAD_AT(origins), BREAD_AT(widths), BREAD_AT(coefficients),
        BREAD_AT(log_factor)});
 #undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_gauge, field)}
+  add("bread_gauge", sizeof(bread_gauge),
+      {BREAD_AT(n_rows), BREAD_AT(n_columns), BREAD_AT(places), BREAD_AT(others), BREAD_AT(frame),
+       BREAD_AT(log_volume)});
+#undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_density, field)}
   add("bread_density", sizeof(bread_density),
       {BREAD_AT(n_components), BREAD_AT(components), BREAD_AT(n), BREAD_AT(coordinates),
-       BREAD_AT(jacobians), BREAD_AT(nested), BREAD_AT(callback)});
+       BREAD_AT(jacobians), BREAD_AT(nested), BREAD_AT(gauge), BREAD_AT(callback)});
 #undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_path, field)}
   add("bread_path", sizeof(bread_path),

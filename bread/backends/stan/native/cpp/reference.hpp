@@ -4,9 +4,11 @@
 
 #include "mixture.hpp"
 #include "nested.hpp"
+#include "rotated.hpp"
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -25,6 +27,7 @@ struct bread_density {
   const std::int64_t* coordinates;  // (n), their places in the state
   const std::int32_t* jacobians;    // (n), whose Jacobian to take out (0: identity, 1: log, 2: logit); null: none
   const bread_nested* nested;       // null: the components
+  const bread_gauge* gauge;         // null: those above are of the coordinates, not of what rotations leave alone
   bread_callback callback;          // null: those above
 };
 }
@@ -34,11 +37,12 @@ class ReferenceDensity {
   explicit ReferenceDensity(const bread_density& spec)
       : callback_(spec.callback),
         coordinates_(spec.coordinates, spec.coordinates + spec.n),
-        mixture_(spec.components, spec.n_components, spec.n),
+        gauge_(spec.gauge ? std::make_unique<Gauge>(*spec.gauge, spec.n) : nullptr),
+        mixture_(spec.components, spec.n_components, gauge_ ? gauge_->n_invariant() : spec.n),
         x_(spec.n),
         own_(spec.n) {
     if (spec.jacobians) jacobians_.assign(spec.jacobians, spec.jacobians + spec.n);
-    if (spec.nested) nested_ = std::make_unique<Nested>(*spec.nested, spec.n);
+    if (spec.nested) nested_ = std::make_unique<Nested>(*spec.nested, gauge_ ? gauge_->n_invariant() : spec.n);
   }
 
   // Log density at a state; adds `weight` times its gradient to `pull` (dim), unless that is null.
@@ -53,8 +57,19 @@ class ReferenceDensity {
  private:
   template <typename Density>
   double evaluate(Density& density, double weight, Eigen::VectorXd* pull) {
+    if (gauge_) return evaluate_in_gauge(density, weight, pull);
     const double value = density.log_density(x_);
     if (pull) add(weight, density.gradient(), *pull);
+    return value;
+  }
+
+  // Zero where no rotation is defined, as where all that is rotated is.
+  template <typename Density>
+  double evaluate_in_gauge(Density& density, double weight, Eigen::VectorXd* pull) {
+    const double own = density.log_density(gauge_->invariant(x_));
+    const double value = own - gauge_->log_volume_element();
+    if (!std::isfinite(value)) return -std::numeric_limits<double>::infinity();
+    if (pull) add(weight, gauge_->gradient(density.gradient()), *pull);
     return value;
   }
 
@@ -87,6 +102,7 @@ class ReferenceDensity {
   bread_callback callback_;
   const std::vector<std::int64_t> coordinates_;
   std::vector<std::int32_t> jacobians_;
+  std::unique_ptr<Gauge> gauge_;
   Mixture mixture_;
   std::unique_ptr<Nested> nested_;
   Eigen::VectorXd x_;

@@ -1,0 +1,64 @@
+"""A PyMC model that rotations leave alone: its reference, the evidence along it, and the whole check."""
+
+from __future__ import annotations
+
+import numpy as np
+import pymc as pm
+import pytest
+from numpy.random import SeedSequence
+from scipy import integrate, stats
+
+import bread
+from bread.backends import open_model
+from bread.backends.base import Kernel, OpenOptions
+from bread.fitting.pilot import FitRequest, finds_reference, fit_reference
+from bread.fitting.rotations import rotatable
+from bread.paths.kinds import ReferencePath
+from bread.report.compat import read_group
+
+pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
+
+DISTANCE, NOISE, WIDTH = 3.0, 0.2, 2.0
+
+
+def ring() -> pm.Model:
+    """A point in the plane, by the names of its axes, whose distance from the origin was measured."""
+    with pm.Model(coords={"axis": ["east", "north"]}) as model:
+        at = pm.Normal("at", 0.0, WIDTH, dims="axis")
+        pm.Normal("y", pm.math.sqrt((at**2).sum()), NOISE, observed=np.array([DISTANCE]))
+    return model
+
+
+def log_evidence() -> float:
+    def density(r: float) -> float:
+        return r / WIDTH**2 * np.exp(-0.5 * (r / WIDTH) ** 2) * stats.norm.pdf(DISTANCE, r, NOISE)
+
+    return float(np.log(integrate.quad(density, 0.0, 10.0, points=[DISTANCE])[0]))
+
+
+def test_the_evidence_along_a_reference_across_rotations_is_exact():
+    model = open_model(ring(), OpenOptions())
+    layout = model.info.layout
+    request = FitRequest(layout.dim, layout.may_be_scale, 60, rotatable=rotatable(layout))
+    posterior = model.condition(model.info.data.observed)
+    assert finds_reference(posterior, request, root=1, simulation=-2)[0]
+    fit = fit_reference(posterior, request, root=1, simulation=-2)
+    assert fit.family == "rotated" and fit.criterion["rotated"] < 0.2
+    path = ReferencePath(fit.reference)
+    kernel = Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in fit.settings.items()})
+    n, betas = 60, np.linspace(0.0, 1.0, 6)
+    start, seeds = posterior.draw_base(path, SeedSequence(1).spawn(n)), SeedSequence(2).spawn(n)
+    run = posterior.anneal(path, betas, kernel, direction="forward", initial=start, seeds=seeds)
+    weight = np.exp(run.log_weight - log_evidence())
+    # within 4 standard errors, which are small; and the control: 0.1 nats more would not be
+    error = weight.std(ddof=1) / np.sqrt(n)
+    assert error < 0.02
+    assert abs(weight.mean() - 1.0) < 4.0 * error < abs(weight.mean() * np.exp(0.1) - 1.0)
+
+
+@pytest.mark.slow
+def test_a_check_of_a_ring_needs_few_temperatures():
+    report = bread.check(ring(), simulate_from="prior", random_seed=1, progressbar=False)
+    assert "uniform over rotations in 2 dimensions" in read_group(report, "reference").attrs["label"]
+    summary = bread.summary(report)
+    assert summary.index[-1] <= 16 and summary["error_limit"].iloc[-1] <= 0.1
