@@ -92,7 +92,7 @@ def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1)):  # n
         max_temperatures=max_temperatures, goal=goal, schedule="adaptive", path=PathRequest(AUTO), tune=200,
         tune_each=False, draws=None, root=1,
     )  # fmt: skip
-    layout = SimpleNamespace(dim=2, may_be_scale=np.zeros(2, bool))
+    layout = SimpleNamespace(dim=2, may_be_scale=np.zeros(2, bool), positions={})
     info = SimpleNamespace(paths=(PriorPath.name, ReferencePath.name), layout=layout)
     chooser = PathChooser(info, plan, stage)
     first = np.full((n_data_sets, 2), float(SHARED))
