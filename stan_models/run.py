@@ -70,9 +70,10 @@ def check(recipe: Recipe, data: dict[str, Any], options: argparse.Namespace) -> 
 def table(report: Any) -> pd.DataFrame:
     """Return one row per number of temperatures T, over the simulations that were annealed both ways.
 
-    Columns, in nats: ``B`` and its interval; ``reliable``, whether B has a finite mean; ``median``, the median over
-    data sets of the difference of the median log weights, as the paper has it; ``KL(p||q)``, one-sided, and the upper
-    end of its interval; means of the log weights. Then what one forward and one reverse chain cost together:
+    Columns, in nats: ``B`` and its interval; ``reliable``, whether B has a finite mean; ``V``, no number of nats,
+    with its limit if the data sets are typical; ``median``, the median over data sets of the difference of the median
+    log weights, as the paper has it; ``KL(p||q)``, one-sided, and the upper end of its interval; means of the log
+    weights. Then what one forward and one reverse chain cost together:
     ``gradients`` and ``seconds`` of one core.
     """
     summary = bread.summary(report)
@@ -86,6 +87,8 @@ def table(report: Any) -> pd.DataFrame:
             "lower": summary["lower"],
             "upper": summary["upper"],
             "reliable": summary["reliable"],
+            "V": summary["error"],
+            "V limit": summary["error_limit"],
             "median": gap.median("simulation").values.round(3),
             "KL(p||q)": summary["kl_exact_approx"],
             "KL upper": summary["kl_exact_approx_upper"],

@@ -85,11 +85,20 @@ class Gauge:
 
     def state(self, y: FloatArray, rotation: FloatArray | None = None) -> FloatArray:
         """Return the state of invariant coordinates at a rotation (K, m), by default none; shape (dim,)."""
-        g = self._matrix(y)
+        (w,) = self.matrices(y[None])
         result = np.empty(self.dim)
         result[self._others] = y[: len(self._others)]
-        result[self.places] = (self._padded(g) if rotation is None else rotation @ g) @ self.frame.T
+        result[self.places] = self._padded(w) if rotation is None else rotation @ w
         return result
+
+    def matrices(self, y: FloatArray) -> FloatArray:
+        """Return G F' of rows of invariant coordinates, shape (n, m, P): W where nothing is rotated."""
+        n, m = len(self._others), self._rank
+        g = np.zeros((len(y), m, self.places.shape[1]))
+        with np.errstate(over="ignore"):
+            g[:, self._diagonal[0], self._diagonal[1]] = np.exp(y[:, n : n + m])
+        g[:, self._free[0], self._free[1]] = y[:, n + m :]
+        return np.asarray(g @ self.frame.T)
 
     def rotation(self, rng: Generator) -> FloatArray:
         """Return a uniform rotation or reflection, shape (K, m)."""
@@ -144,18 +153,9 @@ class Gauge:
         """Rows and columns of G that are free, but for its diagonal."""
         return np.triu_indices(self._rank, 1, self.places.shape[1])
 
-    def _matrix(self, y: FloatArray) -> FloatArray:
-        """Return G, shape (m, P)."""
-        n, m = len(self._others), self._rank
-        g = np.zeros((m, self.places.shape[1]))
-        with np.errstate(over="ignore"):
-            g[self._diagonal] = np.exp(y[n : n + m])
-        g[self._free] = y[n + m :]
-        return g
-
-    def _padded(self, g: FloatArray) -> FloatArray:
-        """Return the rows of W F where nothing is rotated, shape (K, P)."""
-        return np.concatenate([g, np.zeros((len(self.places) - len(g), g.shape[1]))])
+    def _padded(self, w: FloatArray) -> FloatArray:
+        """Return all rows of W where nothing is rotated, shape (K, P)."""
+        return np.concatenate([w, np.zeros((len(self.places) - len(w), w.shape[1]))])
 
     def _split(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return y, Q and G of a state."""
@@ -222,9 +222,17 @@ class RotatedReference:
         return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(self.dim))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
-        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
-        return draws.mean(axis=0), draws.std(axis=0)
+        """Return mean and standard deviation of each coordinate, shapes (dim,), over draws of the law, always the same.
+
+        Over rotations the mean of what is rotated is zero, and rows have equal variances.
+        """
+        drawn = self.law.sample(_MOMENT_DRAWS, np.random.default_rng(0))
+        mean, deviation = np.zeros(self.dim), np.empty(self.dim)
+        own = drawn[:, self.gauge.from_others]
+        mean[self.gauge.others], deviation[self.gauge.others] = own.mean(axis=0), own.std(axis=0)
+        columns = (self.gauge.matrices(drawn) ** 2).mean(axis=0).sum(axis=0) / len(self.gauge.places)
+        deviation[self.gauge.places] = np.sqrt(columns)
+        return mean, deviation
 
 
 def gauge_at(places: NDArray[np.int64], state: FloatArray) -> Gauge:

@@ -71,7 +71,9 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
                 model=model, compute_convergence_checks=False, **flags,  # bread looks at the draws itself
             )  # fmt: skip
     except EnoughDrawsError:
-        return Fit(ending.draws, "pm.sample", time.perf_counter() - start, ending.n_divergences)
+        n_draws = next(iter(ending.draws.values())).shape[1]
+        source = f"pm.sample, ended after {n_draws} draws a chain"
+        return Fit(ending.draws, source, time.perf_counter() - start, ending.n_divergences)
     except Exception as error:
         raise UnsupportedModelError(
             f"pm.sample fails on the real data: {first_line(error)}. Correct the model, pass posterior= "

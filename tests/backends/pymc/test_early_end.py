@@ -101,6 +101,7 @@ def test_in_pm_sample(n_observed: int, n_draws: int) -> None:
     opened = open_model(model, OpenOptions())
     fits = [opened.fit(seed=3, cores=cores, progressbar=False) for cores in (1, 2)]
     assert fits[0].draws["mu"].shape == fits[0].draws["sigma"].shape == (2, n_draws)
+    assert fits[0].source == ("pm.sample, ended after 250 draws a chain" if n_draws == LOOKS[0] else "pm.sample")
     for name in ("mu", "sigma"):
         np.testing.assert_array_equal(fits[0].draws[name], fits[1].draws[name])
     assert fits[0].n_divergences == fits[1].n_divergences == 0

@@ -228,6 +228,8 @@ def _cmdstan_folder() -> Path | str:
     """Return the folder of CmdStan, or why there is none."""
     if importlib.util.find_spec("cmdstanpy") is None:
         return "cmdstanpy is not installed"
+    if not os.environ.get("CMDSTAN") and not Path("~/.cmdstan").expanduser().exists():
+        return "cmdstanpy finds no CmdStan (CMDSTAN is not set, and there is no ~/.cmdstan)"  # nor would its import
     import cmdstanpy
 
     try:
