@@ -7,16 +7,8 @@ from dataclasses import replace
 from bread.backends.base import Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.pilot import (
-    MODES,
-    SHORT_CHAINS,
-    SHORT_SELECTION_DRAWS,
-    FitRequest,
-    FittedReference,
-    GivenReference,
-    ReferenceFit,
-    fit_reference,
-)  # fmt: skip
+from bread.fitting.found import MODES, FittedReference, GivenReference
+from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, ReferenceFit, fit_reference
 from bread.fitting.rotated import rotated_near
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference

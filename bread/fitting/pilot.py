@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray, Kernel, Posterior, Settings
+from bread.backends.base import FloatArray, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
+from bread.fitting.found import MODES, ROTATED, FittedReference, Found, GivenReference
 from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
 from bread.fitting.nested import middle_and_spread, rank_drivers
-from bread.fitting.rotated import fit_rotated, rotated_anywhere
+from bread.fitting.pilot_chains import PilotChain, run_chain
+from bread.fitting.rotated import rotated_anywhere
 from bread.fitting.rotations import invariant_under, plain
-from bread.fitting.searches import CHECKED, ENOUGH, MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork, Part
-from bread.paths.conditional import ConditionalReference
-from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference
-from bread.paths.nested import NestedReference
 from bread.paths.rotated import RotatedReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
-# families that are found by optimisation, not fitted to draws
-MODES, NESTED, CONDITIONAL, ROTATED = "modes", "nested", "conditional", "rotated"
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
-
-GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
-FittedReference = MixtureReference | GivenReference | RotatedReference
 
 
 @dataclass(frozen=True)
@@ -130,59 +125,109 @@ class FitRequest:
     rotatable: tuple[NDArray[np.int64], ...] = ()
 
 
-class _Found:
-    """References that optimisation finds on a data set, and what finding the nested one cost."""
+@dataclass(frozen=True)
+class BegunFit:
+    """A fit of a reference whose pilot chains are run, side by side or one after another.
 
-    def __init__(self) -> None:
-        self.references: dict[str, FittedReference] = {}
-        self.drivers: tuple[int, ...] = ()
-        self.n_given_gradients = 0
+    Attributes
+    ----------
+    request : FitRequest
+    initial : ndarray, shape (chain, dim)
+        Where chains begin.
+    places : ndarray of int or None
+        Coordinates that rotations leave the density alone in.
+    chains : tuple of PilotChain
+        Those that have run, the first ones.
+    found : Found or None
+        What optimisation has found; None before the first chain that ran was looked at.
+    is_half_seen : bool
+        Whether half of the chains have been looked at, and were not enough.
+    n_gradients, n_evaluations : int
+        What was spent, but for ``chains``.
+    """
 
-    def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
-        """Look for Gaussians at modes."""
-        modes = searches.checked_modes(work, kernel)
-        if modes is not None:
-            self.references[MODES] = modes
-
-    def look_for_given(self, work: FitWork, draws: FloatArray) -> None:
-        """Look for a law nested in one coordinate, from draws of chains; where none is near, in some."""
-        spread = draws.std(axis=0)
-        if not (spread > 0.0).all():
-            return
-        before = work.n_gradients
-        drivers = rank_drivers(draws, work.transformed)
-        self.drivers = tuple(drivers)
-        middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-        nested = searches.nested(work, drivers, middle, spread)
-        if nested is not None:
-            self.references[NESTED] = nested
-        if nested is None or work.own_divergence(nested, 1) >= ENOUGH:
-            conditional = searches.conditional(work, drivers, middle, draws)
-            if conditional is not None:
-                self.references[CONDITIONAL] = conditional
-        self.n_given_gradients += work.n_gradients - before
-
-    def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
-        """Look for a law of what rotations leave alone, from draws of a chain."""
-        before = work.n_gradients
-        rotated = fit_rotated(work, places, draws)
-        if rotated is not None:
-            self.references[ROTATED] = rotated
-        self.n_given_gradients = work.n_gradients - before
+    request: FitRequest
+    initial: FloatArray
+    places: NDArray[np.int64] | None
+    chains: tuple[PilotChain, ...] = ()
+    found: Found | None = None
+    is_half_seen: bool = False
+    n_gradients: int = 0
+    n_evaluations: int = 0
 
     @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        return bool({NESTED, CONDITIONAL, ROTATED} & set(self.references)) or len(self.single) < len(self.references)
+    def draws(self) -> list[FloatArray]:
+        """Draws of the chains that did not fail."""
+        return [chain.states for chain in self.chains if chain.failure is None]
 
     @property
-    def single(self) -> dict[str, FittedReference]:
-        """Those that need no chains to find all their parts."""
-        return {
-            name: item
-            for name, item in self.references.items()
-            if isinstance(item, GivenReference | RotatedReference) or len(item.components) == 1
-        }
+    def wanted(self) -> range:
+        """The next chains to run: all are needed, whatever they find. None are left where this is empty."""
+        request, n_run = self.request, len(self.chains)
+        may_end_early = request.family is None and request.n_chains % 2 == 0 and not self.is_half_seen
+        n_missing = request.n_chains // 2 - len(self.draws) if may_end_early else request.n_chains
+        return range(n_run, min(n_run + n_missing, request.n_chains))
+
+    def with_chains(self, chains: Iterable[PilotChain]) -> BegunFit:
+        """Return the fit with the chains that it wanted."""
+        return replace(self, chains=(*self.chains, *chains))
+
+
+def begin_fit(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> BegunFit:
+    """Return where the pilot chains of a fit begin.
+
+    Raises
+    ------
+    DensityError
+        No prior draw has a finite density.
+    """
+    work = FitWork(posterior, request.transformed, root, simulation)
+    places = invariant_under(work, request.rotatable) if request.family is None else None
+    initial = initial_states(work, plain(request.dim), request.n_chains)
+    return BegunFit(request, initial, places, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
+
+
+def continue_fit(posterior: Posterior, begun: BegunFit, *, root: int, simulation: int) -> ReferenceFit | BegunFit:
+    """Return the reference fitted to the chains of a fit, or the fit with what it has found, where it wants more.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    begun : BegunFit
+        With the chains that it wanted.
+    root, simulation : int
+        As of `fit_reference`.
+
+    Returns
+    -------
+    ReferenceFit or BegunFit
+
+    Raises
+    ------
+    DensityError
+        Every pilot chain failed.
+    """
+    request = begun.request
+    work = FitWork(posterior, request.transformed, root, simulation)
+    work.n_gradients, work.n_evaluations = begun.n_gradients, begun.n_evaluations
+    found, chains = begun.found, begun.draws
+    if request.family is None and chains:
+        if found is None:
+            found = Found()
+            first = next(chain for chain in begun.chains if chain.failure is None)
+            if begun.places is not None:
+                found.look_for_rotated(work, first.states, begun.places)
+            if ROTATED not in found.references:
+                found.look_for_modes(work, first.kernel)
+        else:
+            found = found.copy()
+        is_half = 2 * len(chains) == request.n_chains and not begun.is_half_seen
+        if is_half and found.is_near(work, chains, request.n_selection_draws):
+            return _fitted(work, begun, found)
+        begun = replace(begun, found=found, is_half_seen=begun.is_half_seen or is_half)
+    if begun.wanted:
+        return replace(begun, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
+    return _fitted(work, begun, found or Found())
 
 
 def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> ReferenceFit:
@@ -205,46 +250,30 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     DensityError
         No prior draw has a finite density, or every pilot chain failed.
     """
-    base = plain(request.dim)
-    work = FitWork(posterior, request.transformed, root, simulation)
-    chains: list[FloatArray] = []
-    settings: list[Settings] = []
-    found = _Found()
-    failure: DensityError | None = None
-    places = invariant_under(work, request.rotatable) if request.family is None else None
-    n_run = 0
-    for index, initial in enumerate(initial_states(work, base, request.n_chains)):
-        n_run += 1
-        try:
-            adapted = posterior.adapt(
-                ReferencePath(base), 1.0, initial, work.seed(Part.ADAPT, index), request.n_steps, previous=None
-            )
-            work.n_gradients += adapted.n_gradients
-            work.n_evaluations += adapted.n_evaluations
-            frozen = _frozen(adapted.settings)
-            evolved = work.evolve(
-                base, frozen, adapted.state, range(1, request.n_steps + 1), work.seed(Part.EVOLVE, index)
-            )
-        except DensityError as error:
-            failure = error
-            continue
-        chains.append(evolved.states)
-        settings.append(adapted.settings)
-        if request.family is not None:
-            continue
-        if len(chains) == 1:
-            if places is not None:
-                found.look_for_rotated(work, evolved.states, places)
-            if ROTATED not in found.references:
-                found.look_for_modes(work, frozen)
-        if 2 * len(chains) == request.n_chains and _is_near(work, found, chains, request):
-            break
+    begun = begin_fit(posterior, request, root=root, simulation=simulation)
+    while True:
+        begun = begun.with_chains(
+            run_chain(posterior, begun.initial[index], index, request.n_steps, root=root, simulation=simulation)
+            for index in begun.wanted
+        )
+        fit = continue_fit(posterior, begun, root=root, simulation=simulation)
+        if isinstance(fit, ReferenceFit):
+            return fit
+        begun = fit
+
+
+def _fitted(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit:
+    """Return the best reference by the chains that have run."""
+    request, base, chains = begun.request, plain(work.dim), begun.draws
+    work.n_gradients += sum(chain.n_gradients for chain in begun.chains)
+    work.n_evaluations += sum(chain.n_evaluations for chain in begun.chains)
     if not chains:
+        failure = begun.chains[-1].failure
         raise DensityError(f"No pilot chain could run on the posterior, so that no reference can be fitted: {failure}")
     chains = without_lost_chains(work, base, chains)
     family, criterion = request.family, dict[str, float]()
     if family is None:
-        if 2 * n_run > request.n_chains and not found.is_complete:
+        if 2 * len(begun.chains) > request.n_chains and not found.is_complete:
             found.look_for_given(work, np.concatenate(chains))
         family, criterion = select_family(work, request, chains, found.references)
     draws = np.concatenate(chains)
@@ -257,8 +286,9 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
         best = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
         fallback = FAMILIES[best](draws, request.transformed)
     end = work.log_ratio(fitted, draws)
+    settings = next(chain.settings for chain in begun.chains if chain.failure is None)
     return ReferenceFit(
-        fitted, family, criterion, draws, end, settings[0], request.transformed, fallback, n_run,
+        fitted, family, criterion, draws, end, settings, request.transformed, fallback, len(begun.chains),
         found.n_given_gradients, found.drivers, work.n_gradients, work.n_evaluations,
     )  # fmt: skip
 
@@ -291,27 +321,6 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         return True, work.n_gradients
     found_one = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
     return found_one is not None, work.n_gradients
-
-
-def _frozen(settings: Settings) -> Kernel:
-    return Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in settings.items()})
-
-
-def _is_near(work: FitWork, found: _Found, chains: list[FloatArray], request: FitRequest) -> bool:
-    """Return whether a reference that was found is so near, by half of the chains, that no more need to run."""
-
-    def is_near() -> bool:
-        return any(
-            work.criterion(reference, chains, request.n_selection_draws, Part.SINGLE, number) < ENOUGH
-            for number, reference in enumerate(found.single.values())
-        )
-
-    if is_near():
-        return True
-    if found.is_complete:
-        return False
-    found.look_for_given(work, np.concatenate(chains))
-    return is_near()
 
 
 def select_family(

@@ -25,6 +25,7 @@ from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
 from bread.running.results import END, OBSERVED, SHARED, CheckResult
+from bread.running.side_by_side import run_side_by_side
 from bread.running.tasks import MoveTask, PilotTask, ReverseInitial, ReverseInitialTask, Task
 from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
@@ -161,21 +162,26 @@ class Preparation:
             PilotTask(index, self.data(index), self._request, root, n_steps, False, source, shared=self._shared)
             for index in indices
         ]
-        for index, pilot in zip(indices, self.run_pilots(tasks, phase), strict=True):
+        for index, pilot in zip(indices, self._run_round(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
+            self.count(phase, pilot.n_gradients)
             self._result.kernels[index] = pilot.kernel
             self._result.paths[index] = pilot.path
             if pilot.is_moved:
                 self._result.unfitted.append(index)
 
-    def run_pilots(self, tasks: Sequence[PilotTask], phase: str = "tune") -> list[Pilot | DensityError]:
-        """Run pilots and record them in the order of the tasks, whichever finished first."""
-        with self.phase("tuning", phase, len(tasks)):
-            pilots: list[Pilot | DensityError] = self._ledger.in_order(tasks)
+    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]:
+        """Run pilots of the choice and record them in the order of the tasks; chains of a fit run side by side."""
+        pilots = run_side_by_side(tasks, self._run_round)
         for pilot in pilots:
             if isinstance(pilot, Pilot):
-                self.count(phase, pilot.n_gradients)
+                self.count("tune", pilot.n_gradients)
         return pilots
+
+    def _run_round(self, tasks: Sequence[Task], phase: str = "tune") -> list[Any]:
+        """Return the results of pilots, or parts of them, in the order of the tasks."""
+        with self.phase("tuning", phase, len(tasks)):
+            return self._ledger.in_order(tasks)
 
     def _find_reverse_initial(self, indices: Sequence[int]) -> None:
         plan = self._plan

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model, Posterior
 from bread.errors import DensityError
-from bread.fitting.pilot import FitRequest, finds_reference
+from bread.fitting.pilot import BegunFit, FitRequest, ReferenceFit, begin_fit, continue_fit, finds_reference
+from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.paths.kinds import Path
 from bread.paths.knots import MOST_KNOTS, at_kept_knots
 from bread.running.plan import PathRequest
@@ -30,7 +31,8 @@ class PilotTask:
     """Tune a kernel on one data set.
 
     Where no reference can be fitted to it, that of the pilot ``shared`` is moved to it: a choice that sees the data
-    alone. Without one the error is raised, or returned where the pilot ``may_fail``.
+    alone. Without one the error is raised, or returned where the pilot ``may_fail``. A reference that has been fitted
+    to it is ``fit``.
     """
 
     simulation: int
@@ -42,6 +44,7 @@ class PilotTask:
     source: str
     may_fail: bool = False
     shared: Pilot | None = None
+    fit: ReferenceFit | None = None
     n_chains: int = field(default=1, init=False)
 
     def run(self, model: Model) -> Pilot | DensityError:
@@ -56,6 +59,7 @@ class PilotTask:
                 n_steps=self.n_steps,
                 shows_tail=self.shows_tail,
                 source=self.source,
+                fit=self.fit,
             )
         except DensityError as error:
             if self.shared is not None and self.shared.fit is not None:
@@ -63,6 +67,48 @@ class PilotTask:
             if not self.may_fail:
                 raise
             return error
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """Begin the fit of a reference, or go on with one that has been given the chains that it wanted."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    request: FitRequest
+    root: int
+    begun: BegunFit | None = None
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> ReferenceFit | BegunFit | DensityError:
+        """Return the fit, or what it has so far where it wants more chains; the error where there is none."""
+        posterior = model.condition(self.data)
+        try:
+            if self.begun is None:
+                return begin_fit(posterior, self.request, root=self.root, simulation=self.simulation)
+            return continue_fit(posterior, self.begun, root=self.root, simulation=self.simulation)
+        except DensityError as error:
+            return error
+
+
+@dataclass(frozen=True)
+class PilotChainTask:
+    """Run one pilot chain of the fit of a reference."""
+
+    simulation: int
+    data: dict[str, NDArray[Any]]
+    root: int
+    index: int
+    initial: FloatArray
+    n_steps: int
+    n_chains: int = field(default=1, init=False)
+
+    def run(self, model: Model) -> PilotChain:
+        """Return its draws, or why there are none."""
+        posterior = model.condition(self.data)
+        return run_chain(
+            posterior, self.initial, self.index, self.n_steps, root=self.root, simulation=self.simulation
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -56,11 +56,13 @@ def run_pilot(
     n_steps: int,
     shows_tail: bool,
     source: str,
+    fit: ReferenceFit | None = None,
 ) -> Pilot:
     """Fit the path that is asked for to one data set, adapt the kernel along it and freeze both.
 
     Parameters are those of `tune`, with the kind of path in place of the path; ``shows_tail`` asks for so many draws
-    from the base that they may tell whether their log ratio has a mean (`bread.running.ends` draws more).
+    from the base that they may tell whether their log ratio has a mean (`bread.running.ends` draws more). ``fit`` is
+    the reference where it has been fitted.
     """
 
     def along(path: Path, steps: int) -> Pilot:
@@ -69,14 +71,13 @@ def run_pilot(
             n_base_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source,
         )  # fmt: skip
 
-    fit: ReferenceFit | None = None
     path: Path
     if request.kind == "reference":
         if request.reference is not None:
             path, steps = ReferencePath(request.reference), n_steps
         else:
             assert request.fit is not None
-            fit = fit_reference(posterior, request.fit, root=root, simulation=simulation)
+            fit = fit or fit_reference(posterior, request.fit, root=root, simulation=simulation)
             path, steps = ReferencePath(fit.reference), request.fit.n_steps
         pilot = along(path, steps)
     else:

@@ -234,7 +234,7 @@ def test_data_sets_to_which_no_reference_can_be_fitted(monkeypatch, path):
 
 def test_a_reference_that_can_never_be_fitted(monkeypatch):
     model = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
-    monkeypatch.setattr("bread.running.tuning.fit_reference", fits_unless(lambda posterior, simulation: True))
+    monkeypatch.setattr("bread.running.tasks.begin_fit", fits_unless(lambda posterior, simulation: True))
     report = bread.check(model, path="auto", n_temperatures=[8, 32], simulations=4, **QUICK)
     assert read_attributes(report)["path"] == "prior"
     with pytest.raises(DensityError, match="no pilot chain"):

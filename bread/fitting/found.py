@@ -1,0 +1,112 @@
+"""References that optimisation finds on a data set: what is looked for in turn, and whether it is near enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray, Kernel
+from bread.fitting import searches
+from bread.fitting.nested import rank_drivers
+from bread.fitting.rotated import fit_rotated
+from bread.fitting.searches import ENOUGH
+from bread.fitting.work import FitWork, Part
+from bread.paths.conditional import ConditionalReference
+from bread.paths.mixture import MixtureReference
+from bread.paths.nested import NestedReference
+from bread.paths.rotated import RotatedReference
+
+# families that are found by optimisation, not fitted to draws
+MODES, NESTED, CONDITIONAL, ROTATED = "modes", "nested", "conditional", "rotated"
+
+GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
+FittedReference = MixtureReference | GivenReference | RotatedReference
+
+
+@dataclass
+class Found:
+    """References that optimisation finds on a data set, and what finding the nested one cost.
+
+    Attributes
+    ----------
+    references : dict of str to reference
+        By family.
+    drivers : tuple of int
+        Coordinates that may drive the widths of others, the likeliest first.
+    n_given_gradients : int
+        What the search for a nested, conditional or rotated reference cost.
+    """
+
+    references: dict[str, FittedReference] = field(default_factory=dict)
+    drivers: tuple[int, ...] = ()
+    n_given_gradients: int = 0
+
+    def copy(self) -> Found:
+        """Return what was found, to be added to."""
+        return replace(self, references=dict(self.references))
+
+    def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
+        """Look for Gaussians at modes."""
+        modes = searches.checked_modes(work, kernel)
+        if modes is not None:
+            self.references[MODES] = modes
+
+    def look_for_given(self, work: FitWork, draws: FloatArray) -> None:
+        """Look for a law nested in one coordinate, from draws of chains; where none is near, in some."""
+        spread = draws.std(axis=0)
+        if not (spread > 0.0).all():
+            return
+        before = work.n_gradients
+        drivers = rank_drivers(draws, work.transformed)
+        self.drivers = tuple(drivers)
+        middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
+        nested = searches.nested(work, drivers, middle, spread)
+        if nested is not None:
+            self.references[NESTED] = nested
+        if nested is None or work.own_divergence(nested, 1) >= ENOUGH:
+            conditional = searches.conditional(work, drivers, middle, draws)
+            if conditional is not None:
+                self.references[CONDITIONAL] = conditional
+        self.n_given_gradients += work.n_gradients - before
+
+    def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
+        """Look for a law of what rotations leave alone, from draws of a chain."""
+        before = work.n_gradients
+        rotated = fit_rotated(work, places, draws)
+        if rotated is not None:
+            self.references[ROTATED] = rotated
+        self.n_given_gradients = work.n_gradients - before
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
+        return bool({NESTED, CONDITIONAL, ROTATED} & set(self.references)) or len(self.single) < len(self.references)
+
+    @property
+    def single(self) -> dict[str, FittedReference]:
+        """Those that need no chains to find all their parts."""
+        return {
+            name: item
+            for name, item in self.references.items()
+            if isinstance(item, GivenReference | RotatedReference) or len(item.components) == 1
+        }
+
+    def is_near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> bool:
+        """Return whether one is so near, by draws of half of the chains, that no more need to run.
+
+        Where none is, laws given some coordinates are looked for.
+        """
+        if self._is_near(work, chains, n_draws):
+            return True
+        if self.is_complete:
+            return False
+        self.look_for_given(work, np.concatenate(chains))
+        return self._is_near(work, chains, n_draws)
+
+    def _is_near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> bool:
+        return any(
+            work.criterion(reference, chains, n_draws, Part.SINGLE, number) < ENOUGH
+            for number, reference in enumerate(self.single.values())
+        )
