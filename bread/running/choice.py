@@ -109,9 +109,7 @@ class PathChooser:
             if prior is not None and self._is_cheap(prior.cost):
                 self._skipped = ReferencePath.name
                 return self._required(PriorPath.name)
-            if prior is None or self._is_out_of_reach(prior.cost):
-                reference = self._reference_elsewhere()
-            reference = reference or self._fitted_reference()
+            reference = self._fitted_reference()
         if reference is None:
             return self._required(PriorPath.name)
         return self._cheapest([reference] if prior is None else [reference, prior])
@@ -149,8 +147,12 @@ class PathChooser:
         return next(entrant for entrant in entrants if entrant.cost is best)
 
     def _is_out_of_reach(self, cost: PathCost) -> bool:
-        """Return whether a path is predicted to need more temperatures than may run, or has no mean of B."""
-        return not cost.is_reliable or cost.n_temperatures > self._plan.largest_temperatures
+        """Return whether a path is predicted to need more temperatures than may run; the prior's, to have no mean of B.
+
+        A reference that was fitted to draws may be good where tails of a few draws look heavy.
+        """
+        has_no_mean = cost.kind == PriorPath.name and not cost.is_reliable
+        return has_no_mean or cost.n_temperatures > self._plan.largest_temperatures
 
     def may_race_again(self, n_temperatures: int) -> bool:
         """Return whether a search has gone so far beyond the T at which paths raced that the other may be cheaper."""

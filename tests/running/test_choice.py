@@ -32,8 +32,9 @@ class FakeStage:
     before it did not.
     """
 
-    def __init__(self, found, *, along_prior=FAR, late=(), found_gap=NEAR):
-        self.found, self.late, self.along_prior, self.found_gap = set(found), set(late), along_prior, found_gap
+    def __init__(self, found, *, along_prior=FAR, late=(), found_gap=NEAR, fitted_gap=FAR):
+        self.found, self.late, self.along_prior = set(found), set(late), along_prior
+        self.found_gap, self.fitted_gap = found_gap, fitted_gap
         self.looked, self.drawn, self.piloted, self.n_gradients = [], [], [], 0
 
     def draw_simulations(self, n, simulation):
@@ -56,7 +57,7 @@ class FakeStage:
     def times_temperatures(self, pilot):
         if pilot.fit is None:
             return self.along_prior
-        return self.found_gap if pilot.fit.family == "nested" else FAR
+        return self.found_gap if pilot.fit.family == "nested" else self.fitted_gap
 
     def run_pilots(self, tasks):
         assert all(isinstance(task, PilotTask) for task in tasks)
@@ -70,7 +71,7 @@ class FakeStage:
             draws = spread * rng.normal(size=(2, 2000))
             return Pilot(Kernel(np.array([0.0, 1.0]), {}, tuple(draws), n_gradients=4000), PriorPath(), *draws)
         is_found = simulation in self.found or simulation in self.late
-        draws = (0.3 if is_found else 150.0) * rng.normal(size=(2, 2000))
+        draws = (0.3 if is_found or self.fitted_gap == NEAR else 150.0) * rng.normal(size=(2, 2000))
         reference = diagonal(np.zeros(2), np.ones(2))
         fit = ReferenceFit(
             reference, "nested" if is_found else "full", {}, np.zeros((0, 2)), draws[1], {}, np.zeros(2, bool),
@@ -105,7 +106,7 @@ def test_a_reference_found_on_another_data_set_is_taken():
     pilots = choose(stage)
     assert pilots[0].fit is not None and pilots[0].fit.family == "nested"
     assert stage.looked == [SHARED, SECOND]
-    assert ("reference", SHARED) not in stage.piloted, "no pilots where none was found, once it is found elsewhere"
+    assert stage.piloted.index(("reference", SHARED)) < stage.piloted.index(("reference", SECOND))
     stage = FakeStage(set(), along_prior=5000.0)
     assert choose(stage)[0].fit is None, "control"
     assert stage.looked == [SHARED, SECOND, THIRD] and stage.piloted.count(("reference", SHARED)) == 1, "each once"
@@ -161,13 +162,23 @@ def test_a_third_data_set_is_looked_at_where_what_wins_is_out_of_reach():
 
 
 def test_what_the_pilots_find_after_all_needs_no_other_data_set():
-    """Nothing is found at either look; the pilots, which know draws of the posterior, find it on the first data."""
+    """Nothing is found at the look; the pilots, which know draws of the posterior, find it on the first data."""
     stage = FakeStage(set(), late={SHARED})
     assert choose(stage)[0].fit.family == "nested"
-    assert stage.looked == [SHARED, SECOND]
+    assert stage.looked == [SHARED]
+
+
+def test_a_reference_fitted_to_draws_that_is_near_needs_none_either():
+    """However heavy its tails look, and though one is found elsewhere; where it is far, the control, it does."""
+    for gap, looked in ((NEAR, [SHARED]), (FAR, [SHARED, SECOND])):
+        stage = FakeStage({SECOND}, fitted_gap=gap)
+        found = choose(stage)
+        assert stage.looked == looked
+        assert found[0].fit.family == ("full" if gap == NEAR else "nested")
 
 
 def test_as_many_other_data_sets_as_there_were():
     stage = FakeStage({SECOND, SECOND - 1, SECOND - 2})
     assert len(choose(stage, n_data_sets=3)) == 3
-    assert [simulation for kind, simulation in stage.piloted if kind == "reference"] == [SECOND - i for i in range(3)]
+    piloted = [simulation for kind, simulation in stage.piloted if kind == "reference"]
+    assert piloted == [first - i for first in (SHARED, SECOND) for i in range(3)]
