@@ -10,40 +10,18 @@ import pytest
 from numpy.random import default_rng
 from scipy import stats
 
-from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.native.path_arguments import Law
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import ReferencePath
 from bread.paths.nested import NestedReference
-from tests.support.stan_engine_programs import EXAMPLE, NUTS, compiled
+from tests.support.stan_engine_programs import EXAMPLE, NUTS
+from tests.support.stan_normals import log_normals, normals
 from tests.support.stan_references import FULL, NESTED, conditional, nested
 
 pytestmark = pytest.mark.stan
 
 
 # The exact posterior has mean (2.1, 1.8) and standard deviations (0.63, 0.25); references differ from it on purpose.
-
-
-# Of the program's own density nothing is asked but that it is another one.
-NORMALS = """
-data {
-  int<lower=1> d;
-}
-parameters {
-  vector[d] theta;
-}
-model {
-  theta ~ normal(0.3, 1.7);
-}
-"""
-
-
-def log_normals(states: np.ndarray) -> np.ndarray:
-    return stats.norm.logpdf(states, 0.3, 1.7).sum(axis=-1)
-
-
-def normals(dim: int, law: Law | None = None) -> StanInstance:
-    return compiled(NORMALS).instance({"d": dim}, law=law)
 
 
 class Native(NestedReference):

@@ -7,30 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy import stats
 
-from bread.backends.stan.native.library import StanInstance
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
 from bread.paths.rotated import Gauge, RotatedReference, gauge_at
-from tests.support.stan_engine_programs import compiled
+from tests.support.stan_normals import log_normals, normals
 from tests.support.stan_references import conditional, nested
 
 pytestmark = [pytest.mark.stan, pytest.mark.slow]
-
-NORMALS = """
-data {
-  int<lower=1> d;
-}
-parameters {
-  vector[d] theta;
-}
-model {
-  theta ~ normal(0.3, 1.7);
-}
-"""
 
 
 class Native(RotatedReference):
@@ -41,14 +27,6 @@ class Native(RotatedReference):
 
     def value_and_gradient(self, state):
         raise AssertionError
-
-
-def log_normals(states):
-    return stats.norm.logpdf(states, 0.3, 1.7).sum(axis=-1)
-
-
-def normals(dim: int) -> StanInstance:
-    return compiled(NORMALS).instance({"d": dim})
 
 
 def gauge_of(k: int, p: int, n_others: int) -> Gauge:
@@ -69,8 +47,8 @@ def mixture(n: int) -> MixtureReference:
 
 
 def assert_near(found, wanted):
-    """Within 1e-8 of the largest number: far draws have residuals of thousands."""
-    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())
+    """Within 1e-9 of the largest number."""
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("law", ["full", "mixture", "nested"])
@@ -80,7 +58,7 @@ def test_a_rotated_reference_is_evaluated_natively_and_as_in_python(shape, law):
     n = gauge.n_invariant
     inner = {"full": full, "mixture": mixture, "nested": lambda n: nested(NestedReference, n, 1)}[law](n)
     wanted, path = RotatedReference(gauge, inner), ReferencePath(Native(gauge, inner))
-    instance, states = normals(gauge.dim), wanted.sample(6, default_rng(4))
+    instance, states = normals(gauge.dim), default_rng(4).standard_normal((6, gauge.dim))
     start, ratio, message = instance.terms(states, path)
     assert message == ""
     assert_near(start, wanted.log_density(states))
