@@ -152,7 +152,11 @@ def _at_scales(work: FitWork, places: Places, draws: FloatArray) -> RotatedRefer
     covariance[np.ix_(others, others)] = own + (along * variance) @ along.T
     if not np.isfinite(covariance).all():
         return None
-    return RotatedReference(gauge, gaussian(y, covariance, "Gaussian at the mode given scales"))
+    try:
+        joint = gaussian(y, covariance, "Gaussian at the mode given scales")
+    except np.linalg.LinAlgError:  # a scale of which draws show hardly any variance, and what follows it
+        return None
+    return RotatedReference(gauge, joint)
 
 
 def _climbed(
