@@ -18,12 +18,13 @@ from pytensor.graph.basic import Apply
 from pytensor.link.c.op import COp
 
 from bread.backends.base import FloatArray
-from bread.backends.pymc.density import conditional_code, nested_code
+from bread.backends.pymc.density import conditional_code, nested_code, rotated_code
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.paths.conditional import ConditionalReference
 from bread.paths.nested import NestedReference
+from bread.paths.rotated import RotatedReference
 
-_CODES = {nested_code.NAME: nested_code.CODE, conditional_code.NAME: conditional_code.CODE}
+_CODES: dict[str, str] = {code.NAME: code.CODE for code in (nested_code, conditional_code, rotated_code)}
 
 
 class ReferenceDensity(COp):
@@ -126,8 +127,12 @@ def compiled_base(reference: object) -> CompiledReference | None:
         return None
     if isinstance(reference, NestedReference):
         return CompiledReference(nested_code.NAME, nested_code.packed(reference))
-    pack = conditional_code.packed(reference) if isinstance(reference, ConditionalReference) else None
-    return None if pack is None else CompiledReference(conditional_code.NAME, pack)
+    name, pack = "", None
+    if isinstance(reference, ConditionalReference):
+        name, pack = conditional_code.NAME, conditional_code.packed(reference)
+    elif isinstance(reference, RotatedReference):
+        name, pack = rotated_code.NAME, rotated_code.packed(reference)
+    return None if pack is None else CompiledReference(name, pack)
 
 
 @cache
