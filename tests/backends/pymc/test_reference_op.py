@@ -230,5 +230,6 @@ def test_other_references_and_modes_of_the_user_compile_nothing():
     assert compiled_base(replace(heavy, marginal=student)) is None
     ring = rotated(2, 1, 0)
     assert compiled_base(replace(ring, law=diagonal(np.zeros(1), np.ones(1)))) is None
+    assert compiled_base(rotated(2, 155, 0)) is None and compiled_base(rotated(2, 20, 0)) is not None
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         assert compiled_base(nested(4, 1)) is None
