@@ -15,7 +15,8 @@ LARGEST = 300  # coordinates of the law: with more NumPy's products are as fast
 def packed(reference: RotatedReference) -> FloatArray | None:
     """Return all numbers of a reference in one vector, in the order in which the C code reads them.
 
-    None where its law is no Gaussian with a matrix, as fits make it, or a large one. The matrix comes by rows, and by columns.
+    None where its law is no Gaussian with a matrix, as fits make it, or a large one. The matrix comes by rows, and by
+    columns.
     """
     law, gauge = reference.law, reference.gauge
     if not isinstance(law, MixtureReference) or len(law.components) > 1:
