@@ -279,7 +279,7 @@ class RaceTask:
     n_chains: int = field(default=1, init=False)
 
     def run(self, model: Model) -> RaceResult:
-        """Return reverse minus forward log weight; infinity where no path can be given to the data set."""
+        """Return reverse minus forward log weight; infinity where the data set gets no path, or a chain fails."""
         pilot = self._own_pilot(model) if self.is_first else self.pilot
         if isinstance(pilot, DensityError):
             return RaceResult(float("inf"), float("inf"), 0, 0, self.pilot)
@@ -295,8 +295,10 @@ class RaceTask:
         exact = self.exact[None, :]
         reverse = posterior.anneal(path, self.betas, kernel, direction="reverse", initial=exact, seeds=reverses)
         weights = forward.log_weight[None, :], reverse.log_weight[None, :]
-        gap, error = float(conditional_gaps(*weights)[0]), float(error_by_simulation(*weights)[0])
         spent = int(forward.n_gradients.sum() + reverse.n_gradients.sum())
+        if np.isnan(weights).any():  # an error to report where the path is annealed in earnest
+            return RaceResult(float("inf"), float("inf"), spent, n_other, pilot.without_draws())
+        gap, error = float(conditional_gaps(*weights)[0]), float(error_by_simulation(*weights)[0])
         return RaceResult(gap if np.isfinite(gap) else float("inf"), error, spent, n_other, pilot.without_draws())
 
     def _own_pilot(self, model: Model) -> Pilot | DensityError:

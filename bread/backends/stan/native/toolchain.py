@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -228,8 +229,9 @@ def _cmdstan_folder() -> Path | str:
     """Return the folder of CmdStan, or why there is none."""
     if importlib.util.find_spec("cmdstanpy") is None:
         return "cmdstanpy is not installed"
-    if not os.environ.get("CMDSTAN") and not Path("~/.cmdstan").expanduser().exists():
-        return "cmdstanpy finds no CmdStan (CMDSTAN is not set, and there is no ~/.cmdstan)"  # nor would its import
+    may_have = os.environ.get("CMDSTAN") or Path("~/.cmdstan").expanduser().exists() or "cmdstanpy" in sys.modules
+    if not may_have:  # its import, which takes longest, would find none either
+        return "cmdstanpy finds no CmdStan (CMDSTAN is not set, and there is no ~/.cmdstan)"
     import cmdstanpy
 
     try:
