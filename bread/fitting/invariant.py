@@ -10,8 +10,7 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import Adaptation, AnnealRun, Direction, Evolution, FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError, UnsupportedModelError
-from bread.fitting.rotations import plain
-from bread.fitting.work import FitWork
+from bread.fitting.work import FitWork, plain
 from bread.paths.kinds import Path, ReferencePath
 from bread.paths.rotated import Gauge
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Posterior
 from bread.errors import DensityError
 from bread.fitting.families import INFLATION, LARGEST_FULL_DIM, inflation, whitening
+from bread.fitting.work import plain
 from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import Component, MixtureReference, diagonal
+from bread.paths.mixture import Component, MixtureReference
 
 STARTS, STARTS_PER_MODE = 8, 6  # optimisations: so many, and so many more for every mode
 MOST_STARTS = 40  # optimisations in all
@@ -63,7 +64,7 @@ class CountedDensity:
     def __init__(self, posterior: Posterior, dim: int) -> None:
         self.n_gradients = 0
         self._posterior = posterior
-        self._path = ReferencePath(diagonal(np.zeros(dim), np.ones(dim)))
+        self._path = ReferencePath(plain(dim))
 
     def __call__(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return minus log density and minus its gradient."""

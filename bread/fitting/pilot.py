@@ -17,9 +17,9 @@ from bread.fitting.initial import initial_states, prior_draws, without_lost_chai
 from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.fitting.rotated import rotated_anywhere
-from bread.fitting.rotations import invariant_under, plain
+from bread.fitting.rotations import invariant_under
 from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
-from bread.fitting.work import FitWork, Part
+from bread.fitting.work import FitWork, Part, plain
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
 

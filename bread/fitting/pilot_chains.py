@@ -8,8 +8,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
-from bread.fitting.rotations import plain
-from bread.fitting.work import FitWork, Part
+from bread.fitting.work import FitWork, Part, plain
 from bread.paths.kinds import ReferencePath
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from bread.backends.base import FloatArray
 from bread.fitting.laplace import Held, Laplace
 from bread.fitting.modes import CountedDensity
-from bread.fitting.work import CHECK_DRAWS, FitWork, Part
-from bread.paths.mixture import diagonal
+from bread.fitting.work import CHECK_DRAWS, FitWork, Part, plain, shown_divergence
 
 AT = (0.0, 1.0, -1.0)  # standard deviations from the mean of the drivers, all together
 HOPELESS = 2.0  # times the limit, beyond which what is shown is believed: the values may be far from where the mass is
@@ -59,10 +58,6 @@ def _shown(work: FitWork, laplace: Laplace, u: FloatArray, law: Held) -> float:
     states = np.empty((CHECK_DRAWS, work.dim))
     states[:, laplace.others] = law.mode + standard @ factor.T
     states[:, laplace.held] = u
-    plain = diagonal(np.zeros(work.dim), np.ones(work.dim))
-    ratio = work.log_ratio(plain, states) + plain.log_density(states) + 0.5 * (standard**2).sum(axis=1)
-    ratio = np.sort(ratio)[1:]  # one far draw decides nothing
-    if not np.isfinite(ratio).all():
-        return float("inf")
-    weights = np.exp(ratio - ratio.max())
-    return float(weights @ ratio / weights.sum() - ratio.mean())
+    base = plain(work.dim)
+    ratio = work.log_ratio(base, states) + base.log_density(states) + 0.5 * (standard**2).sum(axis=1)
+    return shown_divergence(np.sort(ratio)[1:])  # one far draw decides nothing

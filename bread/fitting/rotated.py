@@ -17,8 +17,8 @@ from bread.fitting.invariant import invariant_work
 from bread.fitting.laplace import Laplace
 from bread.fitting.modes import CountedDensity, fit_modes, narrowed
 from bread.fitting.nested import rank_drivers
-from bread.fitting.rotations import LARGEST_DIM, Places, plain
-from bread.fitting.work import FitWork, Part
+from bread.fitting.rotations import LARGEST_DIM, Places
+from bread.fitting.work import FitWork, Part, plain
 from bread.paths.conditional import ConditionalReference
 from bread.paths.mixture import MixtureReference, gaussian
 from bread.paths.nested import NestedReference

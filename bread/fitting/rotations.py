@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.info import Layout
-from bread.fitting.work import FitWork, Part
+from bread.fitting.work import FitWork, Part, plain
 from bread.paths.kinds import PriorPath, ReferencePath
-from bread.paths.mixture import MixtureReference, diagonal
+from bread.paths.mixture import MixtureReference
+from bread.paths.rotated import uniform_rotation
 
 Places = NDArray[np.int64]  # (K, P): coordinates of a matrix whose columns are rotated
 
@@ -61,16 +62,11 @@ def invariant_under(work: FitWork, candidates: Sequence[Places]) -> Places | Non
             continue
         turned = drawn[chosen].copy()
         for row in turned:
-            row[places] = _orthogonal(len(places), rng) @ row[places]
+            row[places] = uniform_rotation(len(places), len(places), rng) @ row[places]
         after = _log_density(work, base, turned)
         if (np.abs(after - before[chosen]) <= SAME * (1.0 + np.abs(before[chosen]))).all():
             return places
     return None
-
-
-def plain(dim: int) -> MixtureReference:
-    """Return independent standard normal laws, where any reference will do."""
-    return diagonal(np.zeros(dim), np.ones(dim))
 
 
 def _may_be_fitted(dim: int, places: Places) -> bool:
@@ -82,11 +78,6 @@ def _log_density(work: FitWork, base: MixtureReference, states: FloatArray) -> F
     work.n_evaluations += len(states)
     with np.errstate(invalid="ignore"):
         return work.posterior.log_density(ReferencePath(base), states)
-
-
-def _orthogonal(k: int, rng: np.random.Generator) -> FloatArray:
-    q, r = np.linalg.qr(rng.standard_normal((k, k)))
-    return np.asarray(q * np.sign(np.diag(r)))
 
 
 def _sets(variables: list[list[Places]]) -> Iterator[Places]:

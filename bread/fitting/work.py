@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
 from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import Reference
+from bread.paths.mixture import MixtureReference, Reference, diagonal
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics.tails import MEAN_LIMIT, NORMAL_QUANTILE, tail_index
 
@@ -103,11 +103,7 @@ class FitWork:
         The lowest ratios may be left out where one far draw must not decide, and others will be looked at.
         """
         ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
-        if not np.isfinite(ratio).all():
-            return float("inf")
-        ratio = np.sort(ratio)[n_left_out:]
-        weights = np.exp(ratio - ratio.max())
-        return float(weights @ ratio / weights.sum() - ratio.mean())
+        return shown_divergence(np.sort(ratio)[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
 
     def criterion(
         self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, part: Part, index: int
@@ -116,6 +112,19 @@ class FitWork:
         start = self.log_ratio(reference, reference.sample(n_draws, self.rng(part, index)))
         end = self.log_ratio(reference, np.concatenate([states[len(states) // 2 :] for states in chains]))
         return divergence(start, end)
+
+
+def plain(dim: int) -> MixtureReference:
+    """Return independent standard normal laws, where any reference will do."""
+    return diagonal(np.zeros(dim), np.ones(dim))
+
+
+def shown_divergence(ratio: FloatArray) -> float:
+    """Return the Jeffreys divergence (nats) that log ratios at a law's own draws show, weighted."""
+    if not np.isfinite(ratio).all():
+        return float("inf")
+    weights = np.exp(ratio - ratio.max())
+    return float(weights @ ratio / weights.sum() - ratio.mean())
 
 
 def divergence(start: FloatArray, end: FloatArray) -> float:

@@ -51,23 +51,23 @@ class Gauge:
     @property
     def n_invariant(self) -> int:
         """Number of invariant coordinates."""
-        return len(self._others) + self._rank + len(self._free[0])
+        return len(self.others) + self._rank + len(self._free[0])
 
     @cached_property
     def from_others(self) -> NDArray[np.bool_]:
         """Invariant coordinates that are the state's own, shape (n_invariant,)."""
-        return np.arange(self.n_invariant) < len(self._others)
+        return np.arange(self.n_invariant) < len(self.others)
 
     @cached_property
     def are_logarithms(self) -> NDArray[np.bool_]:
         """Invariant coordinates that are the logarithm of a length, shape (n_invariant,)."""
-        index = np.arange(self.n_invariant) - len(self._others)
+        index = np.arange(self.n_invariant) - len(self.others)
         return (index >= 0) & (index < self._rank)
 
-    @property
+    @cached_property
     def others(self) -> NDArray[np.int64]:
         """The state's coordinates that are not in W."""
-        return self._others
+        return np.setdiff1d(np.arange(self.dim), self.places)
 
     @cached_property
     def log_volume(self) -> float:
@@ -87,13 +87,13 @@ class Gauge:
         """Return the state of invariant coordinates at a rotation (K, m), by default none; shape (dim,)."""
         (w,) = self.matrices(y[None])
         result = np.empty(self.dim)
-        result[self._others] = y[: len(self._others)]
+        result[self.others] = y[: len(self.others)]
         result[self.places] = self._padded(w) if rotation is None else rotation @ w
         return result
 
     def matrices(self, y: FloatArray) -> FloatArray:
         """Return G F' of rows of invariant coordinates, shape (n, m, P): W where nothing is rotated."""
-        n, m = len(self._others), self._rank
+        n, m = len(self.others), self._rank
         g = np.zeros((len(y), m, self.places.shape[1]))
         with np.errstate(over="ignore"):
             g[:, self._diagonal[0], self._diagonal[1]] = np.exp(y[:, n : n + m])
@@ -102,28 +102,27 @@ class Gauge:
 
     def rotation(self, rng: Generator) -> FloatArray:
         """Return a uniform rotation or reflection, shape (K, m)."""
-        q, r = np.linalg.qr(rng.standard_normal((len(self.places), self._rank)))
-        return np.asarray(q * np.sign(np.diag(r)))
+        return uniform_rotation(len(self.places), self._rank, rng)
 
     def log_volume_element(self, y: FloatArray) -> tuple[float, FloatArray]:
         """Return the log volume (nats) of states to a unit of y, and its derivatives by the logarithms, (m,)."""
-        n, k = len(self._others), len(self.places)
+        n, k = len(self.others), len(self.places)
         powers = k - np.arange(self._rank, dtype=float)
         return float(powers @ y[n : n + self._rank]) + self.log_volume, powers
 
     def pull_back(self, y: FloatArray, gradient: FloatArray) -> FloatArray:
         """Return the gradient by y of a function of states that has ``gradient`` at `state` (y)."""
-        n, m = len(self._others), self._rank
+        n, m = len(self.others), self._rank
         by_g = gradient[self.places] @ self.frame
         lengths = np.exp(y[n : n + m])
-        return np.concatenate([gradient[self._others], by_g[self._diagonal] * lengths, by_g[self._free]])
+        return np.concatenate([gradient[self.others], by_g[self._diagonal] * lengths, by_g[self._free]])
 
     def push_forward(self, state: FloatArray, law: InvariantLaw) -> tuple[float, FloatArray]:
         """Return value and gradient by the state, shape (dim,), of a log density of y, as one of states."""
         y, q, g = self._split(state)
         value, by_y = law.value_and_gradient(y)
         volume, powers = self.log_volume_element(y)
-        n, m = len(self._others), self._rank
+        n, m = len(self.others), self._rank
         by_g = np.zeros_like(g)
         by_g[self._free] = by_y[n + m :]
         by_g[self._diagonal] = (by_y[n : n + m] - powers) / g[self._diagonal]
@@ -132,13 +131,9 @@ class Gauge:
         # a change of the state also turns Q: d G = Q' d(W F) - (Q' dQ) G, where Q' dQ is antisymmetric
         by_g[:, :m] -= np.linalg.solve(g[:, :m], twist.T).T
         gradient = np.empty(self.dim)
-        gradient[self._others] = by_y[:n]
+        gradient[self.others] = by_y[:n]
         gradient[self.places] = q.dot(by_g).dot(self.frame.T)
         return value - volume, gradient
-
-    @cached_property
-    def _others(self) -> NDArray[np.int64]:
-        return np.setdiff1d(np.arange(self.dim), self.places)
 
     @cached_property
     def _rank(self) -> int:
@@ -159,13 +154,13 @@ class Gauge:
 
     def _split(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return y, Q and G of a state."""
-        n, m = len(self._others), self._rank
+        n, m = len(self.others), self._rank
         turned = state[self.places].dot(self.frame)
         q, r = np.linalg.qr(turned[:, :m])
         q = q * np.where(np.diagonal(r) < 0.0, -1.0, 1.0)
         g = q.T.dot(turned)
         y = np.empty(self.n_invariant)
-        y[:n] = state[self._others]
+        y[:n] = state[self.others]
         with np.errstate(divide="ignore"):
             y[n : n + m] = np.log(np.abs(g[self._diagonal]))
         y[n + m :] = g[self._free]
@@ -233,6 +228,12 @@ class RotatedReference:
         columns = (self.gauge.matrices(drawn) ** 2).mean(axis=0).sum(axis=0) / len(self.gauge.places)
         deviation[self.gauge.places] = np.sqrt(columns)
         return mean, deviation
+
+
+def uniform_rotation(k: int, m: int, rng: Generator) -> FloatArray:
+    """Return the first m columns of a uniform rotation or reflection in k dimensions, shape (k, m)."""
+    q, r = np.linalg.qr(rng.standard_normal((k, m)))
+    return np.asarray(q * np.sign(np.diag(r)))
 
 
 def gauge_at(places: NDArray[np.int64], state: FloatArray) -> Gauge:

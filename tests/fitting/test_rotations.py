@@ -14,8 +14,8 @@ from bread.fitting.invariant import InvariantPosterior
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, finds_reference, fit_reference
 from bread.fitting.rotated import rotated_anywhere
-from bread.fitting.rotations import invariant_under, plain, rotatable
-from bread.fitting.work import FitWork
+from bread.fitting.rotations import invariant_under, rotatable
+from bread.fitting.work import FitWork, plain
 from bread.paths.kinds import ReferencePath
 from bread.paths.rotated import RotatedReference, gauge_at
 from bread.seeds import Purpose, seed_sequence
