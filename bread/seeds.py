@@ -45,6 +45,8 @@ class Purpose(IntEnum):
     REPEAT_BASE = 38
     BRIDGE = 39  # draws of the law that the fit is bridged with
     PATH_SAMPLING = 45
+    START_LOOK = 46  # at draws from a reference, before the start of reverse chains
+    START_DRAWS = 47  # proposed there
 
 
 def root_entropy(random_seed: int | None) -> int:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bread.backends.info import Identity, Layout, ModelInfo, RealData
 from bread.backends.nodes import Node, Replicates
 from bread.backends.options import OpenOptions
+from bread.backends.support.gradients import one_by_one
 from bread.backends.support.posterior_draws import read_posterior
 from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.backends.values import (
@@ -146,6 +147,18 @@ class Posterior(Protocol):
         raise UnsupportedModelError(
             f"{type(self).__name__} has no gradient of its density, which a reference is fitted by. Use path='prior'."
         )
+
+    def end_gradients(self, path: Path, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what `end_gradient` does at several states, shapes (n,) and (n, dim); NaN where it would raise.
+
+        One by one by default; a backend to which a call costs more than a gradient does all in one.
+
+        Raises
+        ------
+        UnsupportedModelError
+            As of `end_gradient`.
+        """
+        return one_by_one(self, path, states)
 
     def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log prior + beta * log likelihood and its gradient, shapes (n,) and (n, dim). Optional.

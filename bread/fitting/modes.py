@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
+from bread.backends.support.gradients import end_gradients
 from bread.errors import DensityError
 from bread.fitting.families import INFLATION, LARGEST_FULL_DIM, inflation, whitening
 from bread.fitting.work import plain
@@ -83,15 +84,22 @@ class CountedDensity:
         Some are those that are left where others are held: given those the density is often nearly Gaussian, so that
         its gradient is nearly linear, and there are many values to hold.
         """
+        is_central = coordinates is None
         chosen = np.arange(len(state)) if coordinates is None else coordinates
-        here = None if coordinates is None else self(state)[1]
-        rows = []
-        for index in chosen:
-            step = np.zeros_like(state)
-            step[index] = _DIFFERENCE
-            back, width = (self(state - step)[1], 2 * _DIFFERENCE) if here is None else (here, _DIFFERENCE)
-            rows.append((self(state + step)[1] - back)[chosen] / width)
-        return 0.5 * (np.array(rows) + np.array(rows).T)
+        steps = np.zeros((len(chosen), len(state)))
+        steps[np.arange(len(chosen)), chosen] = _DIFFERENCE
+        behind = state - steps if is_central else state[None]
+        gradients = self._gradients(np.concatenate([state + steps, behind]))
+        ahead, back = gradients[: len(chosen)], gradients[len(chosen) :]
+        rows = (ahead - back)[:, chosen] / (2 * _DIFFERENCE if is_central else _DIFFERENCE)
+        return np.asarray(0.5 * (rows + rows.T))
+
+    def _gradients(self, states: FloatArray) -> FloatArray:
+        """Return minus the gradient at several states; 0 where the density is bad."""
+        self.n_gradients += len(states)
+        values, gradients = end_gradients(self._posterior, self._path, states)
+        is_good = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
+        return np.where(is_good[:, None], -gradients, 0.0)
 
 
 def fit_modes(

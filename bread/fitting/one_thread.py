@@ -82,8 +82,16 @@ def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = 
         near = _moved(points, like)
     except (np.linalg.LinAlgError, ValueError):  # a covariance without an inverse, here or there
         return best_mixture(points, most)
-    is_better = near.bic(points) < gaussian_mixture(points, 1).bic(points)
+    is_better = near.bic(points) < _normal_bic(points)
     return near if is_better and _misfit(points, near) < SUITS else best_mixture(points, most)
+
+
+def _normal_bic(points: FloatArray) -> float:
+    """Return the BIC of one normal law."""
+    n, dim = points.shape
+    _, log_volume = np.linalg.slogdet(np.atleast_2d(np.cov(points.T, bias=True)))
+    n_parameters = dim + dim * (dim + 1) // 2
+    return float(n * (dim * (1.0 + np.log(2.0 * np.pi)) + log_volume) + n_parameters * np.log(n))
 
 
 def _moved(points: FloatArray, like: MixtureReference) -> Any:

@@ -26,7 +26,8 @@ from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
 from bread.running.results import END, OBSERVED, SHARED, CheckResult
 from bread.running.side_by_side import run_side_by_side
-from bread.running.tasks import MoveTask, PilotTask, ReverseInitial, ReverseInitialTask, Task
+from bread.running.starts import ReverseInitial, ReverseInitialTask
+from bread.running.tasks import MoveTask, PilotTask, Task
 from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
 

@@ -6,7 +6,6 @@ batching.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +21,7 @@ from bread.paths.kinds import Path
 from bread.paths.knots import MOST_KNOTS, at_kept_knots
 from bread.running.plan import PathRequest
 from bread.running.tuning import Pilot, moved_pilot, run_pilot
-from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.seeds import Purpose, chain_seeds
 from bread.statistics.certificate import conditional_gaps, error_by_simulation
 
 
@@ -139,40 +138,6 @@ class MoveTask:
     def run(self, model: Model) -> Pilot:
         """Return the pilot along the moved reference."""
         return moved_pilot(model.condition(self.data), self.shared, root=self.root, simulation=self.simulation)
-
-
-@dataclass(frozen=True)
-class ReverseInitial:
-    """Initial states of the reverse chains of one simulation, and what they cost."""
-
-    states: FloatArray  # (chain, dim)
-    n_gradients: int
-    n_evaluations: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class ReverseInitialTask:
-    """Run a chain at beta = 1 from the exact draw; reverse chains begin at its states after ``keep`` steps."""
-
-    simulation: int
-    data: dict[str, NDArray[Any]]
-    path: Path
-    root: int
-    kernel: Kernel
-    exact: FloatArray
-    keep: tuple[int, ...]
-    n_chains: int = field(default=1, init=False)
-
-    def run(self, model: Model) -> ReverseInitial:
-        """Return the states, shape (len(keep), dim)."""
-        began = time.perf_counter()
-        seed = seed_sequence(self.root, Purpose.EVOLVE, self.simulation)
-        posterior = model.condition(self.data)
-        evolution = posterior.evolve(self.path, self.kernel, 1.0, self.exact, self.keep, seed)
-        return ReverseInitial(
-            evolution.states, evolution.n_gradients, evolution.n_evaluations, time.perf_counter() - began
-        )
 
 
 class Chains(NamedTuple):

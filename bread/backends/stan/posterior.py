@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,16 +95,19 @@ class StanPosterior:
         value, _, gradient = self.instance.gradient(state, 1.0)  # every path ends there
         return value - self.log_integral, gradient
 
+    def end_gradients(self, path: Path, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log f_1 (nats) and its gradient at several states; see `bread.backends.base.Posterior`."""
+        self._check_path(path)
+        values, gradients = self.instance.gradients(states, 1.0)
+        return values - self.log_integral, gradients
+
     def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`.
 
         -inf where the program rejects the state or raises.
         """
-        values, gradients = np.full(len(states), -np.inf), np.full((len(states), self.instance.dim), np.nan)
-        for row, state in enumerate(states):
-            with suppress(DensityError):
-                values[row], _, gradients[row] = self.instance.gradient(state, beta)
-        return values - self.log_integral, gradients
+        values, gradients = self.instance.gradients(states, beta)
+        return np.where(np.isnan(values), -np.inf, values) - self.log_integral, gradients
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None

@@ -37,9 +37,12 @@ def draw_reference(reference: Reference, seeds: Sequence[SeedSequence], dim: int
 def draw_many(posterior: DrawsBase, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
     """Return draws of a path's base, shape (len(seeds), dim), of which none needs a seed of its own.
 
-    Of thousands from the prior, drawing one by one may be most of what is done with them: all are drawn with the first
-    seed where a posterior has `bread.backends.base.Posterior.draw_prior_batch`, which not every one inherits.
+    Of thousands, drawing one by one may be most of what is done with them: all are drawn with the first seed from a
+    reference, and from the prior where a posterior has `bread.backends.base.Posterior.draw_prior_batch`, which not
+    every one inherits.
     """
+    if path.reference is not None and len(seeds):
+        return np.asarray(path.reference.sample(len(seeds), default_rng(seeds[0])), dtype=np.float64)
     draw = getattr(posterior, "draw_prior_batch", None)
     if path.reference is None and draw is not None and len(seeds):
         batch = draw(len(seeds), seeds[0])

@@ -48,6 +48,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     ),
     "bread_constrained_prior": (_INT64, _POINTER, _POINTER),
     "bread_gradient": (_POINTER, _DOUBLE, _POINTER, _POINTER, _POINTER),
+    "bread_gradients": (_POINTER, _DOUBLE, _INT64, _POINTER, _POINTER, _POINTER),
     "bread_time_gradient": (_POINTER, _DOUBLE, _INT64, _POINTER, _INT64, _POINTER),
     "bread_constrain": (_INT64, _POINTER, _POINTER, _INT32, _INT32, _INT64, _POINTER),
     "bread_unconstrain": (_INT64, _INT64, _POINTER, _POINTER),

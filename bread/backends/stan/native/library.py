@@ -163,6 +163,20 @@ class StanInstance(StanVariables):
             )
         return float(density[0]), float(density[1]), gradient
 
+    def gradients(self, states: FloatArray, beta: float) -> tuple[FloatArray, FloatArray]:
+        """Return the log density of the prior path at ``beta`` and its gradient, of rows: shapes (n,) and (n, dim).
+
+        NaN where the program rejects the state or raises.
+        """
+        states = self._rows(states)
+        densities, gradients = np.empty(len(states)), np.empty((len(states), self.dim))
+        with self._path(_PRIOR) as arguments:
+            self._call(
+                "bread_gradients", arguments.address, float(beta), len(states), pointer(states), pointer(densities),
+                pointer(gradients),
+            )  # fmt: skip
+        return densities, gradients
+
     def seconds_per_gradient(self, states: FloatArray, beta: float, repeats: int, path: Path = _PRIOR) -> float:
         """Return the mean wall time of a gradient at these states (n, dim), visited in turn ``repeats`` times.
 

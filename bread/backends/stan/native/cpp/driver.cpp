@@ -299,6 +299,29 @@ BREAD_API std::int32_t bread_gradient(const Instance* instance, const bread::bre
   });
 }
 
+// Log density at beta and its gradient at each of n states; NaN where bread_gradient would fail.
+BREAD_API std::int32_t bread_gradients(const Instance* instance, const bread::bread_path* path, double beta,
+                                       std::int64_t n, const double* states, double* densities, double* gradients,
+                                       char* message, std::int64_t size) {
+  return bread::guarded(message, size, [&] {
+    bread::forget_history();
+    const TemperedModel model(*instance->model, *path, nullptr);
+    stan::callbacks::logger logger;
+    const std::int64_t dim = instance->dim();
+    Eigen::VectorXd result;
+    model.set_beta(beta);
+    for (std::int64_t row = 0; row < n; ++row) {
+      try {
+        stan::model::gradient(model, bread::row_of(states, row, dim), densities[row], result, logger);
+        std::copy_n(result.data(), dim, gradients + row * dim);
+      } catch (const std::exception&) {
+        densities[row] = std::numeric_limits<double>::quiet_NaN();
+        std::fill_n(gradients + row * dim, dim, densities[row]);
+      }
+    }
+  });
+}
+
 // Seconds of `repeats` gradients at each of n states, one state after the other: what the cost of a chain is compared
 // with. At a single state they would cost less than in any chain, as the processor learns the branches.
 BREAD_API std::int32_t bread_time_gradient(const Instance* instance, const bread::bread_path* path, double beta,
