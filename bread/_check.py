@@ -106,7 +106,8 @@ def check(
         CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is compiled, or can be,
         is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
     init_steps : int, default 100
-        S: kernel steps from the simulated parameters to the first reverse start, under "fitted".
+        S: transitions from the simulated parameters to the first reverse start, under "fitted". They are the kernel's;
+        where the reference of a data set is near, four in five propose a draw from it instead, which forgets sooner.
     simulations : int, default 20
         Simulated data sets that give the bound and its interval (R); with 1 there is no interval.
     chains : int, default 4

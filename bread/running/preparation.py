@@ -32,7 +32,7 @@ from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
 
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
-REVERSE_SPACING = 20  # kernel steps between the initial states of a simulation's reverse chains
+REVERSE_SPACING = 20  # transitions between the initial states of a simulation's reverse chains
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
