@@ -72,7 +72,7 @@ def test_a_check_starts_its_workers_before_it_opens_the_model(
         assert len(started) == 1
         raise bread.errors.UnsupportedModelError("opened")
 
-    monkeypatch.setattr("bread._check.open_model", opening)
+    monkeypatch.setattr("bread._checking.open_model", opening)
     with pytest.raises(bread.errors.UnsupportedModelError, match="opened"):
         bread.check(PROGRAM, data={"y": 1.0}, cores=2, progressbar=False)
 
@@ -126,7 +126,7 @@ def test_a_refused_model_leaves_no_worker(tmp_path: Path, monkeypatch: pytest.Mo
         workers.extend(workers_of(tmp_path))
         raise bread.errors.UnsupportedModelError("refused")
 
-    monkeypatch.setattr("bread._check.open_model", opening)
+    monkeypatch.setattr("bread._checking.open_model", opening)
     with pytest.raises(bread.errors.UnsupportedModelError, match="refused"):
         bread.check(PROGRAM, data={"y": 1.0}, cores=2, progressbar=False)
     assert len(workers) == 2
