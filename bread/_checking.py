@@ -40,9 +40,7 @@ def check_model(
         return finished
     result = opened.new_result(plan, arguments)
     purse = purse_of(plan, result, saved, time.perf_counter() - began)
-    annealed = run(
-        opened.model, plan, result, workers, saved, display, purse, max_seconds=arguments.max_seconds
-    )
+    annealed = run(opened.model, plan, result, workers, saved, display, purse, max_seconds=arguments.max_seconds)
     container = report.to_container(result, annealed.constrain)
     if not result.is_interrupted:
         saved.finish(container)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
 
 import bread.report.container as report
 from bread._checkpoint import Checkpoint

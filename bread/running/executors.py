@@ -68,9 +68,7 @@ def open_executor(model: Model, cores: int, executor: Any = None) -> Executor:
 
 
 @contextlib.contextmanager
-def started_early(
-    module: str | None, cores: int, executor: Any = None, others: Sequence[str] = ()
-) -> Iterator[None]:
+def started_early(module: str | None, cores: int, executor: Any = None, others: Sequence[str] = ()) -> Iterator[None]:
     """Start the workers that `open_executor` will use, if they are bread's own, and let them import a module.
 
     ``others``: what tasks import at their first call, when the parent often waits for them.
