@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-import bread.report.container as report
-from bread._arguments import Arguments, make_plan, require_parameters
+from bread._arguments import Arguments
 from bread._checkpoint import open_checkpoint
-from bread._run import Workers, purse_of, run
-from bread.backends import model_in_context, module_of, open_model
-from bread.backends.base import Fit, Model, Simulations
-from bread.paths.kinds import PriorPath
-from bread.report.compat import import_arviz
+from bread.backends import model_in_context, module_of
 from bread.running import interrupts
-from bread.running.executors import available_cores, started_early
-from bread.running.plan import Plan
+from bread.running.executors import Workers, available_cores, started_early
 from bread.running.progress import Display
 from bread.running.remote import require_executor
-from bread.running.results import CheckResult
+
+FITTING = ("sklearn.covariance", "sklearn.mixture")  # what fits of a reference import, a second of processor time
 
 
 def check(
@@ -230,69 +223,9 @@ def check(
     display = Display(is_visible=progressbar, workers=n_cores)
     with interrupts.handled(), open_checkpoint(checkpoint) as saved, display, ExitStack() as stack:
         model = model_in_context(model)
-        stack.enter_context(started_early(module_of(model), n_cores, executor))
-        opened = open_for_check(model, data, arguments, display)
-        plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
-        plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)
-        finished = saved.report()
-        if finished is not None:
-            return finished
-        result = opened.new_result(plan, arguments)
-        purse = purse_of(plan, result, saved, time.perf_counter() - began)
-        annealed = run(
-            opened.model, plan, result, Workers(n_cores, executor), saved, display, purse, max_seconds=max_seconds
-        )
-        container = report.to_container(result, annealed.constrain)
-        if not result.is_interrupted:
-            saved.finish(container)
-        return container
+        fits = FITTING if isinstance(arguments.path, str) and arguments.path != "prior" else ()
+        stack.enter_context(started_early(module_of(model), n_cores, executor, fits))
+        # What reports are made of takes a second to import, in which workers import what they need.
+        from bread._checking import check_model
 
-
-class Opened(NamedTuple):
-    """A model that was read and checked, the user's own draws with what was said of them, and how long reading took."""
-
-    model: Model
-    fit: Fit | None
-    warnings: list[str]
-    seconds: float
-
-    def new_result(self, plan: Plan, arguments: Arguments) -> CheckResult:
-        """Return the result of a check of which nothing has run yet."""
-        info = self.model.info
-        return CheckResult(
-            info=info,
-            path=PriorPath(),
-            settings=arguments.settings(plan),
-            goal=plan.goal,
-            simulations=Simulations(np.empty((0, info.layout.dim)), {}, {}),
-            n_chains=plan.chains,
-            seed=plan.root,
-            fit=self.fit,
-            seconds={"compile": self.seconds},
-            warnings=self.warnings,
-        )
-
-
-def open_for_check(model: Any, data: Any, arguments: Arguments, display: Display) -> Opened:
-    """Read and check the model, and the user's draws."""
-    display.phase("compiling")
-    began = time.perf_counter()
-    import_arviz()
-    opened = open_model(model, arguments.open_options(data))
-    require_parameters(arguments.names, opened.info)
-    fit, said = _read_posterior(opened, arguments.posterior)
-    display.done()
-    return Opened(opened, fit, said, time.perf_counter() - began)
-
-
-def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]]:
-    """Return the user's draws, and what reading them warned of, which the report keeps; each warning is given once."""
-    if posterior is None:
-        return None, []
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", UserWarning)
-        fit = model.read_posterior(posterior)
-    by_text = {str(one.message): one.category for one in said}
-    for text, category in by_text.items():
-        warnings.warn(text, category, stacklevel=4)
-    return fit, [text for text, category in by_text.items() if issubclass(category, UserWarning)]
+        return check_model(model, data, arguments, Workers(n_cores, executor), saved, display, began)

@@ -17,7 +17,7 @@ from bread.backends.base import Model, Simulations
 from bread.errors import BreadError, InvalidArgumentError
 from bread.paths.kinds import PriorPath
 from bread.report.compare import compare_container
-from bread.report.compat import import_arviz
+from bread.report.compat import require_containers
 from bread.running import interrupts
 from bread.running.compared import Entry, anneal_entry
 from bread.running.executors import available_cores, open_executor
@@ -134,7 +134,7 @@ def compare(
         )
     root, began = root_entropy(random_seed), time.perf_counter()
     run = _Run(simulations, chains, n_temperatures, root, cores, progressbar)
-    import_arviz()
+    require_containers()
     jobs = _read_models(models, mapping or {}, shared)
     arguments = {job.name: run.arguments(job.settings) for job in jobs}
     entries: list[Entry] = []

@@ -13,7 +13,7 @@ from bread.backends import model_in_context, open_model
 from bread.backends.base import Data, Model, OpenOptions
 from bread.backends.observations import require_separable
 from bread.errors import InvalidArgumentError
-from bread.report.compat import import_arviz
+from bread.report.compat import require_containers
 from bread.report.data_annealing import DataAnnealingRun, data_annealing_container
 from bread.running.block_kernels import block_ends, tuned_targets
 from bread.running.direct_alone import tests_alone
@@ -125,7 +125,7 @@ def data_annealing(
     _check(blocks, particles, runs, simulations, moves, resampling, resample_every, tune, level, max_gap)
     began = time.perf_counter()
     root = root_entropy(random_seed)
-    import_arviz()
+    require_containers()
     how = Filter(particles, resampling, resample_every, moves)
     with Display(is_visible=progressbar, workers=1) as display:
         display.phase("compiling")

@@ -23,7 +23,7 @@ from bread.debugging.target import Target
 from bread.debugging.targets import Kind, default_targets
 from bread.debugging.whole_model import run_on_model
 from bread.errors import InvalidArgumentError
-from bread.report.compat import import_arviz
+from bread.report.compat import require_containers
 from bread.report.debug import debug_container
 from bread.running import interrupts
 from bread.running.executors import available_cores
@@ -125,7 +125,7 @@ def debug(
     _check_numbers(level, budget, only)
     began = time.perf_counter()
     root = root_entropy(random_seed)
-    import_arviz()
+    require_containers()
     is_bare = log_density is not None or simulate is not None or targets is not None
     if is_bare or (model is None and _builds(kernel)):
         if model is not None:

@@ -13,7 +13,7 @@ from bread.backends.base import Model, OpenOptions, Posterior
 from bread.backends.observations import require_separable
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
-from bread.report.compat import import_arviz
+from bread.report.compat import require_containers
 from bread.report.path_sampling import path_sampling_container
 from bread.running.direct_alone import tests_alone
 from bread.running.path_evidence import evidence_pairs
@@ -120,7 +120,7 @@ def path_sampling(
     _check(leave_out, pairs, max_iterations, tune, level)
     began = time.perf_counter()
     root = root_entropy(random_seed)
-    import_arviz()
+    require_containers()
     options = OpenOptions(
         data=data, observed=observed, simulator=simulator, likelihood=likelihood, simulate_from="prior"
     )

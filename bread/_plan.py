@@ -7,15 +7,16 @@ from inspect import signature
 from typing import Any
 
 from bread._arguments import Arguments, make_plan
-from bread._check import check, open_for_check
+from bread._check import check
+from bread._checking import open_for_check
 from bread._checkpoint import Checkpoint
-from bread._run import Workers, run
+from bread._run import run
 from bread.backends import model_in_context
 from bread.errors import InvalidArgumentError
 from bread.reading.outlook import Outlook, outlook
 from bread.running import interrupts
 from bread.running.budget import BudgetResult
-from bread.running.executors import available_cores
+from bread.running.executors import Workers, available_cores
 from bread.running.progress import Display
 from bread.running.purse import open_purse
 from bread.running.remote import require_executor

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any, NamedTuple
 
 import bread.report.container as report
 from bread._checkpoint import Checkpoint
 from bread.backends.base import Model
 from bread.errors import BreadError
 from bread.running import interrupts
-from bread.running.executors import open_executor
+from bread.running.executors import Workers, open_executor
 from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
@@ -19,13 +18,6 @@ from bread.running.purse import Purse, open_purse
 from bread.running.results import CheckResult
 from bread.running.rough import empty_look, rough_look, stands_in
 from bread.running.runner import Runner
-
-
-class Workers(NamedTuple):
-    """Where the check runs."""
-
-    cores: int
-    executor: Any
 
 
 def purse_of(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Purse | None:

@@ -18,7 +18,7 @@ from bread.couplings.chains import Pairs, run_pairs
 from bread.couplings.kernel import CoupledKernel
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
-from bread.report.compat import import_arviz
+from bread.report.compat import require_containers
 from bread.report.unbiased import UnbiasedRun, unbiased_container
 from bread.running.progress import Display
 from bread.seeds import Purpose, root_entropy, seed_sequence
@@ -120,7 +120,7 @@ def unbiased(
     _check(start, pairs, lag, max_iterations, tune, max_error)
     began = time.perf_counter()
     root = root_entropy(random_seed)
-    import_arviz()
+    require_containers()
     options = OpenOptions(
         data=data,
         observed=observed,

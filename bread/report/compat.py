@@ -6,8 +6,10 @@ may have been written by the other one or reopened by xarray alone.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import xarray as xr
@@ -35,6 +37,28 @@ def import_arviz() -> Any:
     return arviz
 
 
+def require_containers() -> None:
+    """Import what `make_container` needs: ArviZ before 1.0, seconds of processor time; after that nothing of it.
+
+    Raises
+    ------
+    BreadError
+        ArviZ cannot be imported.
+    """
+    if not _has_trees():
+        import_arviz()
+
+
+def _has_trees() -> bool:
+    """Return whether the installed ArviZ keeps its data in xarray's trees, as from 1.0 on."""
+    loaded = sys.modules.get("arviz")
+    try:
+        found = version("arviz") if loaded is None else loaded.__version__
+    except PackageNotFoundError:
+        found = import_arviz().__version__
+    return int(found.split(".")[0]) >= 1
+
+
 def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
     """Return the container of the installed ArviZ that holds ``groups`` and has ``attributes`` at its root.
 
@@ -47,12 +71,11 @@ def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
     -------
     InferenceData or DataTree
     """
-    arviz = import_arviz()
-    if int(arviz.__version__.split(".")[0]) >= 1:
+    if _has_trees():
         tree = xr.DataTree.from_dict(dict(groups))
         tree.attrs.update(attributes)
         return tree
-    return arviz.InferenceData(attrs=dict(attributes), **groups)
+    return import_arviz().InferenceData(attrs=dict(attributes), **groups)
 
 
 def group_names(report: Any) -> tuple[str, ...]:

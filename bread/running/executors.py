@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path as FilePath
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import cloudpickle
 from loky import cpu_count
@@ -38,6 +38,13 @@ class Executor(Protocol):
     ) -> None: ...
 
 
+class Workers(NamedTuple):
+    """Where the check runs."""
+
+    cores: int
+    executor: Any
+
+
 def available_cores(cores: int | None) -> int:
     """Return the number of worker processes: ``cores``, or every core this process may use for None.
 
@@ -61,8 +68,10 @@ def open_executor(model: Model, cores: int, executor: Any = None) -> Executor:
 
 
 @contextlib.contextmanager
-def started_early(module: str | None, cores: int, executor: Any = None) -> Iterator[None]:
+def started_early(module: str | None, cores: int, executor: Any = None, others: Sequence[str] = ()) -> Iterator[None]:
     """Start the workers that `open_executor` will use, if they are bread's own, and let them import a module.
+
+    ``others``: what tasks import at their first call, when the parent often waits for them.
 
     That takes them seconds of processor time, which are free while the parent does what only one process can. Where
     the block ends in an error, such as the refusal of a model, they end too: they would wait for minutes for nothing.
@@ -70,7 +79,7 @@ def started_early(module: str | None, cores: int, executor: Any = None) -> Itera
     if module is None or executor is not None or cores == 1:
         yield
         return
-    start_workers(_import_in_worker, (module,), cores)
+    start_workers(_import_in_worker, (module, *others), cores)
     try:
         yield
     except BaseException:
@@ -155,11 +164,12 @@ class PoolExecutor:
 _models: dict[str, Model] = {}
 
 
-def _import_in_worker(module: str) -> None:
-    if "pymc" in module:
-        own_compile_folder()
-    with contextlib.suppress(Exception):  # what is not installed, the parent says
-        importlib.import_module(module)
+def _import_in_worker(*modules: str) -> None:
+    for module in modules:
+        if "pymc" in module:
+            own_compile_folder()
+        with contextlib.suppress(Exception):  # what is not installed, the parent says
+            importlib.import_module(module)
 
 
 def _load_in_worker(file: str) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logsumexp, stdtrit
-from scipy.stats import kstwo
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds import FloatArray, forward_log_weights, log_weight_pair, reverse_log_weights
@@ -158,6 +157,8 @@ def rank_p_values(ranks: ArrayLike) -> FloatArray:
     ndarray, shape (function,)
         Functions are dependent: combine with `combined_p_value` before reading the smallest.
     """
+    from scipy.stats import kstwo  # a second of processor time: workers start before it is needed
+
     u = np.asarray(ranks, dtype=np.float64)
     if u.ndim != 2 or len(u) == 0 or not ((u >= 0.0) & (u <= 1.0)).all():
         raise InvalidArgumentError(

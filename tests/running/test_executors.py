@@ -43,6 +43,31 @@ def test_workers_import_the_backend_of_the_model(started: list[tuple[Any, ...]])
     function(*arguments)  # what a worker does
 
 
+def test_workers_import_what_fits_need_where_a_reference_may_be_fitted(
+    started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opening(*_: Any) -> Any:
+        raise bread.errors.UnsupportedModelError("opened")
+
+    monkeypatch.setattr("bread._checking.open_model", opening)
+    for path in ("auto", "reference", "prior"):
+        with pytest.raises(bread.errors.UnsupportedModelError, match="opened"):
+            bread.check(PROGRAM, data={"y": 1.0}, path=path, cores=2, progressbar=False)
+    assert [set(arguments) - {"bread.backends.stan"} for _, arguments, _ in started] == [
+        {"sklearn.covariance", "sklearn.mixture"}, {"sklearn.covariance", "sklearn.mixture"}, set()
+    ]  # fmt: skip
+
+
+def test_workers_go_on_after_a_package_that_is_missing(
+    started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start("math", 2, None, ("no_such_package", "this"))
+    ((function, arguments, _),) = started
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    function(*arguments)
+    assert "this" in sys.modules
+
+
 @pytest.mark.parametrize(
     ("module", "cores", "executor"),
     [("bread.backends.stan", 1, None), ("bread.backends.stan", 2, object()), (None, 2, None)],
@@ -72,7 +97,7 @@ def test_a_check_starts_its_workers_before_it_opens_the_model(
         assert len(started) == 1
         raise bread.errors.UnsupportedModelError("opened")
 
-    monkeypatch.setattr("bread._check.open_model", opening)
+    monkeypatch.setattr("bread._checking.open_model", opening)
     with pytest.raises(bread.errors.UnsupportedModelError, match="opened"):
         bread.check(PROGRAM, data={"y": 1.0}, cores=2, progressbar=False)
 
@@ -126,7 +151,7 @@ def test_a_refused_model_leaves_no_worker(tmp_path: Path, monkeypatch: pytest.Mo
         workers.extend(workers_of(tmp_path))
         raise bread.errors.UnsupportedModelError("refused")
 
-    monkeypatch.setattr("bread._check.open_model", opening)
+    monkeypatch.setattr("bread._checking.open_model", opening)
     with pytest.raises(bread.errors.UnsupportedModelError, match="refused"):
         bread.check(PROGRAM, data={"y": 1.0}, cores=2, progressbar=False)
     assert len(workers) == 2

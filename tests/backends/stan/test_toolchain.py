@@ -181,3 +181,19 @@ def test_importing_the_engine_finds_nothing_yet() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_stanc_runs_once_for_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, runs = toolchain(), []
+    run = subprocess.run
+
+    def counted(command, **options):
+        runs.append(command)
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", counted)
+    text = "parameters { real once_for_a_text; }"
+    first = found.run_stanc(text, "--info")
+    assert found.run_stanc(text, "--info") == first and len(runs) == 1
+    assert found.run_stanc(text) != first and len(runs) == 2
+    assert "another" in found.run_stanc(text.replace("once_for_a_text", "another"), "--info").stdout and len(runs) == 3

@@ -12,6 +12,7 @@ from importlib import resources
 
 from lark import Lark, Token, Tree, UnexpectedInput
 
+from bread.backends.stan.language.kept_parser import read_parser
 from bread.backends.stan.language.source import Source
 from bread.errors import UnsupportedModelError
 
@@ -34,7 +35,7 @@ DENSITY_SUFFIXES = ("_lpdf", "_lpmf", "_lupdf", "_lupmf")
 @cache
 def _parser() -> Lark:
     grammar = resources.files("bread.backends.stan.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return read_parser(grammar)
 
 
 def parse(source: Source) -> dict[str, Node]:

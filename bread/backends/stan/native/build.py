@@ -136,13 +136,17 @@ def translate(
     tempered_name, original_name = filename, filename
     if places is not None:
         tempered_name, original_name = TEMPERED_PLACE, ORIGINAL_PLACE
-    try:
-        code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
-    except StanProgramError:  # stanc's optimiser fails on some programs that it accepts ("Wrong type assumed!")
-        code = toolchain.translate(program, "--allow-undefined", filename=tempered_name)
-    if original is not None:
-        other = toolchain.translate(original, "--allow-undefined", filename=original_name, name=ORIGINAL_NAME)
-        code = _two_programs(code, other)
+    with ThreadPoolExecutor(1) as pool:
+        other = None
+        if original is not None:  # at the same time
+            options = {"filename": original_name, "name": ORIGINAL_NAME}
+            other = pool.submit(toolchain.translate, original, "--allow-undefined", **options)
+        try:
+            code = toolchain.translate(program, *STANC_OPTIONS, filename=tempered_name)
+        except StanProgramError:  # stanc's optimiser fails on some programs that it accepts ("Wrong type assumed!")
+            code = toolchain.translate(program, "--allow-undefined", filename=tempered_name)
+        if other is not None:
+            code = _two_programs(code, other.result())
     return code if places is None else places(code)
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from platformdirs import user_cache_path
 
 from bread.backends.stan.language.messages import StanBuildError
+from bread.backends.support.cache_folder import cache_folder
 from bread.errors import BreadError
 
 # Environment variable: Stan's headers are compiled once (g++; 0.64 GB), and programs faster from then on.
@@ -213,27 +213,14 @@ class BuildCache:
 
 
 def default_cache() -> BuildCache:
-    """Return the cache of this user: ``$BREAD_CACHE``, else the user's cache folder of the operating system.
+    """Return the cache of this user, in `cache_folder`.
 
     Raises
     ------
     BreadError
-        There is neither.
+        The user has no such folder.
     """
-    chosen = os.environ.get("BREAD_CACHE")
-    if chosen:
-        folder = Path(chosen).absolute()
-    else:
-        try:
-            folder = user_cache_path("bread") / "stan"
-        except RuntimeError:  # newer versions of platformdirs; older ones leave "~" as it is
-            folder = Path("~")
-    if not folder.is_absolute():
-        raise BreadError(
-            "Compiled Stan programs are kept in your cache folder, but this user has no home folder. Set the "
-            "environment variable BREAD_CACHE to a folder that you may write."
-        )
-    return BuildCache(folder, max_bytes=LARGER_SIZE if os.environ.get(PRECOMPILE) else SIZE)
+    return BuildCache(cache_folder(), max_bytes=LARGER_SIZE if os.environ.get(PRECOMPILE) else SIZE)
 
 
 def _read(mark: Path) -> dict[str, Any]:

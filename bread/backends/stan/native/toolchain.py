@@ -21,6 +21,7 @@ from bread.scratch import scratch_folder
 
 OLDEST_STAN = (2, 33)
 STANC_SECONDS = 60.0  # stanc takes a tenth of a second; what takes this long never ends
+KEPT_OUTPUTS = 32  # of stanc; a large program's C++ has a megabyte
 Source = Literal["CmdStan", "httpstan"]
 
 
@@ -109,19 +110,7 @@ class Toolchain:
         StanProgramError
             stanc does not finish.
         """
-        with scratch_folder() as folder:
-            path = folder / "program.stan"
-            path.write_text(text, encoding="utf-8")
-            command = [str(self.stanc), f"--o={folder / 'program.hpp'}", *options, str(path)]
-            try:
-                done = subprocess.run(command, capture_output=True, check=False, timeout=STANC_SECONDS)
-            except subprocess.TimeoutExpired:
-                raise StanProgramError(
-                    f"stanc has not finished after {STANC_SECONDS:g} s, where it usually takes less than one: brackets "
-                    "nested very deeply can take it for ever. Simplify the program."
-                ) from None
-            stderr = done.stderr.decode(errors="replace").replace(str(path), path.name)
-            return StancOutput(done.returncode, done.stdout.decode(errors="replace"), stderr)
+        return _stanc_output(self.stanc, text, options)
 
     def translate(self, program: str, *options: str, filename: str, name: str = PROGRAM_NAME) -> str:
         """Return the C++ of a program.
@@ -151,6 +140,24 @@ class Toolchain:
         if done.returncode:
             raise StanProgramError(stanc_reason(done.stderr))
         return done.stdout
+
+
+@functools.lru_cache(maxsize=KEPT_OUTPUTS)
+def _stanc_output(stanc: Path, text: str, options: tuple[str, ...]) -> StancOutput:
+    """Run stanc, once for each text and options: a check and the next one on the same program ask for the same."""
+    with scratch_folder() as folder:
+        path = folder / "program.stan"
+        path.write_text(text, encoding="utf-8")
+        command = [str(stanc), f"--o={folder / 'program.hpp'}", *options, str(path)]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=STANC_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise StanProgramError(
+                f"stanc has not finished after {STANC_SECONDS:g} s, where it usually takes less than one: brackets "
+                "nested very deeply can take it for ever. Simplify the program."
+            ) from None
+        stderr = done.stderr.decode(errors="replace").replace(str(path), path.name)
+        return StancOutput(done.returncode, done.stdout.decode(errors="replace"), stderr)
 
 
 def find_toolchain(source: Source | None = None) -> Toolchain:
