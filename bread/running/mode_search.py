@@ -18,6 +18,7 @@ from bread.fitting.mode_search import Found
 from bread.running.ledger import in_order
 from bread.running.mode_results import FoundMode, ModeResults
 from bread.running.mode_tasks import (
+    WEIGHED,
     ClimbTask,
     Evaluated,
     EvaluateTask,
@@ -27,7 +28,7 @@ from bread.running.mode_tasks import (
 )
 from bread.running.results import OBSERVED
 from bread.running.tasks import Task
-from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.seeds import Purpose, seed_sequence
 from bread.statistics import modes as statistics
 from bread.statistics.agreement import effective_sample_size
 from bread.statistics.modes import Proposal
@@ -38,7 +39,6 @@ DRAW_COST = 80  # gradients of the check for each prior draw: a PyMC draw takes 
 MOST_MODES, FEWEST_MODES = 8, 3  # that are weighed
 MODE_COST = 32_000  # gradients of the check for each mode that is weighed
 MOST_OWN_DRAWS = 1000  # draws of the user's or of the fit: more are thinned
-_DRAWN, _WEIGHED = 0, 1  # seeds of prior draws and of draws of proposals, in place of T
 FEWEST_DRAWS = 50  # annealed draws: with fewer a missed half would not be seen
 LARGEST_DIM = 200  # coordinates: more make the Hessian dear and the weights of 4000 draws useless
 
@@ -153,7 +153,7 @@ class ModeSearch:
         return in_order(self._run_tasks, tasks)
 
     def _seed(self, number: int) -> np.random.SeedSequence:
-        return seed_sequence(self._root, Purpose.MODES, OBSERVED, _WEIGHED, number)
+        return seed_sequence(self._root, Purpose.MODES, OBSERVED, WEIGHED, number)
 
     def _evaluate(self, task: EvaluateTask) -> tuple[FloatArray, tuple[Any, ...]]:
         self.n_evaluations += len(task.states)
@@ -161,11 +161,8 @@ class ModeSearch:
         return result
 
     def _draw_prior(self) -> Evaluated:
-        numbers = [range(low, low + BATCH) for low in range(0, self._n_prior, BATCH)]
-        tasks = [
-            PriorDrawTask(self._data, chain_seeds(self._root, Purpose.MODES, OBSERVED, _DRAWN, batch))
-            for batch in numbers
-        ]
+        starts = range(0, self._n_prior, BATCH)
+        tasks = [PriorDrawTask(self._data, self._root, low, low + BATCH) for low in starts]
         self.n_evaluations += self._n_prior
         parts = self._run(tasks)
         return Evaluated(

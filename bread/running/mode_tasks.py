@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Model
 from bread.fitting.exchanges import Exchange, find_exchanges
 from bread.fitting.mode_search import Found, climb, draw_prior, joint_log_density, proposal_at
+from bread.running.results import OBSERVED
+from bread.seeds import Purpose, chain_seeds
 from bread.statistics.modes import Proposal
+
+DRAWN, WEIGHED = 0, 1  # seeds of prior draws and of draws of proposals, in place of T
 
 
 class Evaluated(NamedTuple):
@@ -24,15 +28,18 @@ class Evaluated(NamedTuple):
 
 @dataclass(frozen=True)
 class PriorDrawTask:
-    """Draw from the prior, one state a seed, and evaluate the joint density."""
+    """Draw from the prior, numbers ``first`` to ``last`` of its draws, and evaluate the joint density."""
 
     data: dict[str, NDArray[Any]]
-    seeds: list[SeedSequence]
+    root: int
+    first: int
+    last: int
     n_chains: int = field(default=1, init=False)
 
     def run(self, model: Model) -> Evaluated:
         """Return the draws."""
-        return Evaluated(*draw_prior(model.condition(self.data), self.seeds))
+        seeds = chain_seeds(self.root, Purpose.MODES, OBSERVED, DRAWN, range(self.first, self.last))
+        return Evaluated(*draw_prior(model.condition(self.data), seeds))
 
 
 @dataclass(frozen=True)

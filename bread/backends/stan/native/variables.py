@@ -20,6 +20,8 @@ from bread.errors import InvalidArgumentError
 
 Group = Literal["parameters", "transformed", "generated"]
 
+SEED_WORDS = 4  # of 32 bits, for each generator of random numbers
+
 
 class _Description(NamedTuple):
     coordinates: tuple[str, ...]
@@ -112,7 +114,9 @@ class StanVariables:
             Transformed parameters or generated quantities reject a state or raise.
         """
         states = self._rows(states)
-        words = seed_words([SeedSequence(0)] * len(states) if seeds is None else seeds)
+        if seeds is None and group == "generated":
+            seeds = [SeedSequence(0)] * len(states)
+        words = np.zeros((len(states), SEED_WORDS), dtype=np.uint32) if seeds is None else seed_words(seeds)
         layout = self._output_layout(group)
         values = np.empty((len(states), layout.n_values))
         with_transformed, with_generated = int(group != "parameters"), int(group == "generated")
@@ -165,6 +169,6 @@ class StanVariables:
 
 
 def seed_words(seeds: Sequence[SeedSequence]) -> NDArray[np.uint32]:
-    """Return four words of 32 bits for each seed, shape (n, 4)."""
-    words = np.array([seed.generate_state(4, np.uint32) for seed in seeds], dtype=np.uint32)
-    return words.reshape((len(seeds), 4))
+    """Return `SEED_WORDS` words of 32 bits for each seed, shape (n, SEED_WORDS)."""
+    words = np.array([seed.generate_state(SEED_WORDS, np.uint32) for seed in seeds], dtype=np.uint32)
+    return words.reshape((len(seeds), SEED_WORDS))
