@@ -25,6 +25,7 @@ from bread.backends.reference.formulae import Formulae
 from bread.backends.reference.hmc import HMCAdaptation
 from bread.backends.reference.kernels import ReferenceKernel, Run, Tally, draw_random_numbers
 from bread.backends.support.arguments import check_run
+from bread.backends.support.gradients import one_by_one
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath
 
@@ -100,6 +101,13 @@ class ReferencePosterior:
         if target.raised:
             raise DensityError(f"The log density raises at {state}: {target.message}")
         return float(value[0]), gradient[0]
+
+    def end_gradients(self, path: Path, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log f_1 (nats) and its gradient at several states; see `bread.backends.base.Posterior`."""
+        target, states = self._target(path), np.asarray(states, dtype=float)
+        with np.errstate(all="ignore"):
+            values, gradients = target.log_density(1.0, states), target.gradient(1.0, states)
+        return one_by_one(self, path, states) if target.raised else (values, np.array(gradients))
 
     def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log prior + beta * log likelihood and its gradient; see `bread.backends.base.Posterior`."""
