@@ -18,6 +18,7 @@ from bread.backends.nodes import LOCALISED, predictive_nodes
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.localising import LocalisedSimulator
 from bread.backends.stan.native.library import StanInstance
+from bread.backends.stan.native.variables import ManySeeds
 from bread.backends.stan.simulation import JointSimulator
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import BreadError, UnsupportedModelError
@@ -80,7 +81,7 @@ def replicate(model: Opened, state: FloatArray, name: str, n: int, seed: SeedSeq
         raise UnsupportedModelError(
             f"{name!r} cannot be replicated: {'there is no such node.' if node is None else node.refusal}"
         )
-    seeds = SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size).spawn(n)
+    seeds = ManySeeds(seed, n)
     try:
         parameters = {key: values[0] for key, values in model.instance.constrain(state[None]).items()}
         if node.kind == "predictive":
@@ -104,8 +105,14 @@ def _outcomes(
     if own is None or PriorPath.name not in model.info.paths:
         return Replicates(rows)
     first = {name: values[0] for name, values in drawn.data.items()}
-    real, replicated = (model.condition_instance(one).terms(state[None])[1][0] for one in (data, first))
-    return Replicates(rows, np.concatenate([[real], own + (replicated - own[0])]))
+
+    def found() -> tuple[float, float]:
+        real, replicated = (model.condition_instance(one).terms(state[None])[1][0] for one in (data, first))
+        return real, replicated - own[0]
+
+    key = (state.tobytes(), *((name, np.asarray(values).tobytes()) for name, values in sorted(data.items())))
+    real, constant = model.draws.recent.get("log likelihood", key, found)
+    return Replicates(rows, np.concatenate([[real], own + constant]))
 
 
 def _predicted(model: Opened, parameters: Values, node: Node, seeds: Sequence[SeedSequence], data: Data) -> Replicates:

@@ -6,7 +6,7 @@ Draw i depends on its own seed alone. Simulators return values in the program's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.native.library import StanInstance, StanLibrary
+from bread.backends.stan.native.values import data_json, joined_json
+from bread.backends.stan.recent import Recent
 from bread.backends.stan.simulator.cuts import CUT
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
@@ -140,6 +142,7 @@ class DerivedSimulator:
     parameters: tuple[str, ...]
     observed: dict[str, np.dtype[Any]]
     fixable: tuple[str, ...]
+    recent: Recent = field(default_factory=Recent, init=False, compare=False, repr=False)
 
     can_redraw: ClassVar[bool] = True
 
@@ -155,8 +158,7 @@ class DerivedSimulator:
         NoStateError
             The program's transformed parameters fail wherever they are tried.
         """
-        switch = {ONLY_PARAMETERS: int(only_parameters)}
-        instance = self.library.instance({**self.data, **switch, **self._held(fixed or {})})
+        instance = self._instance({ONLY_PARAMETERS: int(only_parameters), **self._held(fixed or {})})
         try:
             values = generate(instance, seeds)
         except UnsupportedModelError as error:
@@ -173,6 +175,19 @@ class DerivedSimulator:
             cut=values[CUT],
         )
 
+    def _instance(self, switches: dict[str, Any]) -> StanInstance:
+        """Return the simulator with these switches and values that are held: the rest of its data is the same."""
+        values = tuple((name, np.shape(value), np.asarray(value).tobytes()) for name, value in switches.items())
+
+        def rest() -> str:
+            return data_json({name: value for name, value in self.data.items() if name not in switches})
+
+        def made() -> StanInstance:
+            text = self.recent.get("data", tuple(sorted(switches)), rest)
+            return self.library.instance(joined_json(text, data_json(switches)))
+
+        return self.recent.get("instance", values, made)
+
     def _held(self, fixed: Fixed) -> dict[str, Any]:
         held: dict[str, Any] = {}
         for name, value in fixed.items():
@@ -185,7 +200,7 @@ class DerivedSimulator:
 def generate(instance: StanInstance, seeds: Sequence[SeedSequence]) -> dict[str, FloatArray]:
     """Return generated quantities, one run per seed; they do not use the state they are run at."""
     state = _anchor(instance)
-    return instance.constrain(np.repeat(state[None, :], len(seeds), axis=0), "generated", list(seeds))
+    return instance.constrain(np.repeat(state[None, :], len(seeds), axis=0), "generated", seeds)
 
 
 def _anchor(instance: StanInstance) -> FloatArray:

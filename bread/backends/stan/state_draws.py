@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.language.places import without_place
 from bread.backends.stan.native.library import StanInstance
+from bread.backends.stan.recent import Recent
 from bread.backends.stan.simulation import (
     DerivedDrawError,
     DerivedSimulator,
@@ -56,6 +57,7 @@ class StateDraws:
     simulator: JointSimulator
     instance: StanInstance
     edged: NDArray[np.bool_]
+    recent: Recent = field(default_factory=Recent, init=False, compare=False, repr=False)
 
     def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Return one exact prior draw per seed, shape (len(seeds), dim)."""

@@ -11,6 +11,7 @@ from numpy.random import SeedSequence, default_rng
 from bread.backends.base import Kernel
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.rows import StanRows
+from bread.backends.support.gradients import one_by_one
 from bread.backends.support.rows import RowsOneByOne
 from bread.errors import DensityError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
@@ -119,6 +120,11 @@ def test_outcomes_of_several_shapes_and_a_state_that_is_rejected() -> None:
     values = both(model, joint.data)[0].log_likelihood(states)
     assert values[3] == -np.inf and np.isfinite(np.delete(values, 3)).all()
     assert_same(model, joint.data, states)
+    posterior, path = model.condition(DATA), ReferencePath(gaussian(np.zeros(3), np.eye(3)))
+    together, apart = posterior.end_gradients(path, states), one_by_one(posterior, path, states)  # of one data set
+    for one, other in zip(together, apart, strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+    assert np.isnan(together[0]).tolist() == [row == 3 for row in range(12)]
 
 
 def test_with_a_law_in_place_of_a_prior() -> None:

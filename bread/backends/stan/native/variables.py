@@ -7,7 +7,7 @@ import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -168,7 +168,45 @@ class StanVariables:
         return row
 
 
+class ManySeeds(Sequence[SeedSequence]):
+    """Children of a seed for many draws that no one needs apart: those of Stan's generators are made all at once.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+        It is not changed.
+    n : int
+    """
+
+    def __init__(self, seed: SeedSequence, n: int) -> None:
+        self._seed, self._n = seed, n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> SeedSequence: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[SeedSequence]: ...
+
+    def __getitem__(self, index: int | slice) -> SeedSequence | list[SeedSequence]:
+        rows = range(self._n)[index]
+        return self._child(rows) if isinstance(rows, int) else [self._child(row) for row in rows]
+
+    def _child(self, row: int) -> SeedSequence:
+        seed = self._seed
+        return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, row), pool_size=seed.pool_size)
+
+    def words(self) -> NDArray[np.uint32]:
+        """Return the words of each, shape (n, SEED_WORDS); those of the first do not depend on how many there are."""
+        words = np.asarray(self._seed.generate_state(SEED_WORDS * self._n, np.uint32), dtype=np.uint32)
+        return words.reshape((self._n, SEED_WORDS))
+
+
 def seed_words(seeds: Sequence[SeedSequence]) -> NDArray[np.uint32]:
     """Return `SEED_WORDS` words of 32 bits for each seed, shape (n, SEED_WORDS)."""
+    if isinstance(seeds, ManySeeds):
+        return seeds.words()
     words = np.array([seed.generate_state(SEED_WORDS, np.uint32) for seed in seeds], dtype=np.uint32)
     return words.reshape((len(seeds), SEED_WORDS))
