@@ -120,7 +120,8 @@ def test_outcomes_of_several_shapes_and_a_state_that_is_rejected() -> None:
     values = both(model, joint.data)[0].log_likelihood(states)
     assert values[3] == -np.inf and np.isfinite(np.delete(values, 3)).all()
     assert_same(model, joint.data, states)
-    posterior, path = model.condition(DATA), ReferencePath(gaussian(np.zeros(3), np.eye(3)))
+    posterior = model.condition({name: values[0] for name, values in joint.data.items()})
+    path = ReferencePath(gaussian(np.zeros(3), np.eye(3)))
     together, apart = posterior.end_gradients(path, states), one_by_one(posterior, path, states)  # of one data set
     for one, other in zip(together, apart, strict=True):
         assert np.array_equal(one, other, equal_nan=True)
