@@ -41,14 +41,19 @@ def test_the_interval_holds_the_exact_log_evidence(reports, path):
 
 
 def test_estimators_with_both_directions_hit_the_evidence_of_simulated_data(reports):
-    """BAR within 4 standard errors over data sets; the harmonic mean of the forward chains' ends is nowhere near."""
-    for report in reports.values():
+    """BAR within 4 standard errors over data sets; forward means below and reverse ones above the truth, but for as many.
+
+    Along the reference both are off by 0.006 nats, half a standard error; along the prior they are on their sides.
+    """
+    for path, report in reports.items():
         found = bread.evidence(report).simulated
         data = read_group(report, "simulated_data")["y"].sel(simulation=found.index.to_numpy()).values
         truth = np.array([MODEL.log_evidence({"y": y}) for y in data])
         errors = found["BAR"].to_numpy() - truth
         assert abs(errors.mean()) < 4 * errors.std(ddof=1) / np.sqrt(len(errors))
-        assert (found["mean log weight"] - truth).mean() < 0.0 < (found["mean reverse log weight"] - truth).mean()
+        below, above = (found[name].to_numpy() - truth for name in ("mean log weight", "mean reverse log weight"))
+        slack = 0.0 if path == "prior" else 4 * max(below.std(ddof=1), above.std(ddof=1)) / np.sqrt(len(truth))
+        assert below.mean() < slack and above.mean() > -slack
 
 
 def test_the_weights_are_those_of_the_draws(reports):
