@@ -41,7 +41,7 @@ def test_the_interval_holds_the_exact_log_evidence(reports, path):
 
 
 def test_estimators_with_both_directions_hit_the_evidence_of_simulated_data(reports):
-    """BAR within 4 standard errors over data sets; forward means below the truth and reverse ones above, but for as many.
+    """BAR within 4 standard errors over data sets; forward means below the truth, reverse ones above, but for as many.
 
     Along the reference both are off by 0.006 nats, half a standard error; along the prior they are on their sides.
     """
