@@ -17,6 +17,7 @@ With --long these take more seeds, fits, data sets and temperatures, and hours; 
 schedules   gradient evaluations to B <= 1 nat, adaptive against fixed schedules
 stan-steps  Stan: CPU seconds of each step of a build, by setting
 paths       gradient evaluations to 1 nat along every path, on all models
+whole       whole checks of these models: seconds by phase, what surrounds the annealing, evidence beside the truth
 budget      what a budget was predicted to show, against what it showed
 hard        twenty posteriors that are hard to sample
 shares      the tests before annealing, as a share of a check
@@ -83,6 +84,7 @@ def benchmarks(is_long: bool) -> dict[str, Callable[[], None]]:
         "schedules": schedule_cost.run,
         "stan-steps": stan_build_steps.run,
         "paths": script("paths.py"),
+        "whole": script("whole_checks.py"),
         "budget": script("budget.py"),
         "hard": script("hard_models.py"),
         "shares": script("direct_share.py"),
@@ -91,7 +93,7 @@ def benchmarks(is_long: bool) -> dict[str, Callable[[], None]]:
     }
 
 
-LONG_ONLY = ("schedules", "stan-steps", "paths", "budget", "hard", "shares", "proposals", "devices")
+LONG_ONLY = ("schedules", "stan-steps", "paths", "whole", "budget", "hard", "shares", "proposals", "devices")
 
 
 def main() -> None:
