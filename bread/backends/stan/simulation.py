@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.values import data_json, joined_json
-from bread.backends.stan.recent import Recent
 from bread.backends.stan.simulator.cuts import CUT
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS
+from bread.backends.support.recent import Recent
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 
 Fixed = Mapping[str, NDArray[Any]]

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.language.places import without_place
 from bread.backends.stan.native.library import StanInstance
-from bread.backends.stan.recent import Recent
 from bread.backends.stan.simulation import (
     DerivedDrawError,
     DerivedSimulator,
@@ -31,6 +30,7 @@ from bread.backends.stan.simulation import (
     cannot_hold,
     concatenate_draws,
 )
+from bread.backends.support.recent import Recent
 from bread.errors import DensityError, InvalidArgumentError
 
 MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in about ten is refused
