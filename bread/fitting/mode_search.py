@@ -119,7 +119,7 @@ def proposal_at(posterior: Posterior, state: FloatArray, scale: FloatArray) -> t
     step = np.full(len(state), _DIFFERENCE)
     with np.errstate(all="ignore"):
         for _ in range(3):
-            precision = _hessian(target, state, step)
+            precision = target.central_precision(state, step)
             if not np.isfinite(precision).all():
                 return None, target.n_gradients
             curvature = np.diag(precision)
@@ -131,16 +131,6 @@ def proposal_at(posterior: Posterior, state: FloatArray, scale: FloatArray) -> t
             return mode_proposal(state, precision, scale), target.n_gradients
         except np.linalg.LinAlgError:
             return None, target.n_gradients
-
-
-def _hessian(target: CountedDensity, state: FloatArray, step: FloatArray) -> FloatArray:
-    """Return minus the Hessian of the log density by central differences of its gradient."""
-    rows = np.empty((len(state), len(state)))
-    for index, size in enumerate(step):
-        away = np.zeros_like(state)
-        away[index] = size
-        rows[index] = (target(state + away)[1] - target(state - away)[1]) / (2 * size)
-    return np.asarray(0.5 * (rows + rows.T))
 
 
 def distinct(ends: list[Found], proposals: list[Proposal]) -> NDArray[np.int64]:

@@ -84,14 +84,17 @@ class CountedDensity:
         Some are those that are left where others are held: given those the density is often nearly Gaussian, so that
         its gradient is nearly linear, and there are many values to hold.
         """
-        is_central = coordinates is None
-        chosen = np.arange(len(state)) if coordinates is None else coordinates
-        steps = np.zeros((len(chosen), len(state)))
-        steps[np.arange(len(chosen)), chosen] = _DIFFERENCE
-        behind = state - steps if is_central else state[None]
-        gradients = self._gradients(np.concatenate([state + steps, behind]))
-        ahead, back = gradients[: len(chosen)], gradients[len(chosen) :]
-        rows = (ahead - back)[:, chosen] / (2 * _DIFFERENCE if is_central else _DIFFERENCE)
+        if coordinates is None:
+            return self.central_precision(state, np.full(len(state), _DIFFERENCE))
+        away = _DIFFERENCE * np.eye(len(state))[coordinates]
+        gradients = self._gradients(np.concatenate([state + away, state[None]]))
+        rows = (gradients[:-1] - gradients[-1])[:, coordinates] / _DIFFERENCE
+        return np.asarray(0.5 * (rows + rows.T))
+
+    def central_precision(self, state: FloatArray, steps: FloatArray) -> FloatArray:
+        """Return the Hessian of all coordinates by central differences, each with a step of its own, shape (dim,)."""
+        gradients = self._gradients(np.concatenate([state + np.diag(steps), state - np.diag(steps)]))
+        rows = (gradients[: len(state)] - gradients[len(state) :]) / (2 * steps[:, None])
         return np.asarray(0.5 * (rows + rows.T))
 
     def _gradients(self, states: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from bread.backends.support.base_draws import draw_many
 from bread.backends.support.independence import Proposals, draw_proposals
 from bread.paths.kinds import Path
 from bread.seeds import Purpose, chain_seeds, seed_sequence
+from bread.statistics.evidence import n_effective
 
 LOOKED_AT = 32  # draws from a reference, used for nothing else, that show whether it is near
 NEAR = 0.3  # share of them that are effective, by their weights, from which on it is
@@ -129,9 +130,4 @@ def effective_share(log_weights: FloatArray) -> float:
     log_weights : ndarray, shape (n,)
         In nats; those that are NaN have no weight.
     """
-    log_weights = np.where(np.isnan(log_weights), -np.inf, log_weights)
-    largest = log_weights.max(initial=-np.inf)
-    if not np.isfinite(largest):
-        return 0.0
-    weights = np.exp(log_weights - largest)
-    return float(weights.sum() ** 2 / (len(weights) * (weights**2).sum()))
+    return n_effective(np.where(np.isnan(log_weights), -np.inf, log_weights)) / len(log_weights)
