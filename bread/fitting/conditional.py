@@ -280,7 +280,10 @@ def _law(
     like: MixtureReference | None,
 ) -> ConditionalReference | None:
     """Return the law through the knots."""
-    marginal = marginal_law(nodes, weights, like)
+    try:
+        marginal = marginal_law(nodes, weights, like)
+    except np.linalg.LinAlgError:  # one node has all the mass
+        return None
     origin, spread = knots.u.mean(axis=0), knots.u.std(axis=0)
     centre = knots.modes.mean(axis=0)
     n = len(centre)

@@ -25,6 +25,9 @@ CLEAR_DRAWS = 10.0  # draws a coordinate from which on a sample covariance is ta
 LARGEST_RANK = 10  # of a low-rank one
 LARGEST_MIXTURE = 4  # components
 SMALLEST_SCALE = 1e-8  # standard deviation where draws show none
+ROUNDING = 1e-13  # of a mean: spread of equal numbers about it
+SINGULAR = 1e-12  # smallest eigenvalue of a correlation matrix that has an inverse
+SINGULAR_SHRINKAGE = 1e-4  # of the correlations where it has none
 PRIOR_DRAWS = 30.0  # draws that a variance of the shared fit is worth when a reference is moved to another data set
 
 WIDTH_COST = 0.16  # nats that an inflation may cost where coordinates are many
@@ -190,13 +193,18 @@ def _held_out_width(component: Component, draws: FloatArray, transformed: NDArra
 
 
 def _correlation(draws: FloatArray) -> FloatArray:
+    """Return the shrunk sample correlation; always positive definite, also of a chain that hardly moved."""
     from sklearn.covariance import ledoit_wolf
 
-    centred = (draws - draws.mean(axis=0)) / np.maximum(draws.std(axis=0), SMALLEST_SCALE)
+    mean, spread = draws.mean(axis=0), draws.std(axis=0)
+    is_still = spread <= np.maximum(SMALLEST_SCALE, ROUNDING * np.abs(mean))  # what is left is rounding
+    centred = np.where(is_still, 0.0, draws - mean) / np.where(is_still, 1.0, spread)
     covariance = np.asarray(ledoit_wolf(centred, assume_centered=True)[0], dtype=float)
     deviation = np.sqrt(np.diag(covariance))
-    deviation[deviation == 0.0] = 1.0  # a chain that never moved
+    deviation[is_still | (deviation == 0.0)] = 1.0
     correlation = covariance / np.outer(deviation, deviation)
+    if np.linalg.eigvalsh(correlation)[0] < SINGULAR:  # few distinct states, of which nothing is shrunk
+        correlation *= 1.0 - SINGULAR_SHRINKAGE
     np.fill_diagonal(correlation, 1.0)
     return np.asarray(correlation)
 

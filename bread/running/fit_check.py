@@ -23,19 +23,21 @@ from bread.statistics.fit import (
     LOOKS,
     N_EXTREMES,
     ORDINARY,
+    PLAIN,
     draw_p_value,
     n_replicates,
     ranked_fit_p_value,
     sequential_fit_p_value,
 )
 
-MOST_AT_ONCE = 1_000_000  # elements of a batch
+MOST_AT_ONCE = 2_000_000  # elements of a batch
 MOST_ELEMENTS = 4_000_000  # of the last stage of one node and draw, where that still leaves FEWEST_REPLICATES
 FEWEST_REPLICATES = 2000
 LAST_ELEMENTS = 20_000_000  # of a node so long that even so many replicates would cost too much
 MOST_ONE_BY_ONE = 50_000  # replicates of the last stage of a node, over its draws, where each is made by itself
 MORE_DRAWS, MORE_DRAWS_DEAR = 1000, 40  # near the level; where replicates are made one by one, or are long
-LONG = 2000  # elements
+LONG = 2000  # elements of a node whose replicates are dear: the stages before its last have fewer
+FIRST_LONG, SECOND_LONG = 50, 250  # of such a node; the smallest p-values they can give lie below the stages' levels
 MOST_WORK = 300_000_000  # elements of replicates of a data set, from where on near the level too no more draws are used
 FEW_SPREAD, MANY_SPREAD = 100, 1000  # replicates for the scale of each element; many where all draws share them
 REPLICATE_ROOT = 0  # replicates are the same for every random_seed: no verdict changes with it for their sake
@@ -56,7 +58,7 @@ class NodeTest:
     n_replicates : ndarray of int, shape (draw,)
         Used, in the stage that gave the p-values.
     deviation : ndarray, shape (element,)
-        Mean over draws of (value - centre) / scale, from replicates.
+        Mean over draws of (value - centre) / scale, from replicates; over the first 3 draws where the node is long.
     """
 
     node: Node
@@ -171,7 +173,7 @@ def is_dear(node: Node) -> bool:
 
 
 Pool = dict[tuple[tuple[int, ...], int], Replicates]
-_Row = tuple[FloatArray, float, int, FloatArray]
+_Row = tuple[FloatArray, float, int, FloatArray | None]
 
 
 class _NodeTester:
@@ -192,10 +194,13 @@ class _NodeTester:
         # as many as p-values at this level need
         wanted = n_replicates(n_tests * (node.size if node.kind == "parameter" else 1), FIT_LEVEL)
         most = max(MOST_ELEMENTS // node.size, min(FEWEST_REPLICATES, LAST_ELEMENTS // node.size))
-        most = max(min(wanted, most, node.most or wanted), replication.FIRST_REPLICATES)
-        second = min(replication.SECOND_REPLICATES, most)
-        self._n_replicates = (replication.FIRST_REPLICATES, second, most)
+        first, second = FIRST_LONG, SECOND_LONG
+        if node.size <= LONG:
+            first, second = replication.FIRST_REPLICATES, replication.SECOND_REPLICATES
+        most = max(min(wanted, most, node.most or wanted), first)
+        self._n_replicates = (first, min(second, most), most)
         self._n_spread = MANY_SPREAD if node.has_no_parents and node.size <= LONG else FEW_SPREAD
+        self._asks_spread = True
         self._left = MOST_ONE_BY_ONE if is_dear(node) else None
         self._is_refined = False
         self.n_elements = 0  # of replicates made so far
@@ -203,8 +208,9 @@ class _NodeTester:
     @property
     def test(self) -> NodeTest:
         """Return what was found so far."""
-        p_values, effect, number, deviation = (list(part) for part in zip(*self._rows, strict=True))
-        return NodeTest(self.node, np.array(p_values), np.array(effect), np.array(number), np.mean(deviation, axis=0))
+        p_values, effect, number, deviations = (list(part) for part in zip(*self._rows, strict=True))
+        deviation = np.mean([one for one in deviations if one is not None], axis=0)
+        return NodeTest(self.node, np.array(p_values), np.array(effect), np.array(number), deviation)
 
     def refine(self) -> None:
         """Forget draws that share replicates, and take more of these: their chance is in every draw alike."""
@@ -230,11 +236,14 @@ class _NodeTester:
             self._rows.append(self._at(states[draw], seed_sequence(root, Purpose.REPLICATE, *names)))
 
     def _at(self, state: FloatArray, seed: SeedSequence) -> _Row:
-        """Return p-values by statistic, effect in nats, how many replicates gave them, and each element's deviation."""
+        """Return p-values by statistic, effect in nats, how many replicates gave them, and deviations of elements."""
         spreading, *seeds = (_child(seed, part) for part in range(4))
-        pilot = self._replicate(state, self._n_spread, spreading)
-        spread = replication.centre_and_scale(pilot.values[1:])
-        signed = np.sign(pilot.values[0] - spread[0]) * replication.deviations(pilot.values[0], spread)
+        spread = signed = None
+        if self._asks_spread or len(self._rows) < PLAIN:
+            pilot = self._replicate(state, self._n_spread, spreading)
+            spread = replication.centre_and_scale(pilot.values[1:])
+            signed = np.sign(pilot.values[0] - spread[0]) * replication.deviations(pilot.values[0], spread)
+            self._asks_spread = self.node.size <= LONG or pilot.pointwise is None
         tally, statistic, effect = self._tally(state, seeds[0], self._n_replicates[0], spread)
         p_values, n_columns = tally.p_values(statistic), self.node.size if self.node.kind == "parameter" else 1
         for stage, level in ((1, replication.FIRST_LEVEL), (2, replication.SECOND_LEVEL)):
@@ -253,7 +262,7 @@ class _NodeTester:
         return self._left >= 0
 
     def _tally(
-        self, state: FloatArray, seed: SeedSequence, n: int, spread: tuple[FloatArray, FloatArray]
+        self, state: FloatArray, seed: SeedSequence, n: int, spread: tuple[FloatArray, FloatArray] | None
     ) -> tuple[replication.Tally, IntArray, float]:
         """Compare the node with ``n`` replicates, a batch at a time; return counts, statistics and effect in nats."""
         tally, log_density = replication.Tally(), [np.empty(0)]

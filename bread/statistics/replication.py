@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.bounds import FloatArray
 
@@ -41,7 +42,7 @@ def columns(
     values: ArrayLike,
     log_density: ArrayLike | None,
     pointwise: ArrayLike | None,
-    spread: tuple[FloatArray, FloatArray],
+    spread: tuple[FloatArray, FloatArray] | None,
     *,
     kind: str,
 ) -> Columns:
@@ -54,8 +55,8 @@ def columns(
         Summed log density: "total". Not used for a parameter of one element, whose rank says more.
     pointwise : array_like, shape (1 + n, part), optional
         The smallest is "extreme". Without, it is the largest distance from the centre in units of the scale.
-    spread : tuple of ndarray, each (element,)
-        Centre and scale of each element, from *other* replicates (`centre_and_scale`).
+    spread : tuple of ndarray, each (element,), or None
+        Centre and scale of each element, from *other* replicates (`centre_and_scale`). Not used with ``pointwise``.
     kind : str
         Of the node. Parameters have a "rank" of each element, in place of "extreme"; predictive nodes "extreme" alone.
     """
@@ -70,8 +71,14 @@ def columns(
         parts.append(rows)
         kinds += [RANK] * rows.shape[1]
     elif rows.shape[1] > 1 or kind == "predictive":
-        extreme = -deviations(rows, spread).max(axis=1) if pointwise is None else np.min(pointwise, axis=1)
-        parts.append(np.where(np.isnan(extreme), -np.inf, extreme)[:, None] if pointwise is None else extreme[:, None])
+        if pointwise is not None:
+            extreme = np.min(pointwise, axis=1)
+        elif spread is not None:
+            extreme = -deviations(rows, spread).max(axis=1)
+            extreme = np.where(np.isnan(extreme), -np.inf, extreme)
+        else:
+            raise InvalidArgumentError("Give pointwise or spread: got neither, and one of them says what is extreme.")
+        parts.append(extreme[:, None])
         kinds.append(EXTREME)
     return Columns(np.concatenate(parts, axis=1), np.array(kinds, dtype=np.int64))
 

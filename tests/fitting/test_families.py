@@ -74,6 +74,18 @@ def test_chains_that_never_moved_give_finite_fits():
         assert fitted is None or np.isfinite(fitted.log_density(draws)).all()
 
 
+@pytest.mark.parametrize("states", [1, 2, 3])
+@pytest.mark.parametrize("fit", [fit_full, fit_heavy])
+def test_chains_of_few_distinct_states_give_positive_definite_fits(fit, states):
+    """Numbers that do not equal their own mean by rounding, and covariances of a rank below their dimension."""
+    dim, rng = 10, np.random.default_rng(4)
+    draws = np.tile(rng.normal(3.0, 1.5, size=(states, dim)), (50, 1))
+    assert states > 1 or np.any(draws.std(axis=0) > 0)  # rounding alone
+    reference = fit(draws, np.array([False] * 9 + [True]))
+    assert np.isfinite(reference.log_density(draws)).all()
+    assert np.isfinite(reference.sample(9, rng)).all()
+
+
 def test_mixture_sees_two_modes_and_only_them():
     rng = np.random.default_rng(4)
     one = rng.standard_normal((600, 2))

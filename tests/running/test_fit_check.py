@@ -156,3 +156,48 @@ def test_results_depend_on_the_seed_alone_and_long_nodes_go_in_batches():
     np.testing.assert_array_equal(one.tests[0].p_values, two.tests[0].p_values)
     assert (one.tests[0].p_values[:, 0] != other.tests[0].p_values[:, 0]).any()
     assert one.tests[0].effect.shape == (2,) and one.tests[0].deviation.shape == (3000,)
+
+
+def long_data(seed, n=2500):
+    return NormalMean(np.zeros(n)).simulate(1, fixed=None, seed=SeedSequence([6, seed])).data["y"][0]
+
+
+@pytest.mark.statistical
+def test_fewer_replicates_of_a_long_node_are_as_valid():
+    p_values = []
+    for seed in range(150):
+        model = NormalMean(long_data(seed))
+        states = model.draw_posterior(model.observed_data, 1, np.random.default_rng(seed))
+        p_values.append(check_fit(model, states, seed).p_value)
+    for level in (0.005, 0.05, 0.2, 0.5):
+        assert (np.array(p_values) <= level).sum() <= binom.ppf(0.999, 150, level)
+
+
+def test_a_long_node_has_fewer_replicates_and_its_misfit_is_still_seen(monkeypatch):
+    y = long_data(1)
+    y[7] = 9.0
+    made, replicate = [], NormalMean.replicate
+
+    def counted(self, state, name, n, *, seed, data=None):
+        made.append(n if name == "y" else 0)
+        return replicate(self, state, name, n, seed=seed, data=data)
+
+    monkeypatch.setattr(NormalMean, "replicate", counted)
+
+    def checked(values, long):
+        monkeypatch.setattr(fit_check, "LONG", long)
+        made.clear()
+        model = NormalMean(values)
+        states = model.draw_posterior(model.observed_data, 20, np.random.default_rng(2))
+        return check_fit(model, states), sum(made)
+
+    fewer, n_fewer = checked(long_data(1), 2000)
+    every, n_every = checked(long_data(1), 10**9)
+    assert n_fewer < 0.5 * n_every
+    assert 0.2 * every.p_value < fewer.p_value < 5 * every.p_value, "both far above the level"
+    poor, _ = checked(y, 2000)
+    assert poor.p_value < 0.005
+    data = next(one for one in poor.tests if one.node.kind == "data")
+    assert data.extremes[0] == 7 and data.deviation.shape == (2500,)
+    # of the first draws, from 100 replicates each: within 5 standard errors of 9 (the scale's is 0.1)
+    assert abs(data.deviation[7] - 9.0) < 5 * 9.0 * 0.1 / np.sqrt(3)

@@ -22,6 +22,8 @@ from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, MultinomialRV
 from pytensor.tensor.random.type import RandomGeneratorType
 
+from bread.backends.pymc.density.number_by_number import ARRAYS
+
 
 def compile_mode() -> str | None:
     """Return the PyTensor mode in which densities and gradients are compiled.
@@ -112,7 +114,7 @@ def interpret_function(
     compiled, are left out, and rewrites named in ``without``. Draws are the same whatever PyTensor's default mode is.
     """
     arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
-    mode = Mode("vm", "fast_run").excluding("fusion", *without)
+    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS)
     outputs = _with_whole_counts(outputs)
     with interpreted():
         return InterpretedFunction(pytensor.function(arguments, list(outputs), mode=mode, on_unused_input="ignore"))
