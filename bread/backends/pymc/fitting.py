@@ -14,6 +14,7 @@ import numpy as np
 
 from bread.backends.base import Fit
 from bread.backends.pymc.density.compiling import compile_mode, first_line
+from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
 from bread.backends.pymc.early_end import EarlyEnd, EnoughDrawsError
 from bread.backends.pymc.model.reading import read_observed
 from bread.backends.support.posterior_draws import count_divergences, posterior_group, read_posterior
@@ -55,7 +56,7 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
     """
     import pymc as pm
 
-    mode = compile_mode()
+    mode = with_modules_side_by_side(compile_mode())
     flags: dict[str, Any] = {}
     chains = max(2, cores)  # as PyMC would
     ending = EarlyEnd(names, chains, sum(np.size(values) for values in read_observed(model).values()))

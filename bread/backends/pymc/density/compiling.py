@@ -23,6 +23,7 @@ from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, Multinomial
 from pytensor.tensor.random.type import RandomGeneratorType
 
 from bread.backends.pymc.density.number_by_number import ARRAYS
+from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
 
 
 def compile_mode() -> str | None:
@@ -99,7 +100,7 @@ def compile_density(vector: Any, outputs: Sequence[Any], check_bounds: bool) -> 
 
     with Model(check_bounds=check_bounds):
         function: Callable[..., Any] = compile_graph(
-            [vector], list(outputs), mode=compile_mode(), on_unused_input="ignore"
+            [vector], list(outputs), mode=with_modules_side_by_side(compile_mode()), on_unused_input="ignore"
         )
     function.trust_input = True  # type: ignore[attr-defined]
     return function
