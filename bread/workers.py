@@ -1,4 +1,7 @@
-"""A pool of worker processes (loky) that ends with this process, and that outlives the death of a worker."""
+"""A pool of worker processes that ends with this process, and that outlives the death of a worker.
+
+Workers are forked where that is safe (`bread.forking`), else they start anew (loky).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ import loky.process_executor
 from loky import get_reusable_executor
 from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
 
+from bread import forking
 from bread.errors import BreadError
+from bread.forking import ForkedPool, can_fork, result_of
 from bread.scratch import scratch_folder
 
 WATCH_SECONDS = 1.0
@@ -32,7 +37,8 @@ _END_SECONDS = 5.0
 _pools: list[Any] = []  # the one that is kept for later calls, where there is one
 _is_worker = threading.Event()  # whether this process is one
 _folder = contextlib.ExitStack()  # of this worker, where it compiles
-_ENDED = (TerminatedWorkerError, ShutdownExecutorError)  # by a signal or a crash; by another check in this process
+# By a signal or a crash; by another check in this process.
+_ENDED = (TerminatedWorkerError, ShutdownExecutorError, *forking.ENDED)
 
 
 def call_on_workers(
@@ -40,6 +46,7 @@ def call_on_workers(
     arguments: Sequence[tuple[Any, ...]],
     cores: int,
     poll: Callable[[], None] = lambda: None,
+    before_restart: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Any]]:
     """Call a function on workers, in the order given, and yield (index, result) as they finish.
 
@@ -55,6 +62,8 @@ def call_on_workers(
         Number of workers.
     poll : callable
         Called a few times a second while the calls run; its exceptions pass through.
+    before_restart : callable
+        Called before fresh workers start: they have not inherited what those before them had.
 
     Raises
     ------
@@ -80,6 +89,7 @@ def call_on_workers(
             n_restarts += 1
             if n_restarts > MOST_RESTARTS:
                 raise _given_up(error) from error
+            before_restart()
             warnings.warn(_restarted(len(left)), UserWarning, stacklevel=2)
 
 
@@ -89,6 +99,25 @@ def start_workers(function: Callable[..., Any], arguments: tuple[Any, ...], core
         pool = _pool(cores)
         for _ in range(cores):
             pool.submit(function, *arguments)
+
+
+def fork_workers(cores: int) -> bool:
+    """Fork fresh workers now, with what this process has; False where it may not be forked, or others are kept."""
+    end_forked_workers()
+    if _pools or not can_fork():
+        return False
+    with _starting():
+        _pool(cores)
+    return True
+
+
+def end_forked_workers() -> None:
+    """End workers that were forked, if there are any.
+
+    Not kept longer than they work: a fork holds what this process had open. To fork again costs next to nothing.
+    """
+    if _pools and isinstance(_pools[0], ForkedPool):
+        _end(_pools.pop())
 
 
 def own_compile_folder() -> None:
@@ -123,7 +152,7 @@ def _calls(
             poll()
             done, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
-                yield futures[future], future.result()
+                yield futures[future], result_of(future)
         is_finished = True
     finally:
         if not is_finished:  # interrupted, failed or abandoned: what runs now has no reader
@@ -131,9 +160,18 @@ def _calls(
 
 
 def _pool(cores: int) -> Any:
-    pool = get_reusable_executor(
-        max_workers=cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker, initargs=(os.getpid(),)
-    )
+    """Return the pool that is kept, or a new one."""
+    if _pools and isinstance(_pools[0], ForkedPool):
+        if _pools[0].is_usable(cores):
+            return _pools[0]
+        end_forked_workers()
+    pool: Any
+    if not _pools and can_fork():
+        pool = ForkedPool(cores, _IDLE_SECONDS, _prepare_worker, (os.getpid(),))
+    else:
+        pool = get_reusable_executor(
+            max_workers=cores, timeout=_IDLE_SECONDS, initializer=_prepare_worker, initargs=(os.getpid(),)
+        )
     _pools[:] = [pool]
     return pool
 
@@ -179,6 +217,7 @@ def _prepare_worker(parent: int) -> None:
     the *thread* ends that started the worker.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _pools.clear()  # a fork inherits them
     # Where psutil is installed, loky ends a worker that has grown by 300 MB since its first call, with a warning of a
     # leak. A compiled model takes as much (XLA does), and would be compiled again.
     vars(loky.process_executor)["_USE_PSUTIL"] = False

@@ -22,6 +22,12 @@ from tests.support.child_checks import wait_until
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test file
 
 
+@pytest.fixture(autouse=True)
+def new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers start anew in this process, as they do where other threads run; tests/test_forking.py has the others."""
+    monkeypatch.setenv("BREAD_FORK", "0")
+
+
 def square(folder: str, number: int) -> int:
     """Kill this process at the first call with 3."""
     mark = Path(folder, "killed")
@@ -158,8 +164,9 @@ def test_workers_that_are_still_starting_leave_the_interrupt_to_the_parent() -> 
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+@pytest.mark.parametrize("fork", ["0", "1"])
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, fork: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "BREAD_FORK": fork}
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=environment, stderr=subprocess.DEVNULL)
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
     workers = [int(path.name) for path in tmp_path.iterdir()]

@@ -216,6 +216,9 @@ class Model(Protocol):
 
     Picklable with cloudpickle (workers receive it once). Never changes the user's object. A class that inherits from
     this one need not write what is called optional: there is a default, which may be a refusal.
+
+    Optional, and False where it is missing: ``may_be_inherited``, whether the object may also be used in a process that
+    is forked from this one. It holds then no process, socket or thread that both would use.
     """
 
     @property

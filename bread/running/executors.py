@@ -16,12 +16,20 @@ from threadpoolctl import threadpool_limits
 
 from bread.backends.base import Model
 from bread.errors import InvalidArgumentError
+from bread.forking import can_fork
 from bread.running.groups import TaskGroup, group, runs_together, spread
 from bread.running.interrupts import interruptible, raise_pending
 from bread.running.remote import RemoteExecutor
 from bread.running.tasks import Task
 from bread.scratch import scratch_folder
-from bread.workers import call_on_workers, own_compile_folder, start_workers, stop_workers
+from bread.workers import (
+    call_on_workers,
+    end_forked_workers,
+    fork_workers,
+    own_compile_folder,
+    start_workers,
+    stop_workers,
+)
 
 
 class Executor(Protocol):
@@ -75,8 +83,9 @@ def started_early(module: str | None, cores: int, executor: Any = None, others: 
 
     That takes them seconds of processor time, which are free while the parent does what only one process can. Where
     the block ends in an error, such as the refusal of a model, they end too: they would wait for minutes for nothing.
+    Workers that can be forked are not started early: they import nothing.
     """
-    if module is None or executor is not None or cores == 1:
+    if module is None or executor is not None or cores == 1 or can_fork():
         yield
         return
     start_workers(_import_in_worker, (module, *others), cores)
@@ -122,11 +131,13 @@ class SerialExecutor:
 
 
 class PoolExecutor:
-    """Runs tasks in a pool of loky processes that outlives the check, so that a second check starts at once.
+    """Runs tasks in a pool of processes.
 
-    The model travels once, in a file that each worker reads at its first task. Workers ignore the keyboard
-    interrupt: the parent handles it and stops them. They end with the parent. When one of them is killed, the tasks
-    that had not finished run again on fresh workers, with the same result: a task brings its own random numbers.
+    Workers that can be forked are, for this executor alone, and inherit the model. Others outlive the check, so that a
+    second one starts at once; the model travels once, in a file that each worker reads at its first task. Workers
+    ignore the keyboard interrupt: the parent handles it and stops them. They end with the parent. When one of them is
+    killed, the tasks that had not finished run again on fresh workers, with the same result: a task brings its own
+    random numbers.
     """
 
     def __init__(self, model: Model, cores: int) -> None:
@@ -138,27 +149,47 @@ class PoolExecutor:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             self._file = str(stack.enter_context(scratch_folder()) / "model.pkl")
-            FilePath(self._file).write_bytes(cloudpickle.dumps(self._model))
-            start_workers(_load_in_worker, (self._file,), self._cores)  # they read the model while this one goes on
+            if not self._forked():
+                self._write()
+                start_workers(_load_in_worker, (self._file,), self._cores)  # they read it while this one goes on
             self._open = stack.pop_all()
         return self
+
+    def _forked(self) -> bool:
+        """Return whether workers were forked that have the model."""
+        may_inherit = getattr(self._model, "may_be_inherited", False)
+        if may_inherit:
+            _models[self._file] = self._model
+        try:
+            return fork_workers(self._cores) and may_inherit
+        finally:
+            _models.clear()
+
+    def _write(self) -> None:
+        """Write the model for workers that have not inherited it."""
+        if not FilePath(self._file).exists():
+            FilePath(self._file).write_bytes(cloudpickle.dumps(self._model))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        end_forked_workers()
         self._open.close()
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
         """Run ``tasks`` on all workers, in the order given."""
         if runs_together(self._model):
             return self._run_groups(tasks)
-        return call_on_workers(_run_in_worker, [(self._file, task) for task in tasks], self._cores, raise_pending)
+        return self._call([(self._file, task) for task in tasks])
 
     def _run_groups(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
         groups = group(self._model, tasks, self._cores)
         calls = [(self._file, TaskGroup(tuple(tasks[index] for index in places))) for places in groups]
-        with contextlib.closing(call_on_workers(_run_in_worker, calls, self._cores, raise_pending)) as finished:  # type: ignore[type-var]
+        with contextlib.closing(self._call(calls)) as finished:  # type: ignore[type-var]
             yield from spread(groups, finished)
+
+    def _call(self, calls: Sequence[tuple[str, Task | TaskGroup]]) -> Iterator[tuple[int, Any]]:
+        return call_on_workers(_run_in_worker, calls, self._cores, raise_pending, self._write)
 
 
 _models: dict[str, Model] = {}

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from bread.forking import LIMIT
+
 AGAIN_SECONDS = 1.0  # a second signal after this long means "now"; before, a wrapper has passed the same one on twice
 REPORT_SECONDS = 10.0  # the same once the check has stopped: what was finished is being put into a report
 _SOON_SECONDS = 0.01
@@ -193,7 +195,7 @@ def limited(seconds: float | None) -> Iterator[None]:
     timer: threading.Timer | None = None
     if signal.getsignal(signal.SIGINT) == signals.receive:
         timer = threading.Timer(seconds, os.kill, (signals.process, signal.SIGINT))
-        timer.daemon = True
+        timer.name, timer.daemon = LIMIT, True
         timer.start()
     try:
         yield

@@ -24,6 +24,12 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot im
 PROGRAM = "data { real y; } parameters { real m; } model { m ~ normal(0, 1); y ~ normal(m, 1); }"
 
 
+@pytest.fixture(autouse=True)
+def new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers start anew, as they do where other threads run: those that are forked import nothing."""
+    monkeypatch.setenv("BREAD_FORK", "0")
+
+
 def start(*arguments: Any) -> None:
     with started_early(*arguments):
         pass

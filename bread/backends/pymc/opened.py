@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -76,6 +76,8 @@ class PyMCModel(TravelsCompiled, SeparableModel):
     on_jax : bool
         Whether ``engine="blackjax"`` was asked for.
     """
+
+    may_be_inherited: ClassVar[bool] = True
 
     info: ModelInfo
     simulator: Simulator

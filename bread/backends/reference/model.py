@@ -46,6 +46,8 @@ class ReferenceModel(Formulae, Model):
     prior, ``per_observation`` names the fields (data and covariates) that are cut to condition on the first of them.
     """
 
+    may_be_inherited: ClassVar[bool] = True
+
     kernel: ReferenceKernel
     hyperparameter_names: ClassVar[tuple[str, ...] | None] = None
     per_observation: ClassVar[tuple[str, ...]] = ()  # fields with a row for each independent observation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -55,6 +55,8 @@ class StanModel(SeparableProgram):
     user_model : CmdStanModel or None
         The user's object, whose ``sample`` fits; None for a program by path or text, and in a pickled copy.
     """
+
+    may_be_inherited: ClassVar[bool] = True
 
     info: ModelInfo
     program: Program

@@ -1,0 +1,204 @@
+"""Workers that are forked: when, what they inherit, and that they end; each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bread.forking import can_fork
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux")
+
+HEAD = """
+import json, os, signal, sys, threading, time, warnings
+from pathlib import Path
+from bread import workers
+from bread.forking import ForkedPool, can_fork
+from bread.workers import call_on_workers, end_forked_workers, fork_workers
+
+def pid(_):
+    time.sleep(0.2)
+    return os.getpid()
+
+def is_running(number):
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+if __name__ == "__main__":
+"""
+
+
+def run(body: str, *arguments: str, **environment: str) -> Any:
+    """Run the body of a script, and return what it prints last, as JSON."""
+    script = HEAD + "\n".join(f"    {line}" for line in body.strip().splitlines())
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, start_new_session=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_script_forks_and_its_workers_have_what_it_has() -> None:
+    found = run("""
+os.mark_of_test = "before"
+fork_workers(2)
+os.mark_of_test = "after"
+values = [value for _, value in call_on_workers(lambda _: getattr(os, "mark_of_test", ""), [(0,), (1,)], 2)]
+pids = {value for _, value in call_on_workers(pid, [(n,) for n in range(4)], 2)}
+end_forked_workers()
+print(json.dumps([values, len(pids), os.getpid() in pids, any(map(is_running, pids)), threading.active_count()]))
+""")
+    assert found[0] == ["before", "before"]
+    assert found[1:] == [2, False, False, 1], "two workers, none of them this process; they ended, with their threads"
+
+
+def test_a_script_that_says_no_does_not_fork() -> None:
+    assert run("print(json.dumps(can_fork()))") is True
+    assert run("print(json.dumps(can_fork()))", BREAD_FORK="0") is False
+
+
+def test_nothing_is_forked_beside_other_threads_or_what_starts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.main_thread()])
+    monkeypatch.setattr(threading, "current_thread", threading.main_thread)
+    monkeypatch.delenv("BREAD_FORK", raising=False)
+    for name in ("jax", "torch", "tensorflow", "bread.backends.webppl"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert can_fork()
+    for name in ("jax", "torch"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, name, ModuleType(name))
+            assert not can_fork()
+    other = threading.Thread(name="of a notebook")
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "enumerate", lambda: [threading.main_thread(), other])
+        assert not can_fork()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "current_thread", lambda: other)
+        assert not can_fork()
+
+
+def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:
+    found = run(
+        """
+def square(number):
+    mark = Path(sys.argv[1], "killed")
+    if number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+fork_workers(2)
+restarts = []
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    values = sorted(call_on_workers(square, [(n,) for n in range(8)], 2, before_restart=lambda: restarts.append(1)))
+was_killed = Path(sys.argv[1], "killed").exists()
+print(json.dumps([values, len(restarts), [str(one.message)[:27] for one in said], was_killed]))
+""",
+        str(tmp_path),
+    )
+    assert found == [[[n, n**2] for n in range(8)], 1, ["A worker process was killed"], True]
+
+
+def test_an_error_of_a_call_arrives_and_abandoned_calls_end(tmp_path: Path) -> None:
+    found = run(
+        """
+try:
+    fork_workers(2)
+    list(call_on_workers(lambda number: 1 // number, [(1,), (0,)], 2))
+except ZeroDivisionError as error:
+    first = str(error)
+
+def wait(number):
+    Path(sys.argv[1], str(os.getpid())).touch()
+    time.sleep(600)
+
+def poll():
+    if len(list(Path(sys.argv[1]).iterdir())) == 2:
+        raise KeyboardInterrupt
+
+try:
+    fork_workers(2)
+    list(call_on_workers(wait, [(0,), (1,)], 2, poll))
+except KeyboardInterrupt:
+    left = [is_running(int(one.name)) for one in Path(sys.argv[1]).iterdir()]
+print(json.dumps([first, left, threading.active_count()]))
+""",
+        str(tmp_path),
+    )
+    assert found == ["integer division or modulo by zero", [False, False], 1]
+
+
+def test_the_interrupt_is_the_parents(tmp_path: Path) -> None:
+    """A terminal interrupts the whole group: workers go on, without a traceback."""
+    found = run("""
+signal.signal(signal.SIGINT, lambda *_: None)
+fork_workers(2)
+
+def poll():
+    os.killpg(0, signal.SIGINT)
+
+print(json.dumps(len(list(call_on_workers(pid, [(n,) for n in range(8)], 2, poll)))))
+""")
+    assert found == 8
+
+
+def test_idle_workers_end_and_others_follow() -> None:
+    found = run("""
+workers._IDLE_SECONDS = 0.5
+first = {value for _, value in call_on_workers(pid, [(0,), (1,)], 2)}
+deadline = time.monotonic() + 60
+while any(map(is_running, first)) and time.monotonic() < deadline:
+    time.sleep(0.1)
+ended = not any(map(is_running, first))
+second = {value for _, value in call_on_workers(pid, [(0,), (1,)], 2)}
+print(json.dumps([ended, bool(first & second), len(second) > 0]))
+""")
+    assert found == [True, False, True]
+
+
+CHECK = """
+import hashlib
+import numpy as np
+import bread
+from bread.backends.reference import NormalMean
+from bread.report.compat import group_names, read_group
+
+class Counted(NormalMean):
+    def __reduce__(self):
+        Path(sys.argv[1], f"{time.monotonic_ns()}").touch()
+        return super().__reduce__()
+
+report = bread.check(
+    Counted(np.array([0.3, 1.2, -0.4])), simulate_from="prior", n_temperatures=[4, 8], simulations=6, draws=8, cores=2,
+    random_seed=4, progressbar=False,
+)
+digest = hashlib.sha256()
+for group in sorted(group_names(report)):
+    values = read_group(report, group)
+    for name in sorted(set(values.data_vars) - {"seconds"}):
+        digest.update(f"{group} {name} {values[name].values.tolist()}".encode())
+print(json.dumps([digest.hexdigest(), len(list(Path(sys.argv[1]).iterdir())), threading.active_count()]))
+"""
+
+
+def test_a_check_is_the_same_to_the_bit_and_its_model_is_not_pickled(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("forked", "new")]
+    for folder in folders:
+        folder.mkdir()
+    forked = run(CHECK, str(folders[0]))
+    new = run(CHECK, str(folders[1]), BREAD_FORK="0")
+    assert forked[0] == new[0]
+    assert forked[1] == 0 and forked[2] == 1, "inherited, and no worker is left"
+    assert new[1] > 0, "the control"
