@@ -90,7 +90,7 @@ def test_a_model_that_does_not_say_so_runs_its_tasks_one_by_one_as_they_come(bui
 def test_what_a_pool_is_given(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model, own, given = build(), tasks(), []
 
-    def call(function: Any, arguments: Any, cores: int, poll: Any) -> Iterator[tuple[int, Any]]:
+    def call(function: Any, arguments: Any, cores: int, *_: Any) -> Iterator[tuple[int, Any]]:
         given.extend(task for _, task in arguments)
         for place in reversed(range(len(arguments))):  # workers finish in any order
             yield place, arguments[place][1].run(model)
