@@ -18,7 +18,12 @@ pm = pytest.importorskip("pymc")
 
 from pymc.blocking import RaveledVars  # noqa: E402
 from pymc.step_methods.compound import Competence  # noqa: E402
-from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag, QuadPotentialDiagAdapt  # noqa: E402
+from pymc.step_methods.hmc.integration import CpuLeapfrogIntegrator, IntegrationError  # noqa: E402
+from pymc.step_methods.hmc.quadpotential import (  # noqa: E402
+    QuadPotentialDiag,
+    QuadPotentialDiagAdapt,
+    QuadPotentialFull,
+)
 
 from bread.backends.pymc import internals  # noqa: E402
 from bread.backends.pymc.density.density import TemperedDensity  # noqa: E402
@@ -160,6 +165,58 @@ def try_history() -> None:
     assert statistics["warning"] is None or statistics["warning"].divergence_point_source is None  # no copy
 
 
+class Skewed(internals.CallableGradient):
+    """A density of five coordinates with an asymmetric gradient, which is a view with strides."""
+
+    dtype = "float64"
+
+    def __call__(self, position: Any) -> Any:
+        if position[0] > 4.0:
+            raise ValueError("array must not contain infs or nans")
+        gradient = np.zeros((5, 2))
+        gradient[:, 0] = -np.exp(position / 3.0) + 0.3 * np.roll(position, 1)
+        return float(-(position**2).sum() / 7.0), gradient[:, 0]
+
+
+def try_leapfrog() -> None:
+    """The same bits as PyMC's integrator at every step in both directions, for every potential, and its errors."""
+    gradient, rng = Skewed({}), np.random.default_rng(3)
+    for potential in (QuadPotentialDiag(np.array([0.3, 1.7, 0.9, 2.2, 0.1])), QuadPotentialFull(np.eye(5) + 0.3)):
+        integrators = [kind(potential, gradient) for kind in (CpuLeapfrogIntegrator, internals.Leapfrog)]
+        start = RaveledVars(rng.normal(size=5), (("x", (5,), 5, "float64"),))
+        states = [one.compute_state(start, np.arange(5) / 7.0) for one in integrators]
+        for size in (0.11, -0.07, np.asarray(0.23), -np.asarray(0.19)) * 10:
+            states = [one.step(size, state) for one, state in zip(integrators, states, strict=True)]
+            theirs, ours = states
+            assert theirs.q.data.tobytes() == ours.q.data.tobytes() and theirs.q.point_map_info == ours.q.point_map_info
+            for name in ("p", "v", "q_grad"):
+                assert getattr(theirs, name).tobytes() == getattr(ours, name).tobytes(), name
+            assert (theirs.energy, theirs.model_logp) == (ours.energy, ours.model_logp)
+            assert theirs.index_in_trajectory == ours.index_in_trajectory
+        far = RaveledVars(np.full(5, 3.9), start.point_map_info)
+        for one in integrators:
+            with pytest.raises(IntegrationError):
+                one.step(0.5, one.compute_state(far, np.full(5, 9.0)))
+
+
+def try_use_leapfrog() -> None:
+    """A trajectory is the same with either, and one that is not PyMC's own stays."""
+    positions = []
+    for is_ours in (False, True):
+        step = hmc(step_rand=None)
+        if is_ours:
+            internals.use_leapfrog(step, internals.gradient_of(step))
+        assert (type(step.integrator) is internals.Leapfrog) == is_ours
+        point: Any = {"x": np.array(0.4)}
+        for _ in range(20):
+            point, _ = step.step(point)
+        positions.append(float(point["x"]))
+    assert positions[0] == positions[1]
+    step.integrator = own = object()
+    internals.use_leapfrog(step, internals.gradient_of(step))
+    assert step.integrator is own
+
+
 def try_random() -> None:
     with pm.Model():
         without = pm.CustomDist("a", logp=lambda value: -(value**2))
@@ -187,6 +244,8 @@ TRIED: dict[Callable[[], None], tuple[str, ...]] = {
     try_metric: ("set_metric",),
     try_adapted_variance: ("adapted_variance",),
     try_history: ("forget_history",),
+    try_leapfrog: ("Leapfrog",),
+    try_use_leapfrog: ("use_leapfrog",),
     try_random: ("lacks_random",),
     try_default_transform: ("default_transform",),
 }

@@ -143,6 +143,7 @@ class GradientStep(FrozenStep):
         super().__init__(step)
         internals.leave_out_details(step)  # which it would ask the user's model for
         self.gradient: TemperedGradient = internals.gradient_of(step)
+        internals.use_leapfrog(step, self.gradient)
         self._dual_averaging = internals.read_dual_averaging(step)
         self.adapts_metric = isinstance(step.potential, QuadPotentialDiagAdapt)
         if not self.adapts_metric:
