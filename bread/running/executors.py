@@ -83,9 +83,13 @@ def started_early(module: str | None, cores: int, executor: Any = None, others: 
 
     That takes them seconds of processor time, which are free while the parent does what only one process can. Where
     the block ends in an error, such as the refusal of a model, they end too: they would wait for minutes for nothing.
-    Workers that can be forked are not started early: they import nothing.
+    Workers that can be forked are not started early: this process imports the same once, for all of them.
     """
-    if module is None or executor is not None or cores == 1 or can_fork():
+    if module is None or executor is not None or cores == 1:
+        yield
+        return
+    if can_fork():
+        _import_in_worker(*others)
         yield
         return
     start_workers(_import_in_worker, (module, *others), cores)

@@ -49,6 +49,16 @@ def test_workers_import_the_backend_of_the_model(started: list[tuple[Any, ...]])
     function(*arguments)  # what a worker does
 
 
+def test_where_workers_are_forked_the_parent_imports_for_them(
+    started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "can_fork", lambda: True)
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    monkeypatch.setattr("sys.stdout", open(os.devnull, "w"))  # noqa: SIM115
+    start("bread.backends.stan", 2, None, ("this",))
+    assert not started and "this" in sys.modules
+
+
 def test_workers_import_what_fits_need_where_a_reference_may_be_fitted(
     started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
