@@ -50,13 +50,13 @@ def test_workers_import_the_backend_of_the_model(started: list[tuple[Any, ...]])
 
 
 def test_where_workers_are_forked_the_parent_imports_for_them(
-    started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+    started: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    (tmp_path / "what_fits_need.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(executors, "can_fork", lambda: True)
-    monkeypatch.delitem(sys.modules, "this", raising=False)
-    monkeypatch.setattr("sys.stdout", open(os.devnull, "w"))  # noqa: SIM115
-    start("bread.backends.stan", 2, None, ("this",))
-    assert not started and "this" in sys.modules
+    start("bread.backends.stan", 2, None, ("what_fits_need",))
+    assert not started and sys.modules.pop("what_fits_need", None) is not None
 
 
 def test_workers_import_what_fits_need_where_a_reference_may_be_fitted(
