@@ -18,10 +18,11 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, current_process, get_context
 from typing import Any
 
 import cloudpickle
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 ENDED = (BrokenProcessPool, CancelledError)  # of a call whose worker was killed, or whose pool was ended
@@ -37,7 +38,7 @@ def can_fork() -> bool:
     """Return whether workers may be forked from this process now."""
     if not sys.platform.startswith("linux") or os.environ.get("BREAD_FORK") == "0" or _UNSAFE & sys.modules.keys():
         return False
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or current_process().daemon:
         return False
     others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
     return all(type(thread).__module__.startswith(_HARMLESS) or thread.name == LIMIT for thread in others)
@@ -109,9 +110,10 @@ class ForkedPool:
 
 
 def _prepare(idle_seconds: float, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Leave to the parent what is its own: signals, a console that it draws on, objects that it collects."""
+    """Leave to the parent what is its own: signals, a console that it draws on, objects, global random numbers."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    np.random.seed()  # noqa: NPY002 - what a user's own code may draw from; all forks would draw the same
     threadpool_limits(limits=1)
     gc.freeze()
     _calls["last"] = time.monotonic()

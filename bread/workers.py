@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import multiprocessing.resource_tracker
 import os
 import shlex
@@ -101,14 +102,23 @@ def start_workers(function: Callable[..., Any], arguments: tuple[Any, ...], core
             pool.submit(function, *arguments)
 
 
-def fork_workers(cores: int) -> bool:
-    """Fork fresh workers now, with what this process has; False where it may not be forked, or others are kept."""
+def fork_workers(cores: int) -> ForkedPool | None:
+    """Fork fresh workers now, with what this process has; None where it may not be forked, or others are kept.
+
+    They wait for calls until they are ended.
+    """
     end_forked_workers()
     if _pools or not can_fork():
-        return False
+        return None
     with _starting():
-        _pool(cores)
-    return True
+        pool = ForkedPool(cores, math.inf, _prepare_worker, (os.getpid(),))
+    _pools[:] = [pool]
+    return pool
+
+
+def serves(pool: ForkedPool, cores: int) -> bool:
+    """Return whether the next call will go to this pool, all of whose workers are alive."""
+    return pool in _pools and pool.is_usable(cores)
 
 
 def end_forked_workers() -> None:

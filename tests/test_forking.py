@@ -140,7 +140,7 @@ print(json.dumps([first, left, threading.active_count()]))
     assert found == ["integer division or modulo by zero", [False, False], 1]
 
 
-def test_the_interrupt_is_the_parents(tmp_path: Path) -> None:
+def test_the_interrupt_is_the_parents() -> None:
     """A terminal interrupts the whole group: workers go on, without a traceback."""
     found = run("""
 signal.signal(signal.SIGINT, lambda *_: None)
@@ -166,6 +166,59 @@ second = {value for _, value in call_on_workers(pid, [(0,), (1,)], 2)}
 print(json.dumps([ended, bool(first & second), len(second) > 0]))
 """)
     assert found == [True, False, True]
+
+
+def test_forks_draw_other_global_random_numbers() -> None:
+    """A user's own code may draw from NumPy's global generator: each worker has its own, as one that starts anew."""
+    found = run("""
+import random
+import numpy as np
+np.random.seed(1)
+random.seed(1)
+fork_workers(2)
+
+def draw(_):
+    time.sleep(0.5)
+    return os.getpid(), float(np.random.uniform()), random.random()
+
+drawn = {value[0]: value[1:] for _, value in call_on_workers(draw, [(0,), (1,)], 2)}
+print(json.dumps(list(drawn.values())))
+""")
+    (one, first), (two, second) = found
+    assert one != two and first != second
+
+
+def test_a_model_is_there_for_workers_that_replace_its_heirs() -> None:
+    """Between two calls: heirs were killed, or another number of workers was wanted."""
+    found = run(
+        """
+import numpy as np
+from bread.backends.reference import NormalMean
+from bread.running.executors import PoolExecutor
+
+class Task:
+    n_chains = 1
+    def run(self, model):
+        time.sleep(0.2)
+        return os.getpid(), model.info.identity.name
+
+seen = []
+with PoolExecutor(NormalMean(np.array([0.3])), 2) as executor:
+    for what in ("nothing", "killed", "others"):
+        found = dict(executor.run([Task(), Task(), Task()]))
+        seen.append([len(found), len({name for _, name in found.values()})])
+        pids = {pid for pid, _ in found.values()}
+        if what == "nothing":
+            for one in pids:
+                os.kill(one, signal.SIGKILL)
+            while any(map(is_running, pids)):
+                time.sleep(0.1)
+        if what == "killed":
+            list(call_on_workers(pid, [(0,)], 1))
+print(json.dumps(seen))
+"""
+    )
+    assert found == [[3, 1]] * 3
 
 
 CHECK = """

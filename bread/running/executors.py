@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from bread.backends.base import Model
 from bread.errors import InvalidArgumentError
-from bread.forking import can_fork
+from bread.forking import ForkedPool, can_fork
 from bread.running.groups import TaskGroup, group, runs_together, spread
 from bread.running.interrupts import interruptible, raise_pending
 from bread.running.remote import RemoteExecutor
@@ -27,6 +27,7 @@ from bread.workers import (
     end_forked_workers,
     fork_workers,
     own_compile_folder,
+    serves,
     start_workers,
     stop_workers,
 )
@@ -149,25 +150,28 @@ class PoolExecutor:
         self._cores = cores
         self._open = contextlib.ExitStack()
         self._file = ""
+        self._heirs: ForkedPool | None = None  # workers that have inherited the model
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             self._file = str(stack.enter_context(scratch_folder()) / "model.pkl")
-            if not self._forked():
+            self._heirs = self._fork()
+            if self._heirs is None:
                 self._write()
                 start_workers(_load_in_worker, (self._file,), self._cores)  # they read it while this one goes on
             self._open = stack.pop_all()
         return self
 
-    def _forked(self) -> bool:
-        """Return whether workers were forked that have the model."""
+    def _fork(self) -> ForkedPool | None:
+        """Fork workers, where that is possible, and return them if they have the model."""
         may_inherit = getattr(self._model, "may_be_inherited", False)
         if may_inherit:
             _models[self._file] = self._model
         try:
-            return fork_workers(self._cores) and may_inherit
+            pool = fork_workers(self._cores)
         finally:
             _models.clear()
+        return pool if may_inherit else None
 
     def _write(self) -> None:
         """Write the model for workers that have not inherited it."""
@@ -193,6 +197,8 @@ class PoolExecutor:
             yield from spread(groups, finished)
 
     def _call(self, calls: Sequence[tuple[str, Task | TaskGroup]]) -> Iterator[tuple[int, Any]]:
+        if self._heirs is not None and not serves(self._heirs, self._cores):
+            self._write()
         return call_on_workers(_run_in_worker, calls, self._cores, raise_pending, self._write)
 
 
