@@ -34,6 +34,17 @@ def is_running(number):
     except OSError:
         return False
 
+def digest(report):
+    """All numbers of a report but wall times."""
+    import hashlib
+    from bread.report.compat import group_names, read_group
+    found = hashlib.sha256()
+    for group in sorted(group_names(report)):
+        values = read_group(report, group)
+        for name in sorted(set(values.data_vars) - {"seconds"}):
+            found.update(f"{group} {name} {values[name].values.tolist()}".encode())
+    return found.hexdigest()
+
 if __name__ == "__main__":
 """
 
@@ -222,11 +233,9 @@ print(json.dumps(seen))
 
 
 CHECK = """
-import hashlib
 import numpy as np
 import bread
 from bread.backends.reference import NormalMean
-from bread.report.compat import group_names, read_group
 
 class Counted(NormalMean):
     def __reduce__(self):
@@ -237,12 +246,7 @@ report = bread.check(
     Counted(np.array([0.3, 1.2, -0.4])), simulate_from="prior", n_temperatures=[4, 8], simulations=6, draws=8, cores=2,
     random_seed=4, progressbar=False,
 )
-digest = hashlib.sha256()
-for group in sorted(group_names(report)):
-    values = read_group(report, group)
-    for name in sorted(set(values.data_vars) - {"seconds"}):
-        digest.update(f"{group} {name} {values[name].values.tolist()}".encode())
-print(json.dumps([digest.hexdigest(), len(list(Path(sys.argv[1]).iterdir())), threading.active_count()]))
+print(json.dumps([digest(report), len(list(Path(sys.argv[1]).iterdir())), threading.active_count()]))
 """
 
 
@@ -255,3 +259,39 @@ def test_a_check_is_the_same_to_the_bit_and_its_model_is_not_pickled(tmp_path: P
     assert forked[0] == new[0]
     assert forked[1] == 0 and forked[2] == 1, "inherited, and no worker is left"
     assert new[1] > 0, "the control"
+
+
+PYMC = """
+import pymc as pm
+import bread
+
+with pm.Model() as model:
+    scale = pm.HalfNormal("scale", 2.0)
+    mean = pm.Normal("mean", 0.0, scale, shape=2)
+    pm.Normal("y", mean, 1.0, observed=[0.3, 2.2])
+
+def checked(cores):
+    return digest(bread.check(
+        model, simulate_from="prior", path="reference", n_temperatures=[4], simulations=3, draws=4, tune=100,
+        cores=cores, random_seed=4, progressbar=False,
+    ))
+
+pools = []
+made = ForkedPool.__init__
+
+def counted(self, *arguments):
+    pools.append(arguments[0])
+    made(self, *arguments)
+
+ForkedPool.__init__ = counted
+warnings.simplefilter("ignore")
+print(json.dumps([checked(2) == checked(1), checked(2) == checked(2), pools]))
+"""
+
+
+@pytest.mark.pymc
+@pytest.mark.slow
+def test_a_model_of_pymc_is_inherited_compiled() -> None:
+    pytest.importorskip("pymc")
+    is_serial, is_again, pools = run(PYMC)
+    assert is_serial and is_again and pools == [2, 2, 2]

@@ -120,11 +120,11 @@ class _Module:
         return list(self._linker.compile_args())
 
     def is_in(self, cache: Any) -> bool:
-        """Return whether PyTensor has it; then it is loaded."""
+        """Return whether PyTensor has it, under its key (then it is loaded) or with the same source."""
         try:
-            cache.module_from_key(key=self._key, lnk=_Asking(self._linker))
+            cache.module_from_key(key=self._key, lnk=_Asking())
         except _NotThereError:
-            return False
+            return self.digest in cache.module_hash_to_key_data
         return True
 
     def compile(self, folder: Path, headers: Path | None) -> None:
@@ -146,28 +146,24 @@ class _Module:
 
 
 class _NotThereError(Exception):
-    """PyTensor's cache asks for a module to be compiled."""
+    """PyTensor's cache asks for a source, to compile it."""
 
 
 class _Asking:
-    """What PyTensor's cache takes for a linker, to ask whether it has a module."""
+    """What PyTensor's cache takes for a linker, to ask whether it has a module; before it locks or reads its folder."""
 
-    def __init__(self, linker: Any) -> None:
-        self._linker = linker
-
-    def get_src_code(self) -> Any:
-        return self._linker.get_src_code()
-
-    def compile_cmodule(self, location: str) -> Any:
+    def get_src_code(self) -> str:
         raise _NotThereError
 
 
-class _Compiled(_Asking):
+class _Compiled:
     """The same with a library that is there."""
 
     def __init__(self, linker: Any, library: Path) -> None:
-        super().__init__(linker)
-        self._library = library
+        self._linker, self._library = linker, library
+
+    def get_src_code(self) -> str:
+        return str(self._linker.get_src_code())
 
     def compile_cmodule(self, location: str) -> Any:
         place = Path(location)
