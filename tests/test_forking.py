@@ -35,7 +35,7 @@ def is_running(number):
         return False
 
 def digest(report):
-    """All numbers of a report but wall times."""
+    # all numbers of a report but wall times
     import hashlib
     from bread.report.compat import group_names, read_group
     found = hashlib.sha256()
