@@ -77,7 +77,10 @@ def columns(
             extreme = -deviations(rows, spread).max(axis=1)
             extreme = np.where(np.isnan(extreme), -np.inf, extreme)
         else:
-            raise InvalidArgumentError("Give pointwise or spread: got neither, and one of them says what is extreme.")
+            raise InvalidArgumentError(
+                f"pointwise or spread says what is extreme, but got pointwise={pointwise!r} and spread={spread!r}. "
+                "Give one of them."
+            )
         parts.append(extreme[:, None])
         kinds.append(EXTREME)
     return Columns(np.concatenate(parts, axis=1), np.array(kinds, dtype=np.int64))
