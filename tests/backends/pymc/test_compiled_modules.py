@@ -41,7 +41,8 @@ def meeting(tmp_path: Path) -> str:
 
 @pytest.fixture
 def new_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start workers of bread's own pool anew, which would not wait long for a lock."""
+    """Start workers of bread's own pool anew, not forked, which would not wait long for a lock."""
+    monkeypatch.setenv("BREAD_FORK", "0")
     flags = os.environ.get("PYTENSOR_FLAGS", "")
     monkeypatch.setenv("PYTENSOR_FLAGS", ",".join(filter(None, (flags, f"compile__timeout={LOCK_SECONDS}"))))
     stop_workers()
