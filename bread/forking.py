@@ -40,8 +40,13 @@ def can_fork() -> bool:
         return False
     if threading.current_thread() is not threading.main_thread() or current_process().daemon:
         return False
-    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
-    return all(type(thread).__module__.startswith(_HARMLESS) or thread.name == LIMIT for thread in others)
+    known = {thread.ident for thread in threading.enumerate() if _is_harmless(thread)}
+    return sys._current_frames().keys() <= known  # noqa: SLF001 - with those that `threading` does not know
+
+
+def _is_harmless(thread: threading.Thread) -> bool:
+    is_main = thread is threading.main_thread()
+    return is_main or type(thread).__module__.startswith(_HARMLESS) or thread.name == LIMIT
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,10 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-
-from bread.forking import can_fork
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux")
 
@@ -79,24 +75,43 @@ def test_a_script_that_says_no_does_not_fork() -> None:
     assert run("print(json.dumps(can_fork()))", BREAD_FORK="0") is False
 
 
-def test_nothing_is_forked_beside_other_threads_or_what_starts_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "enumerate", lambda: [threading.main_thread()])
-    monkeypatch.setattr(threading, "current_thread", threading.main_thread)
-    monkeypatch.delenv("BREAD_FORK", raising=False)
-    for name in ("jax", "torch", "tensorflow", "bread.backends.webppl"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    assert can_fork()
-    for name in ("jax", "torch"):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, name, ModuleType(name))
-            assert not can_fork()
-    other = threading.Thread(name="of a notebook")
-    with monkeypatch.context() as patch:
-        patch.setattr(threading, "enumerate", lambda: [threading.main_thread(), other])
-        assert not can_fork()
-    with monkeypatch.context() as patch:
-        patch.setattr(threading, "current_thread", lambda: other)
-        assert not can_fork()
+def test_nothing_is_forked_beside_other_threads_or_what_starts_them() -> None:
+    found = run("""
+import _thread
+import types
+
+found = {"alone": can_fork()}
+for name in ("jax", "torch", "tensorflow", "bread.backends.webppl"):
+    sys.modules[name] = types.ModuleType(name)
+    found[name] = can_fork()
+    del sys.modules[name]
+wait = threading.Event()
+thread = threading.Thread(target=wait.wait)
+thread.start()
+found["a thread"] = can_fork()
+wait.set()
+thread.join()
+timer = threading.Timer(60.0, print)
+timer.name = "bread-limit"
+timer.start()
+found["the end of max_seconds"] = can_fork()
+timer.cancel()
+timer.join()
+seen = []
+thread = threading.Thread(target=lambda: seen.append(can_fork()))
+thread.start()
+thread.join()
+found["in a thread"] = seen[0]
+found["alone again"] = can_fork()
+lock = _thread.allocate_lock()
+lock.acquire()
+_thread.start_new_thread(lambda: lock.acquire(), ())
+time.sleep(0.2)
+found["a thread that threading does not know"] = can_fork()
+print(json.dumps(found))
+""")
+    assert {name for name, is_safe in found.items() if is_safe} == {"alone", "the end of max_seconds", "alone again"}
+    assert len(found) == 10
 
 
 def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:
