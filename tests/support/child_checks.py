@@ -116,11 +116,12 @@ def processes_of(session: int) -> list[int]:
 
 
 def workers_of(session: int) -> list[int]:
-    """Return the loky workers of a session."""
+    """Return the workers of a session: loky's, or forks of its leader, which have its command line."""
     found = []
-    for pid in processes_of(session):
+    for pid in set(processes_of(session)) - {session}:
         with contextlib.suppress(OSError):
-            if b"popen_loky_posix" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"popen_loky_posix" in command or command == Path(f"/proc/{session}/cmdline").read_bytes():
                 found.append(pid)
     return found
 
@@ -177,7 +178,7 @@ class ChildChecks:
         return processes_of(self.process.pid)
 
     def workers(self) -> list[int]:
-        """Return the child's loky workers."""
+        """Return the child's workers."""
         return workers_of(self.process.pid)
 
     def _line(self) -> str:
