@@ -99,7 +99,8 @@ def _kill_later(pid: int, seconds: float, whom: str) -> None:
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             return
         time.sleep(0.002)
-    for victim in workers_of(os.getsid(0))[:1] if whom == "worker" else [pid]:
+    workers = [one for one in workers_of(os.getsid(0)) if one != pid]  # a fork has the command line of its leader
+    for victim in workers[:1] if whom == "worker" else [pid]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
 
