@@ -30,7 +30,7 @@ ENDED = (BrokenProcessPool, CancelledError)  # of a call whose worker was killed
 _UNSAFE = {"jax", "tensorflow", "torch", "bread.backends.webppl"}
 _HARMLESS = ("rich.", "tqdm.")  # threads that draw a progress bar: workers draw none
 LIMIT = "bread-limit"  # the thread that waits for the end of ``max_seconds``
-_WATCH_SECONDS = 1.0
+WATCH_SECONDS = 1.0  # how often a worker looks whether it is still wanted
 _calls = {"running": 0, "last": 0.0}  # of this worker
 
 
@@ -137,5 +137,5 @@ def _call(pickled: bytes) -> Packed:
 
 def _end_when_idle(seconds: float) -> None:
     while _calls["running"] or time.monotonic() - _calls["last"] < seconds:
-        time.sleep(min(_WATCH_SECONDS, seconds))
+        time.sleep(min(WATCH_SECONDS, seconds))
     os._exit(0)

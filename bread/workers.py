@@ -27,10 +27,9 @@ from loky.process_executor import ShutdownExecutorError, TerminatedWorkerError
 
 from bread import forking
 from bread.errors import BreadError
-from bread.forking import ForkedPool, can_fork, result_of
+from bread.forking import WATCH_SECONDS, ForkedPool, can_fork, result_of
 from bread.scratch import scratch_folder
 
-WATCH_SECONDS = 1.0
 MOST_RESTARTS = 3  # of the pool, with no call finished in between
 _POLL_SECONDS = 0.2
 _IDLE_SECONDS = 300  # an idle worker ends after this long

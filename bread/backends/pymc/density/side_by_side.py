@@ -13,6 +13,7 @@ import contextlib
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,6 @@ from bread.scratch import scratch_folder
 
 MOST_AT_ONCE = 16  # compilers, each some 150 MB
 ENOUGH = 4  # modules that are worth a precompiled header, which takes as long as two of them
-HEADERS = (
-    "math.h", "numpy/arrayobject.h", "numpy/arrayscalars.h", "numpy/npy_math.h"
-)  # fmt: skip
-FREE_HEADERS = ("vector", "algorithm")  # of the standard library: where they are not asked for, they do no harm
 
 
 class SideBySide(VMLinker):
@@ -104,17 +101,17 @@ class _Module:
         """Whether there is a library."""
         return self._found is not None
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Name of the source and what it is compiled with."""
         return str(cmodule.get_module_hash(self.source, self._key))
 
-    @property
+    @cached_property
     def source(self) -> str:
         """C++ code."""
         return str(self._linker.get_src_code())
 
-    @property
+    @cached_property
     def arguments(self) -> list[str]:
         """Of the compiler."""
         return list(self._linker.compile_args())
