@@ -1,6 +1,6 @@
 """Operations that PyTensor's interpreter runs number by number, in Python, written as ones that NumPy runs.
 
-The logarithm of a logistic function of 20,000 numbers takes 25 ms in Python and 0.4 ms in NumPy.
+The logarithm of a logistic function of 20,000 numbers takes 11 ms in Python and 0.5 ms in NumPy.
 """
 
 from __future__ import annotations
