@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
+from bread.fitting.cloud import DEPTH, WIDTH, Knots, Search
 from bread.fitting.families import INFLATION, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
-from bread.fitting.laplace import Held, Laplace
+from bread.fitting.laplace import Laplace
 from bread.fitting.modes import CountedDensity
 from bread.fitting.one_thread import mixture_near
 from bread.paths.conditional import ConditionalReference, spline_through
@@ -20,18 +18,6 @@ from bread.paths.mixture import Component, MixtureReference
 
 MOST_DRIVERS = 4
 LARGEST_DIM = 100  # coordinates: every knot has a Hessian of the others
-KNOTS = {2: 40, 3: 60, 4: 80}  # by the number of drivers
-WIDTH = 1.5  # of the cloud of knots, in standard deviations of the drivers
-FARTHEST = 2.3  # of a knot of the cloud from the middle, in units of that width
-ARMS = (3.5, 5.5, 8.0)  # standard deviations, of knots along each driver alone: log scales have long tails
-DEPTH = 15.0  # nats below the largest marginal density from where on a knot says nothing
-CLIMBING_STEP = 1.5  # standard deviations, of the first simplex
-MOST_CLIMBED = 30  # evaluations a driver
-HIGH_ENOUGH = 0.3  # nats between the corners of the last simplex
-CURVED = 6.0  # nats below the top down to which the marginal density is taken for Gaussian, for its width
-MOST_CHANGED = 30.0  # of a variance by that
-NOWHERE = 1e10  # depth of a point at which there is no law
-ARM_KNOTS = 3  # at each of these, with other values of the other drivers
 MOST_ROUNDS = 6  # clouds, each about where the one before found the mass
 NEAR, LIKE = 0.7, 1.7  # standard deviations that the mass may be off the middle of its cloud; factor of their ratio
 NODES = 8192  # at which the marginal density is summed up
@@ -41,39 +27,6 @@ SPREAD = 0.1  # standard deviations, of what such a node stands for
 FEWEST_EFFECTIVE = 400.0  # of the nodes
 LARGEST_MIXTURE = 6  # components
 INDEPENDENT = 0.03  # nats of dependence between what one matrix makes independent at all knots, that is left
-
-
-@dataclass(frozen=True)
-class _Knots:
-    """Laws of the other coordinates at values of the drivers, by Laplace's method.
-
-    Attributes
-    ----------
-    u : ndarray, shape (m, k)
-    modes : ndarray, shape (m, n)
-    covariances : ndarray, shape (m, n, n)
-    log_marginal : ndarray, shape (m,)
-        Of the drivers (nats), not normalised.
-    """
-
-    u: FloatArray
-    modes: FloatArray
-    covariances: FloatArray
-    log_marginal: FloatArray
-
-    @property
-    def deep(self) -> NDArray[np.bool_]:
-        """Which of them have next to no mass."""
-        return np.asarray(self.log_marginal < self.log_marginal.max() - DEPTH)
-
-    def with_more(self, more: _Knots) -> _Knots:
-        """Return these and others."""
-        pairs = ((getattr(self, name), getattr(more, name)) for name in ("u", "modes", "covariances", "log_marginal"))
-        return _Knots(*(np.concatenate(pair) for pair in pairs))
-
-    def where(self, chosen: NDArray[np.bool_]) -> _Knots:
-        """Return some of them."""
-        return _Knots(self.u[chosen], self.modes[chosen], self.covariances[chosen], self.log_marginal[chosen])
 
 
 def fit_conditional(
@@ -108,10 +61,10 @@ def fit_conditional(
         return None, 0
     target = CountedDensity(posterior, dim)
     laplace, state = Laplace(target, drivers, dim), np.asarray(start)
-    search = _Search(laplace, state[list(drivers)], state[laplace.others])
+    search = Search(laplace, state[list(drivers)], state[laplace.others])
     if not is_near:
         mean, covariance = search.climb(mean, covariance)
-    seen: _Knots | None = None
+    seen: Knots | None = None
     for _ in range(MOST_ROUNDS):
         found = search.cloud(mean, covariance)
         if found is None:
@@ -131,104 +84,6 @@ def fit_conditional(
     return None, target.n_gradients
 
 
-class _Search:
-    """Laws at values of the drivers, each looked for from the mode at the nearest value that is known."""
-
-    def __init__(self, laplace: Laplace, u: FloatArray, others: FloatArray) -> None:
-        self._laplace = laplace
-        self._known = [(u, others)]
-
-    def climb(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return where the marginal density of the drivers is largest, looked for from a mean, and about its width."""
-        from scipy.optimize import minimize
-
-        factor, k = np.linalg.cholesky(covariance), len(mean)
-        points: list[FloatArray] = []
-        levels: list[float] = []
-
-        def depth(x: FloatArray) -> float:
-            found = self._knot(mean + factor @ x, np.sqrt(np.diag(covariance)))
-            if found is None:
-                return NOWHERE
-            points.append(x)
-            levels.append(found.log_marginal)
-            return -found.log_marginal
-
-        simplex = CLIMBING_STEP * np.concatenate([np.zeros((1, k)), np.eye(k)])
-        options = {"initial_simplex": simplex, "fatol": HIGH_ENOUGH, "xatol": np.inf, "maxfev": MOST_CLIMBED * k}
-        top = np.asarray(minimize(depth, np.zeros(k), method="Nelder-Mead", options=options).x)
-        width = _width(np.array(points).reshape(-1, k), np.array(levels))
-        if width is not None:
-            covariance = factor @ width @ factor.T
-        return mean + factor @ top, covariance
-
-    def cloud(self, mean: FloatArray, covariance: FloatArray) -> _Knots | None:
-        """Return knots about a mean; None where too few have a maximum."""
-        scale = np.sqrt(np.diag(covariance))
-        about = _design(len(mean)) @ np.linalg.cholesky(covariance).T
-        arms = []
-        for driver, side, arm in itertools.product(range(len(mean)), (1.0, -1.0), ARMS):
-            ends = about[:ARM_KNOTS].copy()  # the middle, and some that are not far from it
-            ends[:, driver] = side * arm * scale[driver]
-            arms.append(ends)
-        points = mean + np.concatenate([about, *arms])
-        found = [(point, knot) for point in points if (knot := self._knot(point, scale)) is not None]
-        if 2 * len(found) < len(points):
-            return None
-        return _Knots(
-            np.array([point for point, _ in found]),
-            np.array([knot.mode for _, knot in found]),
-            np.array([np.linalg.inv(knot.precision) for _, knot in found]),
-            np.array([knot.log_marginal for _, knot in found]),
-        )
-
-    def _knot(self, u: FloatArray, scale: FloatArray) -> Held | None:
-        """Return the law at one value of the drivers; None without a maximum."""
-        nearest = int(np.argmin([(((known - u) / scale) ** 2).sum() for known, _ in self._known]))
-        found = self._laplace.at(u, self._known[nearest][1])
-        if found is not None:
-            self._known.append((u, found.mode))
-        return found
-
-
-def _width(points: FloatArray, levels: FloatArray) -> FloatArray | None:
-    """Return a covariance from a quadratic through the highest of some points; None where it has no maximum."""
-    if not len(levels):
-        return None
-    high = levels > levels.max() - CURVED
-    points, levels = points[high], levels[high]
-    k = points.shape[1]
-    pairs = [(i, j) for i in range(k) for j in range(i + 1)]
-    if len(points) < 1 + k + len(pairs):
-        return None
-    squares = np.array([points[:, i] * points[:, j] for i, j in pairs]).T
-    terms = np.concatenate([np.ones((len(points), 1)), points, squares], axis=1)
-    solution = np.linalg.lstsq(terms, levels, rcond=None)[0][1 + k :]
-    hessian = np.zeros((k, k))
-    for (i, j), value in zip(pairs, solution, strict=True):
-        hessian[i, j] -= value
-        hessian[j, i] -= value
-    eigenvalues, vectors = np.linalg.eigh(hessian)
-    if eigenvalues[-1] <= 0.0:
-        return None
-    variances = np.clip(1.0 / np.maximum(eigenvalues, 1e-12), 1.0 / MOST_CHANGED, MOST_CHANGED)
-    return np.asarray((vectors * variances) @ vectors.T)
-
-
-@cache
-def _design(k: int) -> FloatArray:
-    """Return standardised points, the middle first: always the same."""
-    from scipy.stats import qmc
-
-    n = KNOTS[k]
-    points = qmc.MultivariateNormalQMC(np.zeros(k), seed=np.random.default_rng(k)).random(2 ** int(np.ceil(np.log2(n))))
-    points = points[: n - 1]
-    radius = np.linalg.norm(points, axis=1, keepdims=True)
-    points = points * np.minimum(1.0, FARTHEST / radius)
-    points = WIDTH * points[np.argsort(np.linalg.norm(points, axis=1))]
-    return np.concatenate([np.zeros((1, k)), points])
-
-
 @cache
 def _nodes(k: int) -> FloatArray:
     """Return standardised nodes, always the same."""
@@ -237,7 +92,7 @@ def _nodes(k: int) -> FloatArray:
     return np.asarray(WIDTH * qmc.MultivariateNormalQMC(np.zeros(k), seed=np.random.default_rng(10 + k)).random(NODES))
 
 
-def _mass(knots: _Knots, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+def _mass(knots: Knots, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray | None, FloatArray]:
     """Return nodes and their weights under the marginal law of the drivers; None where too few knots have mass."""
     from scipy.interpolate import RBFInterpolator
     from scipy.spatial import KDTree
@@ -272,7 +127,7 @@ def _blended(covariance: FloatArray, new: FloatArray, effective: float) -> Float
 
 
 def _law(
-    knots: _Knots,
+    knots: Knots,
     drivers: tuple[int, ...],
     nodes: FloatArray,
     weights: FloatArray,

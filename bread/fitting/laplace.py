@@ -12,6 +12,9 @@ from bread.fitting.modes import CountedDensity
 
 MOST_STEPS = 100  # gradients of one optimisation
 NORMAL = 1e-6  # a Newton step that ends less than half as many nats below the maximum has found it
+NEWTON_STEPS = 4  # with one Hessian, whose rounding errors keep the first from ending there
+CLOSER = 1e-4  # of these nats must be left after each: else it is another Hessian there
+PATIENCE = 2  # Newton steps that may fail, and one more for each that did not
 
 
 class Held(NamedTuple):
@@ -45,7 +48,7 @@ class Laplace:
         self._target, self.held, self._dim = target, list(held), dim
         self.others = np.delete(np.arange(dim), self.held)
         self._u = np.zeros(len(self.held))
-        self._is_normal = True  # until a step of Newton's shows otherwise
+        self._patience = PATIENCE
 
     def __call__(self, others: FloatArray) -> tuple[float, FloatArray]:
         """Return minus log density and minus its gradient."""
@@ -55,15 +58,15 @@ class Laplace:
     def at(self, u: FloatArray, start: FloatArray) -> Held | None:
         """Return the law at one value of what is held, looked for from a state of the others; None without maximum.
 
-        Where the others are normal given what is held, one step of Newton's ends at the maximum, and its Hessian is the
-        one there.
+        Where the others are normal given what is held, one step of Newton's ends at the maximum, but for rounding, and
+        its Hessian is the one there. They may be at some values and not at others.
         """
         from scipy.optimize import minimize
 
         self._u = u
-        if self._is_normal:
+        if self._patience > 0:
             found = self._newton(start)
-            self._is_normal = found is not None
+            self._patience += 1 if found is not None else -1
             if found is not None:
                 return found
         best = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
@@ -76,11 +79,18 @@ class Laplace:
             factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
         except np.linalg.LinAlgError:
             return None
-        mode = np.asarray(start - _solve(factor, self(start)[1]), dtype=np.float64)
-        value, gradient = self(mode)
-        if not (value < 1e300 and gradient @ _solve(factor, gradient) < NORMAL):
-            return None
-        return _held(mode, precision, value)
+        mode, below = start, np.inf
+        _, gradient = self(mode)
+        for _ in range(NEWTON_STEPS):
+            mode = np.asarray(mode - _solve(factor, gradient), dtype=np.float64)
+            value, gradient = self(mode)
+            left = float(gradient @ _solve(factor, gradient))
+            if not (value < 1e300 and left < CLOSER * below):
+                return None
+            if left < NORMAL:
+                return _held(mode, precision, value)
+            below = left
+        return None
 
     def _precision(self, others: FloatArray) -> FloatArray:
         return self._target.precision(self._state(others), self.others)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bread.paths.mixture import FloatArray, MixtureReference
 
 _MOMENT_DRAWS = 2000
+_AT_ONCE = 256  # rows
 ADDITIVE = 30.0  # weight of a spline's parts that depend on one coordinate each: tails of scales do
 
 
@@ -87,7 +88,10 @@ class ConditionalReference:
 
     def functions(self, u: FloatArray) -> FloatArray:
         """Return m, log s and T at rows of u, shape (n, f)."""
-        return np.array([self._terms(row)[0].dot(self.coefficients) for row in u])
+        x = (u - self.origin) / self.spread
+        parts = (spline_values(x[first : first + _AT_ONCE], self.knots) for first in range(0, len(x), _AT_ONCE))
+        rows = (row for part in parts for row in part)
+        return np.array([row.dot(self.coefficients) for row in rows])  # one by one: the same bits for any n
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""
@@ -183,6 +187,18 @@ def spline_terms(x: FloatArray, knots: FloatArray) -> FloatArray:
     return terms
 
 
+def spline_values(x: FloatArray, knots: FloatArray) -> FloatArray:
+    """Return the first row of `spline_terms` at each row of x, shape (n, m + 1 + k)."""
+    m, k = knots.shape
+    away = x[:, :, None] - knots.T
+    along, squared = np.abs(away), away * away
+    summed = squared.sum(axis=1)
+    terms = np.empty((len(x), m + 1 + k))
+    terms[:, :m] = summed * np.sqrt(summed) + ADDITIVE * (squared * along).sum(axis=1)
+    terms[:, m], terms[:, m + 1 :] = 1.0, x
+    return terms
+
+
 def spline_through(knots: FloatArray, values: FloatArray) -> FloatArray:
     """Return the coefficients of the splines through values at knots.
 
@@ -201,7 +217,7 @@ def spline_through(knots: FloatArray, values: FloatArray) -> FloatArray:
         Knots coincide, or lie on a line or plane.
     """
     m = len(knots)
-    terms = np.array([spline_terms(x, knots)[0] for x in knots])
+    terms = spline_values(knots, knots)
     system = np.zeros((terms.shape[1], terms.shape[1]))
     system[:m] = terms
     system[m:, :m] = terms[:, m:].T
