@@ -183,6 +183,10 @@ class Posterior(Protocol):
         """
         ...
 
+    def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
+        """Return kernel settings for a law of standard deviations ``factor`` times as large, shape (dim,). Optional."""
+        return settings
+
     def anneal(
         self,
         path: Path,

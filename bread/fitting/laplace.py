@@ -14,7 +14,7 @@ MOST_STEPS = 100  # gradients of one optimisation
 NORMAL = 1e-6  # a Newton step that ends less than half as many nats below the maximum has found it
 NEWTON_STEPS = 4  # with one Hessian, whose rounding errors keep the first from ending there
 CLOSER = 1e-4  # of these nats must be left after each: else it is another Hessian there
-PATIENCE = 2  # Newton steps that may fail, and one more for each that did not
+PATIENCE = 2  # Newton steps that may fail, and one more for each that did not, up to twice as many
 
 
 class Held(NamedTuple):
@@ -66,7 +66,7 @@ class Laplace:
         self._u = u
         if self._patience > 0:
             found = self._newton(start)
-            self._patience += 1 if found is not None else -1
+            self._patience = min(self._patience + 1, 2 * PATIENCE) if found is not None else self._patience - 1
             if found is not None:
                 return found
         best = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bread.backends.base import Kernel, Posterior
+import numpy as np
+
+from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.found import MODES, FittedReference, GivenReference
+from bread.fitting.nested import middle_and_spread
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, ReferenceFit, fit_reference
 from bread.fitting.rotated import rotated_near
 from bread.fitting.work import FitWork
@@ -15,6 +18,7 @@ from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
 
 LOST_STEPS = 100  # of each chain of a fit of its own, where what is found elsewhere is not
+WIDTH_DRAWS = 2000  # of a reference, always the same, for its widths
 
 
 def move_reference(
@@ -45,6 +49,20 @@ def move_reference(
         assert isinstance(fitted, MixtureReference)  # what is found has a fallback
         moved = searches.move(work, fitted, kernel)
     return replace(shared, reference=moved, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
+
+
+def relative_widths(moved: FittedReference, shared: FittedReference) -> FloatArray | None:
+    """Return how wide each coordinate is under one reference, as a multiple of its width under another, shape (dim,).
+
+    None for several modes, whose distances say nothing of the widths of each.
+    """
+    if any(isinstance(one, MixtureReference) and len(one.components) > 1 for one in (moved, shared)):
+        return None
+    one, other = (
+        middle_and_spread(reference.sample(WIDTH_DRAWS, np.random.default_rng(0)))[1] for reference in (moved, shared)
+    )
+    is_known = (one > 0.0) & (other > 0.0) & np.isfinite(one) & np.isfinite(other)
+    return np.where(is_known, one, 1.0) / np.where(is_known, other, 1.0)
 
 
 def _fit_of_its_own(work: FitWork) -> FittedReference | None:

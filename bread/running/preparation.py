@@ -91,7 +91,8 @@ class Preparation:
 
     def kernel(self, simulation: int) -> Kernel:
         """Return the frozen kernel of a data set."""
-        return self._result.kernels[simulation if self._plan.tune_each else SHARED]
+        kernels = self._result.kernels
+        return kernels[simulation if simulation in kernels else SHARED]
 
     # -- path and kernel --------------------------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class Preparation:
             return False
         result = self._result
         result.attempts.leave_path(result.runs)
-        for table in (result.runs, result.schedules, result.paths, self.reverse_initial):
+        for table in (result.runs, result.schedules, result.paths, result.kernels, self.reverse_initial):
             table.clear()
         result.unfitted.clear()
         self._take(pilots)
@@ -131,6 +132,7 @@ class Preparation:
                 pilot: Pilot
                 for position, pilot in self.run_tasks(tasks):
                     self._result.paths[indices[position]] = pilot.path
+                    self._result.kernels[indices[position]] = pilot.kernel
                     self.count(phase, pilot.n_gradients)
 
     def _take(self, pilots: Sequence[Pilot]) -> None:

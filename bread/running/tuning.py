@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.backends.support.base_draws import draw_many
+from bread.backends.support.stretching import stretched_kernel
 from bread.errors import DensityError
-from bread.fitting.moving import move_reference
+from bread.fitting.moving import move_reference, relative_widths
 from bread.fitting.pilot import ReferenceFit, fit_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.schedules import next_knot
@@ -86,10 +87,16 @@ def run_pilot(
 
 
 def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: int) -> Pilot:
-    """Return the pilot of another data set, whose reference is moved to this one and whose kernel is kept."""
+    """Return the pilot of another data set, whose reference is moved to this one and whose kernel is stretched.
+
+    A kernel suits the widths of the data set that it was tuned on. Those of this one are known from its reference,
+    which saw the data alone: so does the kernel.
+    """
     assert shared.fit is not None
     moved = move_reference(posterior, shared.fit, shared.kernel, root=root, simulation=simulation)
-    return shared._replace(path=ReferencePath(moved.reference), fit=moved, is_moved=True)
+    factor = relative_widths(moved.reference, shared.fit.reference)
+    kernel = shared.kernel if factor is None else stretched_kernel(posterior, shared.kernel, factor)
+    return shared._replace(kernel=kernel, path=ReferencePath(moved.reference), fit=moved, is_moved=True)
 
 
 def tune(

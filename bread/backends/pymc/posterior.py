@@ -210,6 +210,10 @@ class PyMCPosterior:
                 f"has {sorted(kernel.settings)}. Adapt it on this model with the same kernel=."
             )
 
+    def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
+        """Return settings with a stretched metric; see `bread.backends.base.Posterior.stretch`."""
+        return self.engine.stretch(settings, factor)
+
     def anneal(
         self,
         path: Path,

@@ -26,6 +26,7 @@ from bread.backends.reference.hmc import HMCAdaptation
 from bread.backends.reference.kernels import ReferenceKernel, Run, Tally, draw_random_numbers
 from bread.backends.support.arguments import check_run
 from bread.backends.support.gradients import one_by_one
+from bread.backends.support.stretching import stretched_metric
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath
 
@@ -157,6 +158,10 @@ class ReferencePosterior:
             n_gradients=int(tally.n_gradients[0]),
             n_evaluations=int(tally.n_evaluations[0]) + len(kept),
         )
+
+    def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
+        """Return settings with a stretched metric; see `bread.backends.base.Posterior.stretch`."""
+        return stretched_metric(settings, factor)
 
     def anneal(
         self,

@@ -32,6 +32,7 @@ from bread.backends.stan.native.runs import Schedule
 from bread.backends.support.arguments import check_run, within_limits
 from bread.backends.support.base_draws import StateSimulator, draw_reference
 from bread.backends.support.independence import Proposals, draw_proposals
+from bread.backends.support.stretching import stretched_metric
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path
 
@@ -155,6 +156,10 @@ class StanPosterior:
             n_gradients=adapted.n_gradients,
             n_evaluations=adapted.n_evaluations,
         )
+
+    def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
+        """Return settings with a stretched metric; see `bread.backends.base.Posterior.stretch`."""
+        return stretched_metric(settings, factor)
 
     def anneal(
         self,

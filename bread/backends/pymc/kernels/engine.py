@@ -22,6 +22,7 @@ from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.support.independence import name_with
+from bread.backends.support.stretching import stretched_metric
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path, ReferencePath
 from bread.paths.mixture import Reference
@@ -190,6 +191,10 @@ class Engine(ABC):
             for name, value in step.settings().items()
         }
 
+    def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
+        """Return settings for a law whose standard deviations are ``factor`` times as large; the same here."""
+        return settings
+
 
 class GradientEngine(Engine):
     """One NUTS or HMC step that moves all coordinates: a position is its flat vector, nothing is copied."""
@@ -217,6 +222,10 @@ class GradientEngine(Engine):
     def order_in_states(self) -> NDArray[np.int64]:
         """Where each coordinate of a state is in a position, and in the settings."""
         return self._inverse_order
+
+    def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
+        """Return settings with a metric, in the order of a position, stretched by factors in the order of a state."""
+        return stretched_metric(settings, factor[self._order])
 
     def position_of(self, state: FloatArray) -> FloatArray:
         """Return the position of a state."""
