@@ -117,16 +117,23 @@ class ModelInfo:
         For each of `bread.paths.kinds.KINDS` that this model cannot be annealed along, why, and what to do about it:
         one sentence. "prior" needs prior and likelihood apart; "reference" needs the joint density alone, and kernels
         that move all coordinates by its gradient.
+    may_propose : bool
+        Whether a `Kernel` may also propose draws from the path's base: the backend can, and the user named no kernel.
     """
 
     identity: Identity
     layout: Layout
     data: RealData
     path_refusals: Mapping[str, str] = field(default_factory=dict)
+    may_propose: bool = False
 
     def with_notes(self, notes: Sequence[str]) -> ModelInfo:
         """Return the same with other notes."""
         return replace(self, identity=replace(self.identity, notes=tuple(notes)))
+
+    def with_kernel(self, name: str) -> ModelInfo:
+        """Return the same with another name of the kernel."""
+        return replace(self, identity=replace(self.identity, kernel=name))
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -106,6 +106,9 @@ class Kernel:
         For every knot, log_ratio at the pilot's draws. They place temperatures and are used for nothing else.
     source : str
         Which data the kernel was tuned on, such as "an extra simulated data set".
+    proposes_base : bool
+        Whether draws from the path's base are proposed before each transition, where the backend offers it
+        (`bread.backends.info.ModelInfo.may_propose`); also where the posterior's own kernel does not.
     """
 
     betas: FloatArray
@@ -114,6 +117,7 @@ class Kernel:
     source: str = ""
     n_gradients: int = 0
     n_evaluations: int = 0
+    proposes_base: bool = False
 
     def at(self, beta: float) -> Settings:
         """Return settings at ``beta``, interpolated in the log between the two nearest knots.

@@ -196,6 +196,7 @@ def read_findings(report: Any) -> Findings:
         "may_propose": (
             attributes.get("path") == "reference"
             and settings.get("kernel") is None
+            and "independence" not in str(attributes.get("kernel", ""))
             and attributes.get("inference_library") in ("pymc", "stan")
         ),
     }

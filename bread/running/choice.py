@@ -54,6 +54,7 @@ class PathChooser:
 
     def __init__(self, info: ModelInfo, plan: Plan, stage: Stage) -> None:
         self.costs: dict[str, float] = {}
+        self.chosen: PathCost | None = None  # of the path whose pilots were returned
         self._info = info
         self._plan = plan
         self._stage = stage
@@ -101,7 +102,7 @@ class PathChooser:
             return self._required(self._info.paths[0] if asked == AUTO else asked)
         reference = self._first_reference()  # the model has both paths
         if reference is not None and self._is_cheaper_than_looking(reference.cost):
-            self.costs = {reference.cost.kind: reference.cost.total}
+            self.costs, self.chosen = {reference.cost.kind: reference.cost.total}, reference.cost
             self._skipped = PriorPath.name
             return reference.pilots
         prior = self._screened_prior()
@@ -134,7 +135,8 @@ class PathChooser:
         self._left = next((entrant for entrant in entrants if entrant is not chosen), None)
         raced = chosen.rounds[-1].n_temperatures if chosen.rounds else chosen.cost.n_temperatures
         self._raced_temperatures = float(raced)
-        return chosen.pilots or chosen.prepare()
+        pilots, self.chosen = chosen.pilots or chosen.prepare(), chosen.cost
+        return pilots
 
     def _winner(self, entrants: Sequence[Entrant]) -> Entrant:
         """Return the path that wins the race."""
@@ -185,7 +187,8 @@ class PathChooser:
             self._left, self._raced_temperatures = entrant, BEYOND * self._raced_temperatures
             return None
         self._left = None
-        return entrant.pilots or entrant.prepare()
+        pilots, self.chosen = entrant.pilots or entrant.prepare(), entrant.cost
+        return pilots
 
     def _first_reference(self) -> Entrant | None:
         """Return the reference path, fitted and tried out before any other, where optimisation finds one."""
@@ -263,7 +266,8 @@ class PathChooser:
         pilots = self._pilots(kind, self._plan.tune)
         if pilots is None:
             raise self._errors[-1]
-        self.costs.setdefault(kind, self._predict(kind, pilots, self._plan.tune).total)
+        self.chosen = self._predict(kind, pilots, self._plan.tune)
+        self.costs.setdefault(kind, self.chosen.total)
         return pilots
 
     def _pilots(self, kind: str, n_steps: int) -> list[Pilot] | None:

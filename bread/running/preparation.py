@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit, FloatArray, Kernel, Model, Simulations
+from bread.backends.support.independence import name_with
 from bread.errors import DensityError
 from bread.fitting.families import localisation
 from bread.paths import schedules
@@ -24,6 +26,7 @@ from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
+from bread.running.proposing import wants_proposals
 from bread.running.results import END, OBSERVED, SHARED, CheckResult
 from bread.running.side_by_side import run_side_by_side
 from bread.running.starts import ReverseInitial, ReverseInitialTask
@@ -50,6 +53,7 @@ class Preparation:
         self._chooser = PathChooser(model.info, plan, self)
         self._request: PathRequest | None = None  # of the path that was taken
         self._shared: Pilot | None = None
+        self._proposes = False  # draws from the reference, whatever the kernel
 
     # -- simulate ---------------------------------------------------------------------------------------------
 
@@ -140,7 +144,11 @@ class Preparation:
         result, chooser = self._result, self._chooser
         result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
-        result.kernels[SHARED], self._shared = pilots[0].kernel, pilots[0].without_draws()
+        assert chooser.chosen is not None
+        self._proposes = wants_proposals(self._model.info, list(pilots), chooser.chosen)
+        kernel, name = replace(pilots[0].kernel, proposes_base=self._proposes), self._model.info.identity.kernel
+        result.info = result.info.with_kernel(name_with(name) if self._proposes else name)
+        result.kernels[SHARED], self._shared = kernel, pilots[0]._replace(kernel=kernel).without_draws()
         result.base_log_ratio = [pilot.base_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
         if self._plan.path.reference is not None:
@@ -168,7 +176,7 @@ class Preparation:
         for index, pilot in zip(indices, self._run_round(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
             self.count(phase, pilot.n_gradients)
-            self._result.kernels[index] = pilot.kernel
+            self._result.kernels[index] = replace(pilot.kernel, proposes_base=self._proposes)
             self._result.paths[index] = pilot.path
             if pilot.is_moved:
                 self._result.unfitted.append(index)

@@ -345,7 +345,8 @@ def _notes(model: Any) -> list[str]:
 def _with_engine(info: ModelInfo, engine: Engine, vectorised: Vectorised) -> ModelInfo:
     refusals = engine.path_refusals
     identity = vectorised.identify(replace(info.identity, kernel=engine.name))
-    named = replace(info, identity=identity, path_refusals=refusals)
+    may_propose = engine.may_propose and vectorised.engine is None
+    named = replace(info, identity=identity, path_refusals=refusals, may_propose=may_propose)
     if not named.paths:
         raise UnsupportedKernelError(f"No path is left for model and kernel. {' '.join(refusals[k] for k in KINDS)}")
     return named

@@ -239,7 +239,7 @@ class PyMCPosterior:
         with np.errstate(all="ignore"):
             for state, seed in zip(initial, seeds, strict=True):
                 engine.reset(seed)
-                proposals = partial(self._proposals, path, len(betas) - 1, seed)
+                proposals = partial(self._proposals, kernel, path, len(betas) - 1, seed)
                 chain = Chain(engine, path, betas, prepared, direction, state, proposals)
                 chain.run()
                 chains.append(chain)
@@ -273,7 +273,7 @@ class PyMCPosterior:
         gradients, evaluations = engine.counts
         states = np.empty((len(keep), engine.layout.dim))
         with np.errstate(all="ignore"):
-            proposals = self._proposals(path, max(keep, default=0), seed)
+            proposals = self._proposals(kernel, path, max(keep, default=0), seed)
             log_ratio = self._require_density(path, beta, state)
             engine.reset(seed)
             engine.apply(beta, kernel.at(beta))
@@ -290,9 +290,9 @@ class PyMCPosterior:
                 states[index] = engine.state_of(position)
         return Evolution(states, engine.counts[0] - gradients, engine.counts[1] - evaluations)
 
-    def _proposals(self, path: Path, n_steps: int, seed: SeedSequence) -> Proposals | None:
+    def _proposals(self, kernel: Kernel, path: Path, n_steps: int, seed: SeedSequence) -> Proposals | None:
         """Return the proposals of a chain, where its kernel has them; leaves the inverse temperature undefined."""
-        if not self.engine.proposes_base:
+        if not (self.engine.proposes_base or kernel.proposes_base):
             return None
         return draw_proposals(
             lambda seeds: self.draw_base(path, seeds), lambda states: self.log_ratio(path, states), n_steps, seed

@@ -330,7 +330,8 @@ class _Opening:
                 if name not in observed and is_storable(name, declared)
             },
         )
-        return ModelInfo(identity, layout, data, path_refusals(self._program))
+        may_propose = self._options.kernel is None
+        return ModelInfo(identity, layout, data, path_refusals(self._program), may_propose)
 
 
 __all__ = ["open_model"]

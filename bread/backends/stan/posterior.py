@@ -186,7 +186,8 @@ class StanPosterior:
         self._check_path(path)
         betas = np.asarray(betas, dtype=np.float64)
         check_run(betas, direction, initial, seeds)
-        proposals = [self._proposals(path, len(betas) - 1, seed) for seed in seeds] if self.kernel.proposes_base else []
+        does_propose = self.kernel.proposes_base or kernel.proposes_base
+        proposals = [self._proposals(path, len(betas) - 1, seed) for seed in seeds] if does_propose else []
         chains = self.instance.anneal(
             self.kernel.struct, _schedule(betas, kernel), direction, initial, seeds, path=path, proposals=proposals
         )
@@ -219,7 +220,8 @@ class StanPosterior:
         self._check_path(path)
         settings = kernel.at(beta)
         n_steps = max(keep, default=0)
-        proposals = self._proposals(path, n_steps, seed) if self.kernel.proposes_base else None
+        does_propose = self.kernel.proposes_base or kernel.proposes_base
+        proposals = self._proposals(path, n_steps, seed) if does_propose else None
         try:
             states, n_gradients, n_evaluations = self.instance.evolve(
                 self.kernel.struct,

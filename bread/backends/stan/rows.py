@@ -101,7 +101,8 @@ class StanRows:
         self, path: Path, kernel: Kernel, beta: float, states: FloatArray, n_steps: int, seeds: Sequence[SeedSequence]
     ) -> Evolution:
         """Run one chain a row."""
-        moved = None if self.kernel.proposes_base else self._moved(path, kernel, beta, states, n_steps, seeds)
+        does_propose = self.kernel.proposes_base or kernel.proposes_base
+        moved = None if does_propose else self._moved(path, kernel, beta, states, n_steps, seeds)
         return self._one_by_one.move(path, kernel, beta, states, n_steps, seeds) if moved is None else moved
 
     @cached_property

@@ -43,10 +43,13 @@ class Engine(ABC):
         Path and data (the objects) that are set, where nothing has changed them since `set_path`; not pickled.
     proposes_base : bool
         Whether draws from the path's base are proposed before each transition (`bread.backends.support.independence`).
+    may_propose : bool
+        Whether they may be where a kernel asks for it: the user named none.
     """
 
     loaded: tuple[Path, Any] | None = None
     proposes_base = False
+    may_propose = False
     _last_base: tuple[Any, BaseFunction] | None = None  # of the reference that a path had last; not pickled
 
     def __init__(

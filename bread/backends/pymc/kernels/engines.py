@@ -63,6 +63,7 @@ def compile_engine(
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
     if len(steps) == 1 and len(names) == len(layout.names):
         engine: Engine = GradientEngine(layout, density.controls, steps, refusals)
+        engine.may_propose = kernel is None
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
     if proposes_base:

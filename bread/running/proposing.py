@@ -1,0 +1,50 @@
+"""Whether chains along a fitted reference also propose draws from it.
+
+NUTS leaves the far tail of a scale slowly, whatever the number of temperatures: one data set in ten may then carry V.
+A draw from the reference leaves it at once, for one evaluation where a transition takes tens of gradients. Where
+annealing is cheap the kernel stays what the PPL would assign, and says more about it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bread.backends.base import FloatArray, ModelInfo
+from bread.running.costs import PathCost
+from bread.running.tuning import Pilot
+
+DEAR = 3000.0  # gradient evaluations of a data set's chains, as predicted, from which on proposals are worth their own
+LEAST_ACCEPTED = 0.1  # share of them, at the end of the path
+
+
+def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> bool:
+    """Return whether draws from the pilots' references should be proposed on every data set, by what is predicted.
+
+    Parameters
+    ----------
+    info : ModelInfo
+    pilots : list of Pilot
+        Along the path that was chosen, on extra data sets.
+    cost : PathCost
+        Of this path.
+    """
+    if not info.may_propose or any(pilot.fit is None for pilot in pilots):
+        return False
+    if cost.n_chains * cost.n_temperatures * cost.per_transition < DEAR:
+        return False
+    return float(np.mean([accepted(pilot.base_log_ratio, pilot.end_log_ratio) for pilot in pilots])) >= LEAST_ACCEPTED
+
+
+def accepted(base_log_ratio: FloatArray, end_log_ratio: FloatArray) -> float:
+    """Return the share of draws from the base that a chain at the end of the path would accept.
+
+    Parameters
+    ----------
+    base_log_ratio, end_log_ratio : ndarray, shapes (n,) and (m,)
+        Log ratios (nats) at draws from both.
+    """
+    base, end = (np.where(np.isnan(values), -np.inf, values) for values in (base_log_ratio, end_log_ratio))
+    end = end[np.isfinite(end)]
+    if not len(base) or not len(end):
+        return 0.0
+    return float(np.exp(np.minimum(base[:, None] - end, 0.0)).mean())
