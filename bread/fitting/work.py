@@ -14,6 +14,7 @@ from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference, Reference, diagonal
 from bread.seeds import Purpose, seed_sequence
+from bread.statistics.relaxation import thinned
 from bread.statistics.tails import MEAN_LIMIT, NORMAL_QUANTILE, tail_index
 
 CHECK_DRAWS = 100  # draws from a reference, to check it where there are no others
@@ -110,8 +111,8 @@ class FitWork:
     ) -> float:
         """Return the Jeffreys divergence (nats) by draws of the reference and the second halves of chains."""
         start = self.log_ratio(reference, reference.sample(n_draws, self.rng(part, index)))
-        end = self.log_ratio(reference, np.concatenate([states[len(states) // 2 :] for states in chains]))
-        return divergence(start, end)
+        halves = [states[len(states) // 2 :] for states in chains]
+        return divergence(start, [self.log_ratio(reference, states) for states in halves])
 
 
 def plain(dim: int) -> MixtureReference:
@@ -127,15 +128,24 @@ def shown_divergence(ratio: FloatArray) -> float:
     return float(weights @ ratio / weights.sum() - ratio.mean())
 
 
-def divergence(start: FloatArray, end: FloatArray) -> float:
+def divergence(start: FloatArray, end: Sequence[FloatArray]) -> float:
     """Return the Jeffreys divergence (nats) that log ratios at draws from both laws estimate.
 
-    Infinite where a mean does not exist or a ratio is zero.
+    Infinite where a mean does not exist or a ratio is zero. Draws of a chain come in clusters: one visit to a tail, of
+    many draws, does not make it a heavy one.
+
+    Parameters
+    ----------
+    start : ndarray, shape (n,)
+        At independent draws of the reference.
+    end : sequence of ndarray
+        At draws of each chain.
     """
-    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+    ends = np.concatenate(end)
+    if not (np.isfinite(start).all() and np.isfinite(ends).all()):
         return float("inf")
-    for values in (start, -end):
+    for values in (start, -np.concatenate([thinned(values) for values in end])):
         tail = tail_index(values)
         if tail.shape - NORMAL_QUANTILE * tail.standard_error >= MEAN_LIMIT:
             return float("inf")
-    return float(end.mean() - start.mean())
+    return float(ends.mean() - start.mean())

@@ -14,6 +14,7 @@ from bread.running.plan import FIRST_TEMPERATURES
 from bread.running.tuning import Pilot
 from bread.statistics import bounds
 from bread.statistics.goal import Goal, gap_of_error
+from bread.statistics.relaxation import relaxation_time
 
 SLOWEST = 0.2  # power of T with which a gap is taken to fall at least
 WORTH_OF_MEAN = 3.0  # times the cost that a path may have along which B has a mean, where V decides
@@ -64,25 +65,6 @@ def path_length(pilots: list[Pilot]) -> schedules.PathLength:
     """Return the mean thermodynamic length of the pilots' paths."""
     lengths = [schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio) for pilot in pilots]
     return schedules.mean_length(lengths)
-
-
-def relaxation_time(values: FloatArray) -> float:
-    """Return 1 + 2 times the sum of the autocorrelations of a chain's values, up to the first that is not positive.
-
-    A slow kernel trails behind the tempered densities: with autocorrelations rho^k every step of the path loses
-    (1 + rho) / (1 - rho) times what independent draws would lose.
-    """
-    centred = values - values.mean()
-    variance = float(centred @ centred)
-    if variance == 0.0 or not np.isfinite(variance):
-        return 1.0
-    total = 1.0
-    for lag in range(1, len(values) // 2):
-        correlation = float(centred[lag:] @ centred[:-lag]) / variance
-        if correlation <= 0.0:
-            break
-        total += 2.0 * correlation
-    return total
 
 
 def gap_times_temperatures(pilot: Pilot) -> float:
