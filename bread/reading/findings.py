@@ -77,6 +77,8 @@ class Findings:
         The search for modes on the real data; None without one.
     may_propose : bool
         Whether the path begins at a reference from which the kernel could also propose draws and did not.
+    has_proposed : bool
+        Whether it did though nobody had named such a kernel.
     zero_weights : ZeroWeights or None
         Chains on the real data whose weight is zero.
     carriers : CarriersFound or None
@@ -95,6 +97,7 @@ class Findings:
     n_simulations: int
     max_temperatures: int | None = None
     may_propose: bool = False
+    has_proposed: bool = False
     held: tuple[str, ...] = ()
     decides: str = "V"
     estimate: float = _NAN
@@ -179,6 +182,12 @@ def read_findings(report: Any) -> Findings:
     """Return the facts of a report, of either kind, complete or interrupted."""
     attributes = read_attributes(report)
     settings = json.loads(str(attributes.get("settings", "{}")))
+    may_propose = (
+        attributes.get("path") == "reference"
+        and settings.get("kernel") is None
+        and attributes.get("inference_library") in ("pymc", "stan")
+    )
+    does_propose = "independence" in str(attributes.get("kernel", ""))
     facts: dict[str, Any] = {
         "simulate_from": str(attributes.get("simulate_from", "prior")),
         "kernel": str(attributes.get("kernel", "")),
@@ -193,12 +202,8 @@ def read_findings(report: Any) -> Findings:
         "zero_weights": read_zero_weights(attributes),
         "phase_seconds": read_phase_seconds(read_group(report, "cost"), settings),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
-        "may_propose": (
-            attributes.get("path") == "reference"
-            and settings.get("kernel") is None
-            and "independence" not in str(attributes.get("kernel", ""))
-            and attributes.get("inference_library") in ("pymc", "stan")
-        ),
+        "may_propose": may_propose and not does_propose,
+        "has_proposed": may_propose and does_propose,
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
     n_temperatures = facts["n_temperatures"]

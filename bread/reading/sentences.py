@@ -51,6 +51,7 @@ def text(findings: Findings, status: str) -> str:
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [
             _held(findings),
+            _also_proposed(findings),
             _fit(findings, status),
             _alarm_when_fitted(findings),
             _scope(findings, status),
@@ -301,6 +302,13 @@ def _alarm_when_fitted(findings: Findings) -> str:
         f"Reverse chains seem not to have forgotten their start ({_p(smallest)}, {which}): raise init_steps, or run "
         'simulate_from="prior", which tells whether it is a bug.'
     )
+
+
+def _also_proposed(findings: Findings) -> str:
+    """Say that the kernel was not the default one alone, where nobody had asked for that."""
+    if not findings.has_proposed:
+        return ""
+    return 'Annealed chains also proposed draws from a fit to each data set (kernel="nuts" leaves that out).'
 
 
 def _scope(findings: Findings, status: str) -> str:

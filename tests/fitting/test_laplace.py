@@ -53,3 +53,53 @@ def test_where_the_others_are_not_normal_the_maximum_is_searched(monkeypatch):
     np.testing.assert_allclose(found.precision, target.precision(state)[np.ix_(others, others)], rtol=1e-2, atol=1e-2)
     monkeypatch.setattr("bread.fitting.laplace.NORMAL", np.inf)
     assert steepest(started(held)[0].at(u, DRAWS[5, others]).mode) > 0.1, "control"
+
+
+class Rounded:
+    """Three normal coordinates, whose gradient has seven digits."""
+
+    def end_gradient(self, path, state):
+        x = state[1:] - 1.0
+        pull = -np.array([1.0, 10.0, 100.0]) * x
+        return 0.5 * float(pull @ x), np.concatenate([[0.0], pull.astype(np.float32).astype(float)])
+
+
+def test_rounding_of_a_difference_ends_no_search(monkeypatch):
+    """From 50 standard deviations off: what differences round away is left after one step of Newton's, not after two.
+
+    Control: with one step alone an optimiser searches, for more gradients.
+    """
+
+    def found_from_afar():
+        target = CountedDensity(Rounded(), 4)
+        found = Laplace(target, [0], 4).at(np.zeros(1), np.array([6.0, -4.0, 6.0]))
+        return found, target.n_gradients
+
+    found, n_gradients = found_from_afar()
+    np.testing.assert_allclose(found.mode, 1.0, atol=1e-4)
+    np.testing.assert_allclose(found.precision, np.diag([1.0, 10.0, 100.0]), rtol=0.02, atol=0.02)
+    assert n_gradients <= 3 + 2 + 3
+    monkeypatch.setattr("bread.fitting.laplace.NEWTON_STEPS", 1)
+    assert found_from_afar()[1] > 3 + 2 + 3
+
+
+class NormalBelowZero:
+    """Given u <= 0 three other coordinates are normal; given u > 0 they are not."""
+
+    def end_gradient(self, path, state):
+        u, x = state[0], state[1:] - 1.0
+        power = 2.0 if u <= 0.0 else 4.0
+        value = -0.5 * (np.abs(x) ** power).sum() - 0.5 * (x**2).sum()
+        return value, np.concatenate([[0.0], -0.5 * power * np.abs(x) ** (power - 1.0) * np.sign(x) - x])
+
+
+def test_where_newton_fails_at_one_value_it_is_tried_at_others():
+    """Six gradients where they are normal: three differences, here, there, and at the maximum."""
+    target = CountedDensity(NormalBelowZero(), 4)
+    laplace = Laplace(target, [0], 4)
+    far = np.array([3.0, -2.0, 5.0])
+    assert laplace.at(np.array([1.0]), far) is not None
+    before = target.n_gradients
+    found = laplace.at(np.array([-1.0]), far)
+    assert target.n_gradients - before == 3 + 3
+    np.testing.assert_allclose(found.mode, 1.0, atol=1e-6)

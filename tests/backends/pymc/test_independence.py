@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import bread
 from bread.backends import open_model
-from bread.backends.base import OpenOptions
+from bread.backends.base import Kernel, OpenOptions
 from bread.backends.pymc import posterior
 from bread.backends.support.independence import Proposals
 from bread.errors import UnsupportedKernelError
@@ -110,3 +112,47 @@ def test_other_names_are_refused(kernel: str) -> None:
 def test_gradients_are_asked_of_no_discrete_variable() -> None:
     with pytest.raises(UnsupportedKernelError, match="discrete"):
         open_model(MODELS["label_mixture"][0](), OpenOptions(kernel="independence+nuts"))
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_a_kernel_may_ask_for_proposals(path: Path) -> None:
+    """The same bits as of a model that was opened with them; without the request the chains differ."""
+    named = open_model(MODELS["beta_binomial"][0](), OpenOptions(kernel="independence+nuts"))
+    plain = open_model(MODELS["beta_binomial"][0](), OpenOptions())
+    assert plain.info.may_propose and not named.info.may_propose
+    kernel = tuned_kernel(named, path=path)
+    asked = replace(kernel, proposes_base=True)
+    expected, found, without = (
+        chains_of(model, path, one) for model, one in ((named, kernel), (plain, asked), (plain, kernel))
+    )
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (expected[0] != without[0]).all() and (expected[1] != without[1]).any()
+
+
+def chains_of(model: Any, path: Path, kernel: Kernel) -> tuple[Any, Any]:
+    """Log weights of two chains, and the states of a chain at beta = 1."""
+    posterior = model.condition(model.info.data.observed)
+    seeds = np.random.SeedSequence(4).spawn(3)
+    base = posterior.draw_base(path, seeds[:2])
+    annealed = posterior.anneal(path, SHORT, kernel, direction="forward", initial=base, seeds=seeds[:2])
+    return annealed.log_weight, posterior.evolve(path, kernel, 1.0, base[0], (1, 2, 5, 9), seeds[2]).states
+
+
+def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named in report and verdict, on every data set; never where a kernel was named."""
+    settings: dict[str, Any] = {
+        "simulate_from": "prior", "path": "reference", "n_temperatures": 8, "simulations": 6, "chains": 2, "tune": 50,
+        "draws": 0, "random_seed": 1, "cores": 1, "progressbar": False,
+    }  # fmt: skip
+    model = MODELS["beta_binomial"][0]
+    assert read_attributes(bread.check(model(), **settings))["kernel"] == "NUTS"
+    monkeypatch.setattr("bread.running.proposing.DEAR", 0.0)
+    report = bread.check(model(), **settings)
+    assert read_attributes(report)["kernel"] == "NUTS after independence proposals"
+    said = "also proposed draws from a fit"
+    assert said in str(bread.verdict(report))
+    named = bread.check(model(), kernel="independence+nuts", **settings)
+    xr.testing.assert_equal(read_group(report, "reverse")["log_weight"], read_group(named, "reverse")["log_weight"])
+    assert said not in str(bread.verdict(named))
+    assert read_attributes(bread.check(model(), kernel="nuts", **settings))["kernel"] == "NUTS"
