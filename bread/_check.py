@@ -141,7 +141,8 @@ def check(
         the step size. "independence", "independence+nuts" and "independence+hmc" (PyMC and Stan) propose a draw from
         the path's start before each transition, which is accepted by Metropolis and Hastings: one more evaluation, and
         a smaller V where such draws are often accepted. For checks that ask whether draws can be had, not whether a
-        kernel is good: it is no longer that kernel alone.
+        kernel is good: it is no longer that kernel alone. By default they are proposed where a path from a fitted
+        reference is dear and its draws are accepted; the report's ``kernel`` and the verdict then say so.
     engine : str, optional
         What runs the chains; for PyMC "pymc" (default) or "blackjax", for Stan "stan". "blackjax" (extra ``jax``,
         experimental): BlackJAX's NUTS or HMC on PyMC's JAX conversion of the model, 32 chains at a time; where JAX
