@@ -89,7 +89,8 @@ class Search:
         options = {"gtol": LEVEL, "eps": DIFFERENCE, "maxiter": MOST_CLIMBS}
         with np.errstate(all="ignore"):
             best = minimize(depth, np.zeros(len(mean)), method="BFGS", options=options)
-        factor = factor @ _root(np.asarray(best.hess_inv))
+        spread = np.asarray(best.hess_inv)
+        factor = factor @ _root(spread if np.isfinite(spread).all() else np.eye(len(mean)))
         width = self._width(top, level, factor)
         return top, factor @ factor.T if width is None else factor @ width @ factor.T
 
