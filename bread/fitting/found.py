@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel
 from bread.fitting import searches
+from bread.fitting.initial import prior_draws
 from bread.fitting.nested import rank_drivers
 from bread.fitting.rotated import fit_rotated
 from bread.fitting.searches import ENOUGH
@@ -54,12 +55,16 @@ class Found:
             self.references[MODES] = modes
 
     def look_for_given(self, work: FitWork, draws: FloatArray) -> None:
-        """Look for a law nested in one coordinate, from draws of chains; where none is near, in some."""
+        """Look for a law nested in one coordinate, from draws of chains; where none is near, in some.
+
+        A coordinate that drives the widths of others in the prior is tried too: these data may hide what others show.
+        """
         spread = draws.std(axis=0)
         if not (spread > 0.0).all():
             return
         before = work.n_gradients
         drivers = rank_drivers(draws, work.transformed)
+        drivers += [driver for driver in rank_drivers(prior_draws(work), work.transformed) if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
         nested = searches.nested(work, drivers, middle, spread)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo
+from bread.fitting.found import GivenReference
 from bread.running.costs import PathCost
 from bread.running.tuning import Pilot
 
 DEAR = 3000.0  # gradient evaluations of a data set's chains, as predicted, from which on proposals are worth their own
+DEAR_GIVEN = 1200.0  # the same along a law given scales: their tails are what NUTS is slow in, and no prediction sees
 LEAST_ACCEPTED = 0.1  # share of them, at the end of the path
 
 
@@ -30,7 +32,8 @@ def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> boo
     """
     if not info.may_propose or any(pilot.fit is None for pilot in pilots):
         return False
-    if cost.n_chains * cost.n_temperatures * cost.per_transition < DEAR:
+    is_given = all(isinstance(pilot.path.reference, GivenReference) for pilot in pilots)
+    if cost.n_chains * cost.n_temperatures * cost.per_transition < (DEAR_GIVEN if is_given else DEAR):
         return False
     return float(np.mean([accepted(pilot.base_log_ratio, pilot.end_log_ratio) for pilot in pilots])) >= LEAST_ACCEPTED
 

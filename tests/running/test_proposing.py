@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from bread.paths.kinds import ReferencePath
+from bread.paths.mixture import gaussian
+from bread.paths.nested import NestedReference
 from bread.running.costs import PathCost
-from bread.running.proposing import DEAR, accepted, wants_proposals
+from bread.running.proposing import DEAR, DEAR_GIVEN, accepted, wants_proposals
 
 N = 4000
 
@@ -36,9 +39,21 @@ def test_nothing_is_accepted_where_no_ratio_is_finite() -> None:
     assert accepted(np.array([np.nan, 0.0]), np.zeros(3)) == 0.5
 
 
-def pilot(shift: float, fit: Any = "fitted") -> Any:
+GIVEN = NestedReference(
+    0,
+    gaussian(np.zeros(1), np.eye(1)),
+    np.zeros(1),
+    np.eye(1),
+    np.arange(2.0),
+    np.zeros((2, 2, 1)),
+    np.zeros((2, 2, 1)),
+)
+
+
+def pilot(shift: float, fit: Any = "fitted", reference: Any = None) -> Any:
     base, end = log_ratios(shift)
-    return SimpleNamespace(base_log_ratio=base, end_log_ratio=end, fit=fit)
+    path = ReferencePath(reference or gaussian(np.zeros(1), np.eye(1)))
+    return SimpleNamespace(base_log_ratio=base, end_log_ratio=end, fit=fit, path=path)
 
 
 def cost(price: float) -> PathCost:
@@ -51,6 +66,9 @@ def cost(price: float) -> PathCost:
         (True, True, [pilot(1.0)], DEAR),
         (True, True, [pilot(1.0), pilot(5.0)], DEAR),  # their mean counts
         (False, True, [pilot(1.0)], DEAR - 1.0),
+        (True, True, [pilot(1.0, reference=GIVEN)], DEAR_GIVEN),  # a law given a scale
+        (False, True, [pilot(1.0, reference=GIVEN)], DEAR_GIVEN - 1.0),
+        (False, True, [pilot(1.0, reference=GIVEN), pilot(1.0)], DEAR_GIVEN),
         (False, True, [pilot(5.0)], DEAR),
         (False, False, [pilot(1.0)], DEAR),  # the user named a kernel, or the backend cannot
         (False, True, [pilot(1.0, fit=None)], DEAR),  # the prior, or a reference of the user's
