@@ -12,10 +12,12 @@ from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
+from bread.fitting.found import Found
 from bread.fitting.moving import LOST_STEPS, move_reference
-from bread.fitting.nested import Knot, law_through
+from bread.fitting.nested import Knot, law_through, rank_drivers
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, finds_reference, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.work import FitWork
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
 from tests.support.funnel import FUNNEL, SMALL
@@ -192,3 +194,21 @@ def test_precisions_beyond_floating_point_give_no_law():
 
     assert law_through(knots(np.diag([1.0, 2.0])), 0) is not None
     assert law_through(knots(np.diag([1.0, -1e-30])), 0) is None
+
+
+def test_a_driver_that_a_data_set_hides_is_known_from_the_prior(monkeypatch):
+    """Data that say the spread well: nothing in their draws shows that it drives widths. Control: without the prior."""
+    data = {"y": np.array([-41.0, 22.0, 53.0, -27.0, 4.0])}
+    nowhere_a_scale = np.zeros(FUNNEL.dim, dtype=bool)
+    draws = exact_draws(data, 400)
+    assert 0 not in rank_drivers(draws, nowhere_a_scale)
+
+    def found():
+        result = Found()
+        result.look_for_given(FitWork(FUNNEL.condition(data), nowhere_a_scale, 3, 0), draws)
+        return result
+
+    assert found().drivers[-1] == 0
+    assert found().references["nested"].driver == 0
+    monkeypatch.setattr("bread.fitting.found.prior_draws", lambda work: np.empty((0, work.dim)))
+    assert 0 not in found().drivers
