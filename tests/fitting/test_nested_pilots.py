@@ -13,13 +13,15 @@ from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
 from bread.fitting.found import Found
-from bread.fitting.moving import LOST_STEPS, move_reference
-from bread.fitting.nested import Knot, law_through, rank_drivers
+from bread.fitting.moving import LOST_STEPS, move_reference, relative_widths
+from bread.fitting.nested import Knot, law_through, middle_and_spread, rank_drivers
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, finds_reference, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
+from bread.running.plan import PathRequest
+from bread.running.tuning import moved_pilot, run_pilot
 from tests.support.funnel import FUNNEL, SMALL
 from tests.support.funnel_draws import OTHER, divergence, exact_draws
 
@@ -212,3 +214,22 @@ def test_a_driver_that_a_data_set_hides_is_known_from_the_prior(monkeypatch):
     assert found().references["nested"].driver == 0
     monkeypatch.setattr("bread.fitting.found.prior_draws", lambda work: np.empty((0, work.dim)))
     assert 0 not in found().drivers
+
+
+def test_a_moved_pilot_has_a_kernel_as_wide_as_its_reference(shared):
+    """The effects of the other data set are wider by the factors that exact draws show, to a fifth; the step stays."""
+    pilot = run_pilot(
+        FUNNEL.condition(FUNNEL.observed_data), PathRequest("reference", None, REQUEST),
+        root=3, simulation=0, n_steps=50, shows_tail=False, source="", fit=shared,
+    )  # fmt: skip
+    moved = moved_pilot(FUNNEL.condition(OTHER), pilot, root=3, simulation=1)
+    before, after = pilot.kernel.settings, moved.kernel.settings
+    widths = [middle_and_spread(exact_draws(data))[1] for data in (OTHER, FUNNEL.observed_data)]
+    expected = widths[0] / widths[1]
+    assert expected.max() > 2.0, "there is something to follow"
+    stretched = np.sqrt(after["inverse_metric"] / before["inverse_metric"])
+    np.testing.assert_allclose(stretched, np.broadcast_to(expected, stretched.shape), rtol=0.2)
+    np.testing.assert_array_equal(after["step_size"], before["step_size"])
+    several = FAMILIES["diagonal"](shared.draws, FUNNEL.transformed)
+    several = replace(several, components=several.components * 2, weights=np.array([0.5, 0.5]))
+    assert relative_widths(several, shared.reference) is None, "widths of several modes are not those of one"
