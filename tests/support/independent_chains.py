@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import Kernel
 from bread.backends.support.independence import Proposals, draw_proposals
-from bread.paths.kinds import PriorPath
+from bread.paths.kinds import Path, PriorPath
+from tests.support.conformance import tuned_kernel
 
 
 def taken(*arguments: Any) -> Proposals:
@@ -37,3 +39,25 @@ def check_order(
         ends[direction] = run.state_at_end if direction == "forward" else run.state_at_base
     assert np.array_equal(ends["reverse"][0], own.states[-1])
     assert not np.isclose(ends["forward"][0], own.states[-1])
+
+
+def check_request(named: Any, plain: Any, path: Path, betas: np.ndarray) -> None:
+    """A kernel that asks for proposals gives the same bits as a model opened with them; without it chains differ."""
+    assert plain.info.may_propose and not named.info.may_propose
+    kernel = tuned_kernel(named, path=path)
+    asked = replace(kernel, proposes_base=True)
+    expected, found, without = (
+        _chains_of(model, path, one, betas) for model, one in ((named, kernel), (plain, asked), (plain, kernel))
+    )
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (expected[0] != without[0]).all() and (expected[1] != without[1]).any()
+
+
+def _chains_of(model: Any, path: Path, kernel: Kernel, betas: np.ndarray) -> tuple[Any, Any]:
+    """Log weights of two chains, and the states of a chain at beta = 1."""
+    posterior = model.condition(model.info.data.observed)
+    seeds = SeedSequence(4).spawn(3)
+    base = posterior.draw_base(path, seeds[:2])
+    annealed = posterior.anneal(path, betas, kernel, direction="forward", initial=base, seeds=seeds[:2])
+    return annealed.log_weight, posterior.evolve(path, kernel, 1.0, base[0], (1, 2, 5, 9), seeds[2]).states

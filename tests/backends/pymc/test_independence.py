@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import xarray as xr
 
 import bread
 from bread.backends import open_model
-from bread.backends.base import Kernel, OpenOptions
+from bread.backends.base import OpenOptions
 from bread.backends.pymc import posterior
 from bread.backends.support.independence import Proposals
 from bread.errors import UnsupportedKernelError
@@ -27,7 +26,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
-from tests.support.independent_chains import check_order
+from tests.support.independent_chains import check_order, check_request
 from tests.support.pymc_conjugate import MODELS, SHORT, exact_of
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
@@ -119,24 +118,7 @@ def test_a_kernel_may_ask_for_proposals(path: Path) -> None:
     """The same bits as of a model that was opened with them; without the request the chains differ."""
     named = open_model(MODELS["beta_binomial"][0](), OpenOptions(kernel="independence+nuts"))
     plain = open_model(MODELS["beta_binomial"][0](), OpenOptions())
-    assert plain.info.may_propose and not named.info.may_propose
-    kernel = tuned_kernel(named, path=path)
-    asked = replace(kernel, proposes_base=True)
-    expected, found, without = (
-        chains_of(model, path, one) for model, one in ((named, kernel), (plain, asked), (plain, kernel))
-    )
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert (expected[0] != without[0]).all() and (expected[1] != without[1]).any()
-
-
-def chains_of(model: Any, path: Path, kernel: Kernel) -> tuple[Any, Any]:
-    """Log weights of two chains, and the states of a chain at beta = 1."""
-    posterior = model.condition(model.info.data.observed)
-    seeds = np.random.SeedSequence(4).spawn(3)
-    base = posterior.draw_base(path, seeds[:2])
-    annealed = posterior.anneal(path, SHORT, kernel, direction="forward", initial=base, seeds=seeds[:2])
-    return annealed.log_weight, posterior.evolve(path, kernel, 1.0, base[0], (1, 2, 5, 9), seeds[2]).states
+    check_request(named, plain, path, SHORT)
 
 
 def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatch) -> None:

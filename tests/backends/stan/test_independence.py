@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bread
-from bread.backends.base import Kernel
 from bread.backends.stan import posterior
 from bread.backends.stan.native.kernels import StanKernel, read_kernel
 from bread.backends.support.independence import draw_proposals
@@ -25,7 +23,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
-from tests.support.independent_chains import check_order
+from tests.support.independent_chains import check_order, check_request
 from tests.support.stan_conjugate import CONJUGATE, opened
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical]
@@ -106,21 +104,4 @@ def test_a_kernel_may_ask_for_proposals(path: Path) -> None:
     """The same bits as of a program that was opened with them; without the request the chains differ."""
     named = opened(BETA_BINOMIAL.text, BETA_BINOMIAL.data, kernel="independence+nuts")
     plain = opened(BETA_BINOMIAL.text, BETA_BINOMIAL.data)
-    assert plain.info.may_propose and not named.info.may_propose
-    kernel = tuned_kernel(named, path=path)
-    asked = replace(kernel, proposes_base=True)
-    expected, found, without = (
-        chains_of(model, path, one) for model, one in ((named, kernel), (plain, asked), (plain, kernel))
-    )
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert (expected[0] != without[0]).all() and (expected[1] != without[1]).any()
-
-
-def chains_of(model: Any, path: Path, kernel: Kernel) -> tuple[Any, Any]:
-    """Log weights of two chains, and the states of a chain at beta = 1."""
-    posterior = model.condition(model.info.data.observed)
-    seeds = np.random.SeedSequence(4).spawn(3)
-    base = posterior.draw_base(path, seeds[:2])
-    annealed = posterior.anneal(path, BETAS, kernel, direction="forward", initial=base, seeds=seeds[:2])
-    return annealed.log_weight, posterior.evolve(path, kernel, 1.0, base[0], (1, 2, 5, 9), seeds[2]).states
+    check_request(named, plain, path, BETAS)
