@@ -1,0 +1,31 @@
+"""The divergence that chooses among references: one visit of a chain to a tail, and a tail that is heavy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bread.fitting.work import divergence
+
+START = -1.0 + np.random.default_rng(1).standard_normal(400)
+
+
+def chains(seed: int) -> list[np.ndarray]:
+    """Log ratios of four chains of 100 draws; the first visits a tail once, for 12 draws, ever further out."""
+    found = list(np.random.default_rng(seed).standard_normal((4, 100)))
+    found[0][40:52] = 3.0 * 1.7 ** np.arange(12)
+    return found
+
+
+def test_one_visit_to_a_tail_is_no_heavy_tail() -> None:
+    """Control: the same values, each taken for a draw of its own, look as if the mean did not exist."""
+    visited = chains(2)
+    expected = np.concatenate(visited).mean() - START.mean()
+    assert divergence(START, visited) == expected
+    alone = [np.array([value]) for value in np.concatenate(visited)]
+    assert divergence(START, alone) == np.inf
+
+
+def test_a_heavy_tail_of_independent_draws_is_seen() -> None:
+    heavy = np.random.default_rng(4).pareto(0.5, (4, 100))
+    assert divergence(START, list(heavy)) == np.inf
+    assert divergence(-heavy.ravel(), chains(2)) == np.inf
