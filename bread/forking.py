@@ -30,6 +30,7 @@ ENDED = (BrokenProcessPool, CancelledError)  # of a call whose worker was killed
 _UNSAFE = {"jax", "tensorflow", "torch", "bread.backends.webppl"}
 _HARMLESS = ("rich.", "tqdm.")  # threads that draw a progress bar: workers draw none
 LIMIT = "bread-limit"  # the thread that waits for the end of ``max_seconds``
+IDLE = "bread-idle"  # a thread that waits for a call, holds no lock, and is not missed in a fork
 WATCH_SECONDS = 1.0  # how often a worker looks whether it is still wanted
 _calls = {"running": 0, "last": 0.0}  # of this worker
 
@@ -46,7 +47,7 @@ def can_fork() -> bool:
 
 def _is_harmless(thread: threading.Thread) -> bool:
     is_main = thread is threading.main_thread()
-    return is_main or type(thread).__module__.startswith(_HARMLESS) or thread.name == LIMIT
+    return is_main or type(thread).__module__.startswith(_HARMLESS) or thread.name in (LIMIT, IDLE)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def _prepare(idle_seconds: float, prepare: Callable[..., None], arguments: tuple
     gc.freeze()
     _calls["last"] = time.monotonic()
     prepare(*arguments)
-    threading.Thread(target=_end_when_idle, args=(idle_seconds,), name="bread-idle", daemon=True).start()
+    threading.Thread(target=_end_when_idle, args=(idle_seconds,), name="bread-watch", daemon=True).start()
 
 
 def _call(pickled: bytes) -> Packed:

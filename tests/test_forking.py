@@ -114,6 +114,23 @@ print(json.dumps(found))
     assert len(found) == 10
 
 
+def test_a_thread_that_waits_for_a_call_into_stan_is_no_hindrance_and_one_that_makes_it_is() -> None:
+    found = run("""
+from bread.backends.stan.native.watching import WatchedCall
+over, found = threading.Event(), []
+for _ in range(2):
+    call = WatchedCall(lambda: str(over.wait(60)))
+    call.start()
+    found.append(can_fork())
+    over.set()
+    call.ended.wait(60)
+    found.append(can_fork())
+    over.clear()
+print(json.dumps([*found, threading.active_count()]))
+""")
+    assert found == [False, True, False, True, 2]
+
+
 def test_a_killed_worker_costs_nothing_but_time(tmp_path: Path) -> None:
     found = run(
         """

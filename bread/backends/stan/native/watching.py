@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from bread.forking import IDLE
+
 _idle: list[_Helper] = []  # those that wait for a call; a thread costs more to start than a short call
 os.register_at_fork(after_in_child=_idle.clear)  # a forked process has none of them
 
@@ -17,14 +19,20 @@ class _Helper:
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[WatchedCall] = SimpleQueue()
-        threading.Thread(target=self._work, name="bread-stan", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, name="bread-stan", daemon=True)
+        self._thread.start()
 
     def make(self, call: WatchedCall) -> None:
+        self._thread.name = "bread-stan"
         self._calls.put(call)
 
     def _work(self) -> None:
         while True:
-            self._calls.get().work(lambda: _idle.append(self))
+            self._calls.get().work(self._is_idle)
+
+    def _is_idle(self) -> None:
+        self._thread.name = IDLE
+        _idle.append(self)
 
 
 class WatchedCall:
