@@ -183,6 +183,11 @@ class Posterior(Protocol):
         """
         ...
 
+    @property
+    def takes_correlation(self) -> bool:
+        """Whether kernels may have a `Kernel.correlation`, and `adapt` settings with that of its start. Optional."""
+        return False
+
     def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
         """Return kernel settings for a law of standard deviations ``factor`` times as large, shape (dim,). Optional."""
         return settings

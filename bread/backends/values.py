@@ -26,6 +26,8 @@ class Failure(IntEnum):
     NAN = 3  # a density was NaN outside a kernel
     EXCEPTION = 4  # a density raised outside a kernel
 
+CORRELATION = "correlation"  # name of the setting that is neither positive nor interpolated
+
 
 @dataclass(frozen=True)
 class Simulations:
@@ -109,6 +111,10 @@ class Kernel:
     proposes_base : bool
         Whether draws from the path's base are proposed before each transition, where the backend offers it
         (`bread.backends.info.ModelInfo.may_propose`); also where the posterior's own kernel does not.
+    correlation : ndarray, shape (dim, dim), optional
+        Correlations of the inverse metric in the order of a state, the same at all inverse temperatures; settings that
+        `along` returns hold it as `CORRELATION`. Only for a posterior that takes them
+        (`bread.backends.base.Posterior.takes_correlation`).
     """
 
     betas: FloatArray
@@ -118,6 +124,7 @@ class Kernel:
     n_gradients: int = 0
     n_evaluations: int = 0
     proposes_base: bool = False
+    correlation: FloatArray | None = None
 
     def at(self, beta: float) -> Settings:
         """Return settings at ``beta``, interpolated in the log between the two nearest knots.
@@ -129,8 +136,9 @@ class Kernel:
 
     def along(self, betas: FloatArray) -> list[Settings]:
         """Return the settings at each of ``betas``, as `at` does."""
+        constant = {} if self.correlation is None else {CORRELATION: self.correlation}
         if len(self.betas) == 1:
-            return [{name: values[0] for name, values in self.settings.items()} for _ in betas]
+            return [{**{name: values[0] for name, values in self.settings.items()}, **constant} for _ in betas]
         shift = self.betas[1]
         position = np.interp(np.log(betas + shift), np.log(self.betas + shift), np.arange(len(self.betas), dtype=float))
         low = np.minimum(position.astype(np.int64), len(self.betas) - 2)
@@ -140,7 +148,7 @@ class Kernel:
             share = weight.reshape(-1, *[1] * (values.ndim - 1))
             logs = np.log(values)  # before rows are repeated
             table[name] = np.exp((1 - share) * logs[low] + share * logs[low + 1])
-        return [{name: values[index] for name, values in table.items()} for index in range(len(betas))]
+        return [{**{name: values[index] for name, values in table.items()}, **constant} for index in range(len(betas))]
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,7 @@ class Findings:
     max_temperatures: int | None = None
     may_propose: bool = False
     has_proposed: bool = False
+    is_dense: bool = False
     held: tuple[str, ...] = ()
     decides: str = "V"
     estimate: float = _NAN
@@ -188,6 +189,7 @@ def read_findings(report: Any) -> Findings:
         and attributes.get("inference_library") in ("pymc", "stan")
     )
     does_propose = "independence" in str(attributes.get("kernel", ""))
+    is_dense = "dense metric" in str(attributes.get("kernel", ""))
     facts: dict[str, Any] = {
         "simulate_from": str(attributes.get("simulate_from", "prior")),
         "kernel": str(attributes.get("kernel", "")),
@@ -204,6 +206,7 @@ def read_findings(report: Any) -> Findings:
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
         "may_propose": may_propose and not does_propose,
         "has_proposed": may_propose and does_propose,
+        "is_dense": settings.get("kernel") is None and is_dense,
     }
     bounds, certificate = read_group(report, "bounds"), read_group(report, "certificate")
     n_temperatures = facts["n_temperatures"]

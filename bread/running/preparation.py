@@ -35,6 +35,7 @@ from bread.running.tuning import Pilot
 from bread.seeds import Purpose, seed_sequence
 
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
+DENSE = "with a dense metric"  # in the name of a kernel, for the report
 REVERSE_SPACING = 20  # transitions between the initial states of a simulation's reverse chains
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
@@ -126,6 +127,11 @@ class Preparation:
         self._take(pilots)
         return True
 
+    @property
+    def cost(self) -> PathCost | None:
+        """What the path that was chosen is predicted to cost a data set; None before."""
+        return self._chooser.chosen
+
     def fit_paths(self, indices: Sequence[int], phase: str = "tune") -> None:
         """Give each of these data sets what is its own: kernel and path, or its place of the shared reference."""
         if self._plan.tune_each:
@@ -147,6 +153,7 @@ class Preparation:
         assert chooser.chosen is not None
         self._proposes = wants_proposals(self._model.info, list(pilots), chooser.chosen)
         kernel, name = replace(pilots[0].kernel, proposes_base=self._proposes), self._model.info.identity.kernel
+        name = name if kernel.correlation is None else f"{name} {DENSE}"
         result.info = result.info.with_kernel(name_with(name) if self._proposes else name)
         result.kernels[SHARED], self._shared = kernel, pilots[0]._replace(kernel=kernel).without_draws()
         result.base_log_ratio = [pilot.base_log_ratio for pilot in pilots]

@@ -31,6 +31,7 @@ from bread.statistics import bounds, intervals
 from bread.statistics.certificate import conditional_gaps, error_by_simulation
 from bread.statistics.goal import Decision, one_sided, simulations_needed
 
+DEAR_SIMULATION = 4.0  # of the chains of a simulation: the price of its reference
 MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
 
 
@@ -139,7 +140,7 @@ class Runner:
             self.result.n_temperatures = n_temperatures
             decision = self._anneal_both(search, n_temperatures, "search")
             is_last = n_temperatures >= plan.max_temperatures
-            if (self._is_near(decision) or is_last) and self._confirm(n_temperatures, is_last):
+            if (self._is_near(decision, n_temperatures) or is_last) and self._confirm(n_temperatures, is_last):
                 return temperatures
             if self._takes_another_path(search, temperatures):
                 search = self._preparation.simulate(len(search), "search")
@@ -147,8 +148,13 @@ class Runner:
                 continue
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
 
-    def _is_near(self, decision: Decision) -> bool:
-        """Return whether the search shows that few fresh simulations at this T will do: less than at twice the T."""
+    def _is_near(self, decision: Decision, n_temperatures: int) -> bool:
+        """Return whether the search shows that few fresh simulations at this T will do: less than at twice the T.
+
+        Where a fresh one is dear and its chains are cheap, twice the T is tried first.
+        """
+        if not decision.is_reached and self._fresh_over_annealing(n_temperatures) > DEAR_SIMULATION:
+            return False
         few = self._plan.search_simulations + self._plan.simulations
         return (
             decision.is_reached or simulations_needed(decision, intervals.alpha_level(self._attempts), few) is not None
@@ -170,7 +176,9 @@ class Runner:
             if decision.is_reached:
                 return True
             wanted = simulations_needed(
-                decision, intervals.alpha_level(self._attempts), self._most_simulations(len(fresh), is_last)
+                decision,
+                intervals.alpha_level(self._attempts),
+                self._most_simulations(len(fresh), n_temperatures, is_last),
             )
             if wanted is None:
                 break
@@ -194,13 +202,21 @@ class Runner:
             for _ in self._annealing.both(shown, number, "curve"):
                 pass
 
-    def _most_simulations(self, n_now: int, is_last: bool) -> int:
+    def _fresh_over_annealing(self, n_temperatures: int) -> float:
+        """Return the gradients of a reference on a fresh simulation, over those of its chains at T; both predicted."""
+        chosen = self._preparation.cost
+        if chosen is None:
+            return 0.0
+        return chosen.per_data_set / max(chosen.n_chains * n_temperatures * chosen.per_transition, 1.0)
+
+    def _most_simulations(self, n_now: int, n_temperatures: int, is_last: bool) -> int:
         """Return how many simulations may be run at this T: more would cost more than twice the temperatures.
 
         At the last T nothing else can be done, up to `MOST_BATCHES` times the number that was asked for.
         """
         plan = self._plan
-        at_twice = 2 * (plan.search_simulations + plan.simulations)
+        fresh = self._fresh_over_annealing(n_temperatures)
+        at_twice = int((2 * plan.search_simulations + (2 + fresh) * plan.simulations) / (1 + fresh))
         most = MOST_BATCHES * plan.simulations
         return most if is_last else min(n_now + at_twice, most)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
 from bread.backends.support.base_draws import draw_many
 from bread.backends.support.stretching import stretched_kernel
+from bread.backends.values import CORRELATION
 from bread.errors import DensityError
+from bread.fitting.correlations import correlation_of, is_strong
+from bread.fitting.found import FittedReference
 from bread.fitting.moving import move_reference, relative_widths
 from bread.fitting.pilot import ReferenceFit, fit_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
@@ -90,12 +94,15 @@ def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: i
     """Return the pilot of another data set, whose reference is moved to this one and whose kernel is stretched.
 
     A kernel suits the widths of the data set that it was tuned on. Those of this one are known from its reference,
-    which saw the data alone: so does the kernel.
+    which saw the data alone: so does the kernel. Correlations, where the kernel has any, are those of this reference.
     """
     assert shared.fit is not None
     moved = move_reference(posterior, shared.fit, shared.kernel, root=root, simulation=simulation)
     factor = relative_widths(moved.reference, shared.fit.reference)
     kernel = shared.kernel if factor is None else stretched_kernel(posterior, shared.kernel, factor)
+    if kernel.correlation is not None:
+        correlation = correlation_of(moved.reference)
+        kernel = kernel if correlation is None else replace(kernel, correlation=correlation)
     return shared._replace(kernel=kernel, path=ReferencePath(moved.reference), fit=moved, is_moved=True)
 
 
@@ -151,6 +158,13 @@ def tune(
     first = posterior.adapt(
         path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, 0, 0), n_steps, previous=None
     )
+    correlation = correlation_along(posterior, path)
+    dense: Settings = {} if correlation is None else {CORRELATION: correlation}
+    spent = [first]
+    if dense:
+        seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
+        first = posterior.adapt(path, 0.0, state, seed, n_steps, previous={**first.settings, **dense})
+        spent.append(first)
     adaptations: list[Adaptation] = [first]
     draws = [usable]
     while betas[-1] < 1.0:
@@ -158,20 +172,30 @@ def tune(
         if len(betas) == 1:
             state = base[_resample(beta * usable, generator)]
         seed = seed_sequence(root, Purpose.TUNE, simulation, 0, len(betas))
-        adaptation = posterior.adapt(path, beta, state, seed, n_steps, previous=adaptations[-1].settings)
+        adaptation = posterior.adapt(path, beta, state, seed, n_steps, previous={**adaptations[-1].settings, **dense})
         state = adaptation.state
         betas.append(beta)
         adaptations.append(adaptation)
+        spent.append(adaptation)
         draws.append(adaptation.log_ratio)
     kernel = Kernel(
         betas=np.array(betas),
         settings=_stack([item.settings for item in adaptations]),
         log_ratio=tuple(draws),
         source=source,
-        n_gradients=sum(item.n_gradients for item in adaptations),
-        n_evaluations=sum(item.n_evaluations for item in adaptations) + len(base),
+        n_gradients=sum(item.n_gradients for item in spent),
+        n_evaluations=sum(item.n_evaluations for item in spent) + len(base),
+        correlation=correlation,
     )
     return Pilot(kernel, path, base_log_ratio, kernel.log_ratio[-1])
+
+
+def correlation_along(posterior: Posterior, path: Path) -> FloatArray | None:
+    """Return the correlations of a path's reference where a kernel of this posterior gains by them, else None."""
+    if not getattr(posterior, "takes_correlation", False) or not isinstance(path.reference, FittedReference):
+        return None
+    correlation = correlation_of(path.reference)
+    return correlation if correlation is not None and is_strong(correlation) else None
 
 
 def _guarded_knot(betas: list[float], log_ratio: FloatArray) -> float:

@@ -20,6 +20,7 @@ from pymc.step_methods.step_sizes import DualAverageAdaptation
 from scipy.linalg import get_blas_funcs
 
 from bread.backends.base import FloatArray
+from bread.backends.pymc.correlated import FrozenMetric
 
 _axpy = get_blas_funcs("axpy", dtype=np.float64)
 
@@ -164,15 +165,19 @@ class Leapfrog(CpuLeapfrogIntegrator):
 
     def _step(self, epsilon: Any, state: Any) -> Any:
         potential = self._potential
-        if type(potential) is not QuadPotentialDiag or self._dtype != "float64":
+        is_dense = type(potential) is FrozenMetric
+        if not (is_dense or type(potential) is QuadPotentialDiag) or self._dtype != "float64":
             return super()._step(epsilon, state)
         size, variance = float(epsilon), potential.v
         momentum = _axpy(state.q_grad, state.p.copy(), None, 0.5 * size)
-        velocity = momentum * variance
+        velocity = potential.velocity(momentum) if is_dense else momentum * variance
         position = _axpy(velocity, state.q.data.copy(), None, size)
         log_density, slope = self._gradient(position)
         momentum = _axpy(slope, momentum, None, 0.5 * size)
-        np.multiply(momentum, variance, velocity)
+        if is_dense:
+            potential.velocity(momentum, out=velocity)
+        else:
+            np.multiply(momentum, variance, velocity)
         index = state.index_in_trajectory + (size > 0) - (size < 0)
         energy = 0.5 * momentum.dot(velocity) - log_density
         return State(

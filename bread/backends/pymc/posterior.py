@@ -210,6 +210,11 @@ class PyMCPosterior:
                 f"has {sorted(kernel.settings)}. Adapt it on this model with the same kernel=."
             )
 
+    @property
+    def takes_correlation(self) -> bool:
+        """See `bread.backends.base.Posterior.takes_correlation`."""
+        return self.engine.takes_correlation
+
     def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
         """Return settings with a stretched metric; see `bread.backends.base.Posterior.stretch`."""
         return self.engine.stretch(settings, factor)

@@ -23,6 +23,7 @@ from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.support.independence import name_with
 from bread.backends.support.stretching import stretched_metric
+from bread.backends.values import CORRELATION
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import Path, ReferencePath
 from bread.paths.mixture import Reference
@@ -45,11 +46,14 @@ class Engine(ABC):
         Whether draws from the path's base are proposed before each transition (`bread.backends.support.independence`).
     may_propose : bool
         Whether they may be where a kernel asks for it: the user named none.
+    takes_correlation : bool
+        Whether settings may hold correlations of the metric: the user named no kernel, and the metric is adapted.
     """
 
     loaded: tuple[Path, Any] | None = None
     proposes_base = False
     may_propose = False
+    takes_correlation = False
     _last_base: tuple[Any, BaseFunction] | None = None  # of the reference that a path had last; not pickled
 
     def __init__(
@@ -219,12 +223,21 @@ class GradientEngine(Engine):
         self._order = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in chosen])
         self._inverse_order = np.argsort(self._order)
         self._base: BaseFunction | None = None
+        self._correlation: tuple[FloatArray, FloatArray] | None = None  # in the order of a state, and of a position
         self._map = tuple((layout.names[i], layout.shapes[i], layout.sizes[i], layout.dtypes[i]) for i in chosen)
 
     @property
     def order_in_states(self) -> NDArray[np.int64]:
         """Where each coordinate of a state is in a position, and in the settings."""
         return self._inverse_order
+
+    def _settings_of(self, index: int, settings: Settings) -> Settings:
+        found, given = super()._settings_of(index, settings), settings.get(CORRELATION)
+        if given is not None:
+            if self._correlation is None or self._correlation[0] is not given:
+                self._correlation = given, given[np.ix_(self._order, self._order)]
+            found[CORRELATION] = self._correlation[1]
+        return found
 
     def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
         """Return settings with a metric, in the order of a position, stretched by factors in the order of a state."""

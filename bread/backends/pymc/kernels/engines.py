@@ -64,6 +64,7 @@ def compile_engine(
     if len(steps) == 1 and len(names) == len(layout.names):
         engine: Engine = GradientEngine(layout, density.controls, steps, refusals)
         engine.may_propose = kernel is None
+        engine.takes_correlation = kernel is None and steps[0].adapts_metric
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
     if proposes_base:

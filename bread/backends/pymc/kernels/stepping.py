@@ -11,6 +11,7 @@ step size, and sweeps in a uniformly random order are reversible as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from numpy.random import PCG64, Generator, SeedSequence
 from pymc.blocking import DictToArrayBijection
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag, QuadPotentialDiagAdapt
 
-from bread.backends.base import Settings
+from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc import internals
+from bread.backends.pymc.correlated import AdaptedMetric, Correlation, FrozenMetric
 from bread.backends.pymc.density.gradients import TemperedGradient
 from bread.backends.pymc.versions import seed_step
 from bread.backends.support.arguments import within_limits
+from bread.backends.values import CORRELATION
 from bread.errors import UnsupportedKernelError
 
 Point = dict[str, Any]
@@ -134,7 +137,8 @@ class AsItIsStep(FrozenStep):
 class GradientStep(FrozenStep):
     """NUTS or HMC: step size, and the inverse of a diagonal metric (one value per coordinate of the step).
 
-    A metric that the user fixed (``scaling=`` or a constant ``potential=``) is kept and is no setting.
+    A metric that the user fixed (``scaling=`` or a constant ``potential=``) is kept and is no setting. Else settings may
+    hold correlations too, of shape (n, n) in the order of a position: they are never adapted.
     """
 
     setting_names: tuple[str, ...] = ("step_size", "inverse_metric")
@@ -149,6 +153,7 @@ class GradientStep(FrozenStep):
         if not self.adapts_metric:
             self.setting_names = ("step_size",)
         self._size = self.gradient.size
+        self._correlation: tuple[FloatArray, Correlation] | None = None  # the last that was given, and what is made of it
         self.freeze()
 
     @property
@@ -177,14 +182,31 @@ class GradientStep(FrozenStep):
             return (log_step,)
         variance = np.asarray(settings["inverse_metric"], dtype=self.gradient.dtype)
         deviation = np.sqrt(variance)
-        return log_step, variance, deviation, 1.0 / deviation
+        return log_step, variance, deviation, 1.0 / deviation, self._correlation_in(settings)
+
+    def _correlation_in(self, settings: Settings) -> Correlation | None:
+        given = settings.get(CORRELATION)
+        if given is None:
+            return None
+        if self._correlation is None or self._correlation[0] is not given:
+            self._correlation = given, Correlation(given, self.gradient.dtype)
+        return self._correlation[1]
 
     def apply(self, prepared: Any, *, reverse: bool) -> None:
         """Set step size and metric; the kernel is its own reversal."""
         internals.set_log_step_size(self.step, prepared[0])
         if self.adapts_metric:
-            potential = self.step.potential
-            _, potential.v, potential.s, potential.inv_s = prepared
+            potential, (_, variance, deviation, inverse, correlation) = self.step.potential, prepared
+            if correlation is not getattr(potential, "correlation", None):
+                rng, dtype = potential.rng, self.gradient.dtype
+                potential = (
+                    QuadPotentialDiag(variance, dtype=dtype)
+                    if correlation is None
+                    else FrozenMetric(variance, correlation, dtype)
+                )
+                potential.rng = rng  # seeded before kernels are set
+                internals.set_metric(self.step, potential)
+            potential.v, potential.s, potential.inv_s = variance, deviation, inverse
 
     def start_adapting(self, point: Mapping[str, Any], n_steps: int, previous: Settings | None) -> None:
         """Begin dual averaging of the step size and the estimation of the posterior variances."""
@@ -196,9 +218,11 @@ class GradientStep(FrozenStep):
             position = DictToArrayBijection.map({name: np.asarray(point[name]) for name in self.gradient.names}).data
             variance = np.ones(self._size) if previous is None else previous["inverse_metric"]
             window = min(LONGEST_METRIC_WINDOW, max(n_steps // 3, 1))
+            correlation = None if previous is None else self._correlation_in(previous)
+            make = QuadPotentialDiagAdapt if correlation is None else partial(AdaptedMetric, correlation)
             internals.set_metric(
                 self.step,
-                QuadPotentialDiagAdapt(
+                make(
                     self._size,
                     position.astype(np.float64),
                     np.array(variance, dtype=np.float64),

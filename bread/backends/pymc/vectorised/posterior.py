@@ -40,6 +40,11 @@ class VectorPosterior(PyMCPosterior):
 
     vector: VectorEngine
 
+    @property
+    def takes_correlation(self) -> bool:
+        """No: see `bread.backends.base.Posterior.takes_correlation`."""
+        return False
+
     def anneal(
         self,
         path: Path,
