@@ -79,6 +79,8 @@ class Findings:
         Whether the path begins at a reference from which the kernel could also propose draws and did not.
     has_proposed : bool
         Whether it did though nobody had named such a kernel.
+    is_dense : bool
+        Whether it had a dense metric though nobody had named a kernel.
     zero_weights : ZeroWeights or None
         Chains on the real data whose weight is zero.
     carriers : CarriersFound or None

@@ -52,6 +52,7 @@ def text(findings: Findings, status: str) -> str:
         sentences += [
             _held(findings),
             _also_proposed(findings),
+            _dense(findings),
             _fit(findings, status),
             _alarm_when_fitted(findings),
             _scope(findings, status),
@@ -309,6 +310,13 @@ def _also_proposed(findings: Findings) -> str:
     if not findings.has_proposed:
         return ""
     return 'Annealed chains also proposed draws from a fit to each data set (kernel="nuts" leaves that out).'
+
+
+def _dense(findings: Findings) -> str:
+    """Say that chains moved by a metric which the default kernel has not, where nobody had asked for that."""
+    if not findings.is_dense:
+        return ""
+    return 'Annealed chains had a dense metric, from a fit to each data set (kernel="nuts" gives them a diagonal one).'
 
 
 def _scope(findings: Findings, status: str) -> str:

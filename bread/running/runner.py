@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bread.backends.base import Fit, Model
-from bread.running import costs, curve, shape
+from bread.running import costs, curve, fresh_simulations, shape
 from bread.running.annealing import BOTH, Annealing
 from bread.running.bridge import bridge_the_fit
 from bread.running.comparison import draw_and_compare, wanted_draws
@@ -30,9 +30,6 @@ from bread.running.search_in_budget import SearchInBudget
 from bread.statistics import bounds, intervals
 from bread.statistics.certificate import conditional_gaps, error_by_simulation
 from bread.statistics.goal import Decision, one_sided, simulations_needed
-
-DEAR_SIMULATION = 4.0  # of the chains of a simulation: the price of its reference
-MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
 
 
 class Runner:
@@ -149,13 +146,9 @@ class Runner:
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
 
     def _is_near(self, decision: Decision, n_temperatures: int) -> bool:
-        """Return whether the search shows that few fresh simulations at this T will do: less than at twice the T.
-
-        Where a fresh one is dear and its chains are cheap, twice the T is tried first.
-        """
-        if not decision.is_reached and self._fresh_over_annealing(n_temperatures) > DEAR_SIMULATION:
-            return False
-        few = self._plan.search_simulations + self._plan.simulations
+        """Return whether the search shows that few fresh simulations at this T will do: less than at twice the T."""
+        plan = self._plan
+        few = fresh_simulations.few(plan.search_simulations, plan.simulations, self._reference_price(n_temperatures))
         return (
             decision.is_reached or simulations_needed(decision, intervals.alpha_level(self._attempts), few) is not None
         )
@@ -202,23 +195,17 @@ class Runner:
             for _ in self._annealing.both(shown, number, "curve"):
                 pass
 
-    def _fresh_over_annealing(self, n_temperatures: int) -> float:
-        """Return the gradients of a reference on a fresh simulation, over those of its chains at T; both predicted."""
+    def _reference_price(self, n_temperatures: int) -> float:
+        """Return what a reference on a fresh simulation costs, over its chains at T; both as predicted."""
         chosen = self._preparation.cost
         if chosen is None:
             return 0.0
         return chosen.per_data_set / max(chosen.n_chains * n_temperatures * chosen.per_transition, 1.0)
 
     def _most_simulations(self, n_now: int, n_temperatures: int, is_last: bool) -> int:
-        """Return how many simulations may be run at this T: more would cost more than twice the temperatures.
-
-        At the last T nothing else can be done, up to `MOST_BATCHES` times the number that was asked for.
-        """
-        plan = self._plan
-        fresh = self._fresh_over_annealing(n_temperatures)
-        at_twice = int((2 * plan.search_simulations + (2 + fresh) * plan.simulations) / (1 + fresh))
-        most = MOST_BATCHES * plan.simulations
-        return most if is_last else min(n_now + at_twice, most)
+        """Return how many simulations may be run at this T."""
+        plan, price = self._plan, self._reference_price(n_temperatures)
+        return fresh_simulations.most(n_now, plan.search_simulations, plan.simulations, price, is_last=is_last)
 
     def _anneal_both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Decision:
         """Anneal simulations both ways where that has not been done, showing the bound so far; return what decides."""

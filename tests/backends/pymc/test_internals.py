@@ -26,6 +26,7 @@ from pymc.step_methods.hmc.quadpotential import (  # noqa: E402
 )
 
 from bread.backends.pymc import internals  # noqa: E402
+from bread.backends.pymc.correlated import Correlation, FrozenMetric  # noqa: E402
 from bread.backends.pymc.density.density import TemperedDensity  # noqa: E402
 from bread.backends.pymc.density.gradients import TemperedGradient  # noqa: E402
 from bread.backends.pymc.density.tempered_model import TemperedModel  # noqa: E402
@@ -181,7 +182,9 @@ class Skewed(internals.CallableGradient):
 def try_leapfrog() -> None:
     """The same bits as PyMC's integrator at every step in both directions, for every potential, and its errors."""
     gradient, rng = Skewed({}), np.random.default_rng(3)
-    for potential in (QuadPotentialDiag(np.array([0.3, 1.7, 0.9, 2.2, 0.1])), QuadPotentialFull(np.eye(5) + 0.3)):
+    variance = np.array([0.3, 1.7, 0.9, 2.2, 0.1])
+    dense = FrozenMetric(variance, Correlation(np.eye(5) * 0.7 + 0.3, np.float64), "float64")
+    for potential in (QuadPotentialDiag(variance), QuadPotentialFull(np.eye(5) + 0.3), dense):
         integrators = [kind(potential, gradient) for kind in (CpuLeapfrogIntegrator, internals.Leapfrog)]
         start = RaveledVars(rng.normal(size=5), (("x", (5,), 5, "float64"),))
         states = [one.compute_state(start, np.arange(5) / 7.0) for one in integrators]
