@@ -43,7 +43,7 @@ def move_reference(
         near = components[0].mean if len(components) == 1 else None
         moved = searches.checked_modes(work, kernel, len(components), near)
     if moved is None and isinstance(reference, GivenReference):
-        moved = _fit_of_its_own(work)
+        moved = _fit_of_its_own(work, kernel)
     if moved is None:
         fitted = shared.fallback or reference
         assert isinstance(fitted, MixtureReference)  # what is found has a fallback
@@ -65,10 +65,11 @@ def relative_widths(moved: FittedReference, shared: FittedReference) -> FloatArr
     return np.where(is_known, one, 1.0) / np.where(is_known, other, 1.0)
 
 
-def _fit_of_its_own(work: FitWork) -> FittedReference | None:
+def _fit_of_its_own(work: FitWork, kernel: Kernel) -> FittedReference | None:
     """Return a reference fitted to short chains; None where they cannot run."""
     request = FitRequest(
-        work.dim, work.transformed, LOST_STEPS, n_chains=SHORT_CHAINS, n_selection_draws=SHORT_SELECTION_DRAWS
+        work.dim, work.transformed, LOST_STEPS, n_chains=SHORT_CHAINS, n_selection_draws=SHORT_SELECTION_DRAWS,
+        like=kernel,
     )  # fmt: skip
     try:
         fit = fit_reference(work.posterior, request, root=work.root, simulation=work.simulation)

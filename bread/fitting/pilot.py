@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray, Posterior, Settings
+from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
@@ -113,6 +113,8 @@ class FitRequest:
         Whether the reference will be moved to other data sets.
     rotatable : tuple of ndarray of int
         Sets of coordinates, each of shape (K, P), whose columns may be rotated without a change of the density.
+    like : Kernel or None
+        Tuned on another data set: adaptation of pilot chains begins with its settings.
     """
 
     dim: int
@@ -123,6 +125,7 @@ class FitRequest:
     n_selection_draws: int = SELECTION_DRAWS
     is_shared: bool = False
     rotatable: tuple[NDArray[np.int64], ...] = ()
+    like: Kernel | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,10 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     begun = begin_fit(posterior, request, root=root, simulation=simulation)
     while True:
         begun = begun.with_chains(
-            run_chain(posterior, begun.initial[index], index, request.n_steps, root=root, simulation=simulation)
+            run_chain(
+                posterior, begun.initial[index], index, request.n_steps,
+                root=root, simulation=simulation, like=request.like,
+            )  # fmt: skip
             for index in begun.wanted
         )
         fit = continue_fit(posterior, begun, root=root, simulation=simulation)

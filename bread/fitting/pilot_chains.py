@@ -26,6 +26,8 @@ class PilotChain:
         What it spent.
     failure : str or None
         Why it has no draws.
+    correlation : ndarray, shape (dim, dim), or None
+        Of the kernel that adaptation began with; see `bread.backends.base.Kernel`.
     """
 
     states: FloatArray
@@ -33,15 +35,24 @@ class PilotChain:
     n_gradients: int
     n_evaluations: int
     failure: str | None = None
+    correlation: FloatArray | None = None
 
     @property
     def kernel(self) -> Kernel:
         """The kernel with these settings."""
-        return Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in self.settings.items()})
+        settings = {name: np.asarray(value)[None] for name, value in self.settings.items()}
+        return Kernel(np.array([1.0]), settings, correlation=self.correlation)
 
 
 def run_chain(
-    posterior: Posterior, initial: FloatArray, index: int, n_steps: int, *, root: int, simulation: int
+    posterior: Posterior,
+    initial: FloatArray,
+    index: int,
+    n_steps: int,
+    *,
+    root: int,
+    simulation: int,
+    like: Kernel | None = None,
 ) -> PilotChain:
     """Adapt a pilot chain for some steps, and run it for as many.
 
@@ -56,6 +67,8 @@ def run_chain(
     n_steps : int
     root, simulation : int
         For the seeds.
+    like : Kernel, optional
+        Tuned on another data set: adaptation begins with its settings.
 
     Returns
     -------
@@ -65,15 +78,16 @@ def run_chain(
     base = plain(dim)
     work = FitWork(posterior, np.zeros(dim, dtype=bool), root, simulation)
     settings: Settings = {}
+    previous, correlation = (None, None) if like is None else (like.at(1.0), like.correlation)
     try:
         adapted = posterior.adapt(
-            ReferencePath(base), 1.0, initial, work.seed(Part.ADAPT, index), n_steps, previous=None
+            ReferencePath(base), 1.0, initial, work.seed(Part.ADAPT, index), n_steps, previous=previous
         )
         settings = adapted.settings
         work.n_gradients += adapted.n_gradients
         work.n_evaluations += adapted.n_evaluations
-        kernel = PilotChain(adapted.state, settings, 0, 0).kernel
+        kernel = PilotChain(adapted.state, settings, 0, 0, correlation=correlation).kernel
         evolved = work.evolve(base, kernel, adapted.state, range(1, n_steps + 1), work.seed(Part.EVOLVE, index))
     except DensityError as error:
         return PilotChain(np.empty((0, dim)), settings, work.n_gradients, work.n_evaluations, str(error))
-    return PilotChain(evolved.states, settings, work.n_gradients, work.n_evaluations)
+    return PilotChain(evolved.states, settings, work.n_gradients, work.n_evaluations, None, correlation)

@@ -104,7 +104,8 @@ class Preparation:
     def choose_path(self) -> None:
         """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
-        self._take(self._chooser.choose(self.draw_simulations(n, SHARED)))
+        pilots = self._chooser.choose(self.draw_simulations(n, SHARED))
+        self._take(pilots, self._chosen_cost())
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
         """Return whether a path that looked cheap has cost more than looking for another would."""
@@ -124,7 +125,31 @@ class Preparation:
         for table in (result.runs, result.schedules, result.paths, result.kernels, self.reverse_initial):
             table.clear()
         result.unfitted.clear()
-        self._take(pilots)
+        self._take(pilots, self._chosen_cost())
+        return True
+
+    def _chosen_cost(self) -> PathCost:
+        assert self._chooser.chosen is not None
+        return self._chooser.chosen
+
+    def proposes_late(self, current: PathCost) -> bool:
+        """Let draws from the references be proposed where chains came to cost more than was predicted.
+
+        What was annealed without them is then forgotten; data sets keep their paths, and starts of reverse chains.
+
+        Parameters
+        ----------
+        current : PathCost
+            Of the present path, at the T that would be next.
+        """
+        if self._proposes or not wants_proposals(self._model.info, list(self._pilots), current):
+            return False
+        result = self._result
+        result.attempts.leave_path(result.runs)
+        result.runs.clear()
+        own = {index: replace(kernel, proposes_base=True) for index, kernel in result.kernels.items()}
+        self._take(self._pilots, current)
+        result.kernels.update(own)
         return True
 
     @property
@@ -145,13 +170,13 @@ class Preparation:
                     self._result.kernels[indices[position]] = pilot.kernel
                     self.count(phase, pilot.n_gradients)
 
-    def _take(self, pilots: Sequence[Pilot]) -> None:
-        """Follow the path of these pilots from now on."""
+    def _take(self, pilots: Sequence[Pilot], cost: PathCost) -> None:
+        """Follow the path of these pilots from now on, which costs so much."""
+        self._pilots = pilots
         result, chooser = self._result, self._chooser
         result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
-        assert chooser.chosen is not None
-        self._proposes = wants_proposals(self._model.info, list(pilots), chooser.chosen)
+        self._proposes = wants_proposals(self._model.info, list(pilots), cost)
         kernel, name = replace(pilots[0].kernel, proposes_base=self._proposes), self._model.info.identity.kernel
         name = name if kernel.correlation is None else f"{name} {DENSE}"
         result.info = result.info.with_kernel(name_with(name) if self._proposes else name)

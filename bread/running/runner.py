@@ -6,6 +6,7 @@ Fills a `CheckResult` as it goes, so that an interruption at any moment leaves e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -143,6 +144,9 @@ class Runner:
                 search = self._preparation.simulate(len(search), "search")
                 n_temperatures, temperatures = self._first_temperatures(), []
                 continue
+            if self._proposes_late(search, temperatures):
+                n_temperatures, temperatures = self._first_temperatures(), []
+                continue
             n_temperatures = min(2 * n_temperatures, plan.max_temperatures)
 
     def _is_near(self, decision: Decision, n_temperatures: int) -> bool:
@@ -254,6 +258,19 @@ class Runner:
             self.result.path.name, True, temperatures[-1], seen[-1].per_transition, 0.0, 2 * self._plan.chains
         )
         return self._preparation.look_again(costs.measured(now, seen, self._plan.target))
+
+    def _proposes_late(self, search: Sequence[int], temperatures: Sequence[int]) -> bool:
+        """Propose draws from references where the search has found chains dear; forget those that had none."""
+        chosen = self._preparation.cost
+        if chosen is None:
+            return False
+        per_transition = self._seen(search, temperatures[-1]).per_transition
+        return self._preparation.proposes_late(
+            replace(
+                chosen, n_temperatures=2.0 * temperatures[-1], per_transition=per_transition,
+                n_chains=2 * self._plan.chains,
+            )
+        )  # fmt: skip
 
     def _seen(self, search: Sequence[int], n_temperatures: int) -> costs.Round:
         """Return what the search has measured at this T."""
