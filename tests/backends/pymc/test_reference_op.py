@@ -1,4 +1,4 @@
-"""Compiled laws of one coordinate, or of some, and of the others given them, or across rotations, against NumPy."""
+"""Compiled mixtures, laws of some coordinates and of the others given them, or across rotations, against NumPy."""
 
 from __future__ import annotations
 
@@ -89,7 +89,32 @@ def rotated(k, p, n_others):
     return RotatedReference(gauge, gaussian(rng.normal(0.0, 0.5, n), 0.2 * factor @ factor.T))
 
 
-BOTH = {"nested": nested(4, 1), "conditional": conditional(4, (1, 3)), "rotated": rotated(3, 1, 1)}
+def component(dim, kind, seed, *, is_heavy=False):
+    """Coordinates apart, correlated, or correlated along two directions; half of them with heavy tails."""
+    rng = default_rng([dim, seed])
+    fields = {"mean": rng.normal(size=dim), "scale": rng.uniform(0.5, 2.0, dim)}
+    if kind == "full":
+        fields["matrix"] = np.eye(dim) + rng.normal(0.0, 0.5 / np.sqrt(dim), (dim, dim))
+    elif kind == "low rank":
+        fields["directions"] = np.linalg.qr(rng.normal(size=(dim, 2)))[0]
+        fields["stretch"] = np.array([3.0, 0.2])
+    if is_heavy:
+        fields["degrees"] = np.where(np.arange(dim) % 2 == 0, 4.0, np.inf)
+    return Component(**fields)
+
+
+def mixture(dim, kinds, *, is_heavy=True):
+    parts = tuple(component(dim, kind, seed, is_heavy=is_heavy and seed % 2 == 1) for seed, kind in enumerate(kinds))
+    weights = np.arange(1.0, len(parts) + 1.0)
+    return MixtureReference(parts, weights / weights.sum())
+
+
+BOTH = {
+    "nested": nested(4, 1),
+    "conditional": conditional(4, (1, 3)),
+    "rotated": rotated(3, 1, 1),
+    "mixture": mixture(4, ["full", "low rank", "diagonal", "full"]),
+}
 
 
 def states_of(reference):
@@ -123,6 +148,38 @@ def test_compiled_density_and_gradient_are_those_of_numpy(dim, driver, marginal)
 @pytest.mark.parametrize("name", list(CONDITIONAL))
 def test_laws_given_several_coordinates_are_those_of_numpy(name):
     assert largest_difference(compiled_base(CONDITIONAL[name]), CONDITIONAL[name]) < ROUNDING
+
+
+@pytest.mark.parametrize("is_heavy", [False, True])
+@pytest.mark.parametrize(
+    ("dim", "kinds"),
+    [(1, ["diagonal"] * 2), (2, ["full"] * 5), (7, ["low rank", "full"]), (90, ["low rank"] * 2), (90, ["full"] * 2)],
+)
+def test_mixtures_are_those_of_numpy(dim, kinds, is_heavy):
+    reference = mixture(dim, kinds, is_heavy=is_heavy)
+    assert largest_difference(compiled_base(reference), reference) < ROUNDING
+
+
+@pytest.mark.parametrize("wrong", ["mean", "scale", "matrix", "directions", "stretch", "degrees", "weights"])
+def test_a_mixture_that_differs_a_little_is_seen(wrong):
+    reference = BOTH["mixture"]
+    if wrong == "weights":
+        other = replace(reference, weights=reference.weights + np.array([1e-6, -1e-6, 0.0, 0.0]))
+    else:
+        parts = [
+            replace(one, **{wrong: getattr(one, wrong) * (1.0 + 1e-6) + (wrong == "mean") * 1e-6})
+            if getattr(one, wrong) is not None
+            else one
+            for one in reference.components
+        ]
+        other = replace(reference, components=tuple(parts))
+    assert largest_difference(compiled_base(other), reference) > 100 * ROUNDING
+
+
+def test_one_component_and_large_matrices_are_left_to_numpy():
+    assert compiled_base(mixture(3, ["full"])) is None
+    assert compiled_base(mixture(150, ["full"] * 2)) is None
+    assert compiled_base(mixture(150, ["low rank"] * 2)) is not None
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 0), (2, 1, 3), (3, 2, 2), (3, 3, 1), (2, 5, 0), (4, 9, 3)])

@@ -18,13 +18,14 @@ from pytensor.graph.basic import Apply
 from pytensor.link.c.op import COp
 
 from bread.backends.base import FloatArray
-from bread.backends.pymc.density import conditional_code, nested_code, rotated_code
+from bread.backends.pymc.density import conditional_code, mixture_code, nested_code, rotated_code
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.paths.conditional import ConditionalReference
+from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
 from bread.paths.rotated import RotatedReference
 
-_CODES: dict[str, str] = {code.NAME: code.CODE for code in (nested_code, conditional_code, rotated_code)}
+_CODES: dict[str, str] = {code.NAME: code.CODE for code in (nested_code, conditional_code, rotated_code, mixture_code)}
 
 
 class ReferenceDensity(COp):
@@ -132,6 +133,8 @@ def compiled_base(reference: object) -> CompiledReference | None:
         name, pack = conditional_code.NAME, conditional_code.packed(reference)
     elif isinstance(reference, RotatedReference):
         name, pack = rotated_code.NAME, rotated_code.packed(reference)
+    elif isinstance(reference, MixtureReference):
+        name, pack = mixture_code.NAME, mixture_code.packed(reference)
     return None if pack is None else CompiledReference(name, pack)
 
 
