@@ -26,6 +26,7 @@ class Failure(IntEnum):
     NAN = 3  # a density was NaN outside a kernel
     EXCEPTION = 4  # a density raised outside a kernel
 
+
 CORRELATION = "correlation"  # name of the setting that is neither positive nor interpolated
 
 

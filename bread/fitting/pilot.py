@@ -257,9 +257,14 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     while True:
         begun = begun.with_chains(
             run_chain(
-                posterior, begun.initial[index], index, request.n_steps,
-                root=root, simulation=simulation, like=request.like,
-            )  # fmt: skip
+                posterior,
+                begun.initial[index],
+                index,
+                request.n_steps,
+                root=root,
+                simulation=simulation,
+                like=request.like,
+            )
             for index in begun.wanted
         )
         fit = continue_fit(posterior, begun, root=root, simulation=simulation)

@@ -6,7 +6,7 @@ fitted to it, in this unit. Simulations of the search have theirs, and twice the
 
 from __future__ import annotations
 
-DEAR = 4.0  # price of a reference from which on the search must reach its goal before simulations are made to confirm it
+DEAR = 4.0  # price of a reference from which on the search must reach its goal before anything is confirmed
 MOST_BATCHES = 5  # simulations at one T, over the number that was asked for
 
 

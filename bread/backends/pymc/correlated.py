@@ -40,9 +40,7 @@ class _Correlated:
 
     def velocity(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray | None:
         """Return the velocity of a momentum, or put it into ``out``."""
-        scale = self.deviations()
-        found = self.correlation.matrix @ (scale * x)
-        found *= scale
+        found = self._velocity(x)
         if out is None:
             return found
         out[:] = found
@@ -50,7 +48,13 @@ class _Correlated:
 
     def energy(self, x: FloatArray, velocity: FloatArray | None = None) -> Any:
         """Return the kinetic energy of a momentum."""
-        return 0.5 * np.dot(x, self.velocity(x) if velocity is None else velocity)
+        return 0.5 * np.dot(x, self._velocity(x) if velocity is None else velocity)
+
+    def _velocity(self, x: FloatArray) -> FloatArray:
+        scale = self.deviations()
+        found: FloatArray = self.correlation.matrix @ (scale * x)
+        found *= scale
+        return found
 
     def velocity_energy(self, x: FloatArray, v_out: FloatArray) -> Any:
         """Put the velocity of a momentum into ``v_out``, and return its kinetic energy."""
@@ -65,7 +69,7 @@ class _Correlated:
         return found
 
 
-class FrozenMetric(_Correlated, QuadPotentialDiag):  # type: ignore[misc]
+class FrozenMetric(_Correlated, QuadPotentialDiag):
     """Given correlations, and variances that stay."""
 
     def __init__(self, variance: FloatArray, correlation: Correlation, dtype: Any) -> None:
@@ -78,7 +82,7 @@ class FrozenMetric(_Correlated, QuadPotentialDiag):  # type: ignore[misc]
         return found
 
 
-class AdaptedMetric(_Correlated, QuadPotentialDiagAdapt):  # type: ignore[misc]
+class AdaptedMetric(_Correlated, QuadPotentialDiagAdapt):
     """Given correlations, and variances that PyMC adapts."""
 
     def __init__(self, correlation: Correlation, *arguments: Any, **options: Any) -> None:

@@ -159,6 +159,11 @@ class ReferencePosterior:
             n_evaluations=int(tally.n_evaluations[0]) + len(kept),
         )
 
+    @property
+    def takes_correlation(self) -> bool:
+        """No: see `bread.backends.base.Posterior.takes_correlation`."""
+        return False
+
     def stretch(self, settings: Settings, factor: FloatArray) -> Settings:
         """Return settings with a stretched metric; see `bread.backends.base.Posterior.stretch`."""
         return stretched_metric(settings, factor)

@@ -26,10 +26,10 @@ def packed(reference: MixtureReference) -> FloatArray | None:
         return None
     with np.errstate(divide="ignore"):
         constants = np.log(reference.weights) + [one.log_normaliser for one in components]
-    parts = [[reference.dim, len(components)]]
+    parts: list[FloatArray] = [np.array([reference.dim, len(components)], dtype=np.float64)]
     for constant, one in zip(constants, components, strict=True):
         parts += _component(one, float(constant))
-    return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in parts])
+    return np.concatenate([part.ravel() for part in parts])
 
 
 def _component(one: Component, constant: float) -> list[FloatArray]:
@@ -61,7 +61,8 @@ static void bread_mixture_low_rank(int dim, int rank, const double* directions, 
     }
 }
 
-static double bread_mixture(const double* q, const double* pack, const double* other, const double* weights, double* out)
+static double bread_mixture(const double* q, const double* pack, const double* other, const double* weights,
+                            double* out)
 {
     const int dim = (int)pack[0], n = (int)pack[1];
     const double* next = pack + 2;

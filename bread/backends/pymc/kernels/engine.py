@@ -216,7 +216,7 @@ class GradientEngine(Engine):
         super().__init__(layout, controls, steps, refusals)
         (step,) = steps
         assert isinstance(step, GradientStep)
-        self._step, self.gradient = step.step, step.gradient
+        self._step, self.gradient, self.adapts_metric = step.step, step.gradient, step.adapts_metric
         index = dict(zip(layout.names, range(len(layout.names)), strict=True))
         starts = np.concatenate([[0], np.cumsum(layout.sizes)])
         chosen = [index[name] for name in step.gradient.names]

@@ -62,9 +62,10 @@ def compile_engine(
     steps = build_steps(model, layout, density, moved_by, as_it_is=as_it_is)
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)
     if len(steps) == 1 and len(names) == len(layout.names):
-        engine: Engine = GradientEngine(layout, density.controls, steps, refusals)
-        engine.may_propose = kernel is None
-        engine.takes_correlation = kernel is None and steps[0].adapts_metric
+        by_gradient = GradientEngine(layout, density.controls, steps, refusals)
+        by_gradient.may_propose = kernel is None
+        by_gradient.takes_correlation = kernel is None and by_gradient.adapts_metric
+        engine: Engine = by_gradient
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
     if proposes_base:

@@ -137,8 +137,8 @@ class AsItIsStep(FrozenStep):
 class GradientStep(FrozenStep):
     """NUTS or HMC: step size, and the inverse of a diagonal metric (one value per coordinate of the step).
 
-    A metric that the user fixed (``scaling=`` or a constant ``potential=``) is kept and is no setting. Else settings may
-    hold correlations too, of shape (n, n) in the order of a position: they are never adapted.
+    A metric that the user fixed (``scaling=`` or a constant ``potential=``) is kept and is no setting. Else settings
+    may hold correlations too, of shape (n, n) in the order of a position: they are never adapted.
     """
 
     setting_names: tuple[str, ...] = ("step_size", "inverse_metric")
@@ -153,7 +153,7 @@ class GradientStep(FrozenStep):
         if not self.adapts_metric:
             self.setting_names = ("step_size",)
         self._size = self.gradient.size
-        self._correlation: tuple[FloatArray, Correlation] | None = None  # the last that was given, and what is made of it
+        self._correlation: tuple[FloatArray, Correlation] | None = None  # last given, and what is made of it
         self.freeze()
 
     @property
