@@ -18,6 +18,7 @@ from bread.backends.base import Kernel, OpenOptions  # noqa: E402
 from bread.backends.pymc.correlated import AdaptedMetric, Correlation, FrozenMetric  # noqa: E402
 from bread.backends.values import CORRELATION  # noqa: E402
 from bread.fitting.pilot import FitRequest  # noqa: E402
+from bread.fitting.pilot_chains import run_chain  # noqa: E402
 from bread.paths.kinds import PriorPath  # noqa: E402
 from bread.report.compat import read_attributes  # noqa: E402
 from bread.running.plan import PathRequest  # noqa: E402
@@ -192,3 +193,14 @@ def test_a_check_says_that_its_chains_had_a_dense_metric() -> None:
     assert "dense metric" in str(bread.verdict(report))
     named = bread.check(chain_of_levels(), path="reference", kernel="nuts", **options)
     assert "dense" not in str(read_attributes(named)["kernel"]) + str(bread.verdict(named))
+
+
+def test_a_pilot_chain_that_begins_with_a_kernel_of_other_data_keeps_its_correlations_and_saves_gradients() -> None:
+    opened, _, pilot = pilot_on(None)
+    other = opened.condition({"y": np.array(-1.0)})
+    begin = np.zeros(DIM)
+    alone = run_chain(other, begin, 0, 50, root=3, simulation=1)
+    like = run_chain(other, begin, 0, 50, root=3, simulation=1, like=pilot.kernel)
+    assert alone.failure is None and like.failure is None
+    assert alone.kernel.correlation is None and like.kernel.correlation is pilot.kernel.correlation
+    assert 3 * like.n_gradients < alone.n_gradients

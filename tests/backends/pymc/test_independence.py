@@ -17,7 +17,7 @@ from bread.backends.support.independence import Proposals
 from bread.errors import UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import gaussian
-from bread.report.compat import read_attributes, read_group
+from bread.report.compat import read_attributes, read_group, require_group
 from tests.support.conformance import (
     check_bit_equal_batching,
     check_contract_shapes,
@@ -138,3 +138,33 @@ def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatc
     xr.testing.assert_equal(read_group(report, "reverse")["log_weight"], read_group(named, "reverse")["log_weight"])
     assert said not in str(bread.verdict(named))
     assert read_attributes(bread.check(model(), kernel="nuts", **settings))["kernel"] == "NUTS"
+
+
+def weights_of(report: Any, way: str) -> Any:
+    found = require_group(report, way)
+    return found["log_weight"].where(found["role"] == "search", drop=True)
+
+
+@pytest.mark.slow
+def test_proposals_that_begin_late_replace_all_that_was_annealed_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward chains of the search have then the bits of a check that proposed from the start; none before it are left.
+
+    A predicted T of 14 costs 200 gradients a data set; the search goes on to T = 32, where they cost 900.
+    """
+    with pm.Model() as model:
+        rate = pm.Gamma("rate", 2.0, 1.0)
+        pm.Poisson("y", rate, observed=np.array([3, 1]))
+    reports = {}
+    for name, price in (("never", np.inf), ("late", 700.0), ("early", 1.0)):
+        monkeypatch.setattr("bread.running.proposing.DEAR", price)
+        reports[name] = bread.check(
+            model, path="reference", max_error=0.05, random_seed=1, cores=1, progressbar=False
+        )  # fmt: skip
+    kernels = {name: str(read_attributes(report)["kernel"]) for name, report in reports.items()}
+    assert kernels == {"never": "NUTS", **dict.fromkeys(("late", "early"), "NUTS after independence proposals")}
+    never, late, early = (weights_of(reports[name], "forward") for name in ("never", "late", "early"))
+    first = {"n_temperatures": [4, 8], "simulation": early["simulation"][:10]}
+    np.testing.assert_array_equal(late.sel(first), early.sel(first))
+    assert np.isfinite(early.sel(first)).all() and (late.sel(first) != never.sel(first)).all()
+    never, late = (weights_of(reports[name], "reverse").sel(first) for name in ("never", "late"))
+    assert (late != never).all()  # from the same starts
