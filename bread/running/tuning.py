@@ -155,14 +155,12 @@ def tune(
     betas = [0.0]
     # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
     state = base[int(np.argmax(np.isfinite(usable)))]
-    first = posterior.adapt(
-        path, 0.0, state, seed_sequence(root, Purpose.TUNE, simulation, 0, 0), n_steps, previous=None
-    )
+    seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
+    first = posterior.adapt(path, 0.0, state, seed, n_steps, previous=None)
     correlation = correlation_along(posterior, path)
     dense: Settings = {} if correlation is None else {CORRELATION: correlation}
     spent = [first]
-    if dense:
-        seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
+    if dense:  # again, from the variances that the diagonal metric came to
         first = posterior.adapt(path, 0.0, state, seed, n_steps, previous={**first.settings, **dense})
         spent.append(first)
     adaptations: list[Adaptation] = [first]
