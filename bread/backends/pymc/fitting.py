@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from bread.backends.base import Fit
-from bread.backends.pymc.density.compiling import compile_mode, first_line
-from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
+from bread.backends.pymc.density.compiling import density_mode, first_line
 from bread.backends.pymc.early_end import EarlyEnd, EnoughDrawsError
 from bread.backends.pymc.model.reading import read_observed
 from bread.backends.support.posterior_draws import count_divergences, posterior_group, read_posterior
@@ -45,7 +45,7 @@ def _silence() -> Iterator[None]:
 def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar: bool) -> Fit:
     """Sample a model with ``pm.sample``, its defaults and the sampler it picks.
 
-    Only the PyTensor mode is chosen here (see `bread.backends.pymc.density.compiling.compile_mode`), and left to PyMC
+    Only the PyTensor mode is chosen here (see `bread.backends.pymc.density.compiling.density_mode`), and left to PyMC
     where it would pick another package's sampler; and PyMC's own ends after fewer draws where they are dear and enough
     (see `bread.backends.pymc.early_end`).
 
@@ -56,7 +56,7 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
     """
     import pymc as pm
 
-    mode = with_modules_side_by_side(compile_mode())
+    mode = density_mode()
     flags: dict[str, Any] = {}
     chains = max(2, cores)  # as PyMC would
     ending = EarlyEnd(names, chains, sum(np.size(values) for values in read_observed(model).values()))
@@ -66,7 +66,7 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
             flags["compile_kwargs"] = {"mode": mode}
     start = time.perf_counter()
     try:
-        with _silence():
+        with _silence(), threadpool_limits(limits=1):  # in forked chains pm.sample leaves BLAS all cores
             result = pm.sample(
                 random_seed=seed, cores=cores, chains=chains, progressbar=progressbar, quiet=not progressbar,
                 model=model, compute_convergence_checks=False, **flags,  # bread looks at the draws itself

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytest
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
@@ -109,3 +111,24 @@ def test_in_pm_sample(n_observed: int, n_draws: int) -> None:
     assert abs(mean - y.mean() * (n_observed / (n_observed + 1.0))) < 0.5 * error, (
         "after tuning, in its own coordinates"
     )
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_its_chains_use_one_thread_of_blas_each(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forked chains inherit the limit: PyMC sets none there, and with all threads each they take ten times as long."""
+    seen: list[int] = []
+
+    def sample(*arguments: Any, **options: Any) -> Any:
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return original(*arguments, **options)
+
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", 0.0, 1.0), 1.0, observed=[0.3])
+    opened = open_model(model, OpenOptions())
+    original = pm.sample
+    monkeypatch.setattr(pm, "sample", sample)
+    before = threadpool_info()
+    opened.fit(seed=3, cores=cores, progressbar=False)
+    assert seen
+    assert set(seen) == {1}
+    assert threadpool_info() == before, "the user's own limits are back"

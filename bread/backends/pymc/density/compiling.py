@@ -22,6 +22,7 @@ from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, MultinomialRV
 from pytensor.tensor.random.type import RandomGeneratorType
 
+from bread.backends.pymc.density.linear_algebra import IN_C
 from bread.backends.pymc.density.number_by_number import ARRAYS
 from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
 
@@ -47,6 +48,16 @@ def compile_mode() -> str | None:
         warnings.simplefilter("ignore")
         _ = pytensor.config.blas__ldflags
     return "CVM"
+
+
+def density_mode() -> Any:
+    """Return that mode with modules compiled side by side, and in C the linear algebra that PyTensor leaves to Python.
+
+    The default, or what the user chose, is returned as it is where it compiles no C code.
+    """
+    plain = compile_mode()
+    mode = with_modules_side_by_side(plain)
+    return mode if mode is plain else mode.register(IN_C)
 
 
 @contextmanager
@@ -100,7 +111,7 @@ def compile_density(vector: Any, outputs: Sequence[Any], check_bounds: bool) -> 
 
     with Model(check_bounds=check_bounds):
         function: Callable[..., Any] = compile_graph(
-            [vector], list(outputs), mode=with_modules_side_by_side(compile_mode()), on_unused_input="ignore"
+            [vector], list(outputs), mode=density_mode(), on_unused_input="ignore"
         )
     function.trust_input = True  # type: ignore[attr-defined]
     return function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bread.backends.base import FloatArray
+from bread.backends.pymc.density.dot_code import DOT
 from bread.paths.conditional import ADDITIVE, ConditionalReference
 
 NAME = "bread_conditional"
@@ -32,8 +33,10 @@ def packed(reference: ConditionalReference) -> FloatArray | None:
 
 
 # The gradient goes backwards from the density: by the functions of u first, then by what multiplies coefficients.
-CODE = """
-static double bread_conditional(
+CODE = (
+    DOT
+    + """
+__attribute__((noinline)) static double bread_conditional(
     const double* q, const double* pack, const double* other, const double* weights, double* out)
 {
     const int dim = (int)pack[0], k = (int)pack[1], m = (int)pack[2], laws = (int)pack[3], f = (int)pack[4];
@@ -98,16 +101,12 @@ static double bread_conditional(
     double square = 0.0, logarithms = 0.0;
     for (int j = 0; j < n; ++j) away[j] = q[(int)others[j]] - centre[j];
     for (int j = 0; j < n; ++j) {
-        double sum = 0.0;
-        for (int l = 0; l < n; ++l) sum += matrix[(size_t)j * n + l] * away[l];
-        y[j] = sum - values[j];
+        y[j] = bread_dot(matrix + (size_t)j * n, away, n) - values[j];
     }
     for (int j = 0; j < n; ++j) {
         const double rate = std::exp(-values[n + j]);
         const double* row = values + 2 * n + (size_t)j * (j - 1) / 2;
-        double sum = y[j];
-        if (is_mixed) for (int l = 0; l < j; ++l) sum += row[l] * y[l];
-        residual[j] = sum * rate;
+        residual[j] = (is_mixed ? y[j] + bread_dot(row, y, j) : y[j]) * rate;
         pull[j] = residual[j] * rate;
         square += residual[j] * residual[j];
         logarithms += values[n + j];
@@ -154,9 +153,7 @@ static double bread_conditional(
     for (int j = 0; j < n; ++j)
         for (int l = 0; l < n; ++l) out[(int)others[l]] -= across[j] * matrix[(size_t)j * n + l];
     for (int i = 0; i < s; ++i) {
-        const double* row = coefficients + (size_t)i * f;
-        double sum = 0.0;
-        for (int j = 0; j < f; ++j) sum += row[j] * by_value[j];
+        const double sum = bread_dot(coefficients + (size_t)i * f, by_value, f);
         for (int d = 0; d < k; ++d) by_x[d] += slopes[(size_t)d * s + i] * sum;
     }
     for (int d = 0; d < k; ++d) {
@@ -169,3 +166,4 @@ static double bread_conditional(
     return own + normaliser - 0.5 * square - logarithms;
 }
 """
+)

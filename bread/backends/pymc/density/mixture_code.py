@@ -61,8 +61,8 @@ static void bread_mixture_low_rank(int dim, int rank, const double* directions, 
     }
 }
 
-static double bread_mixture(const double* q, const double* pack, const double* other, const double* weights,
-                            double* out)
+__attribute__((noinline)) static double bread_mixture(
+    const double* q, const double* pack, const double* other, const double* weights, double* out)
 {
     const int dim = (int)pack[0], n = (int)pack[1];
     const double* next = pack + 2;

@@ -30,7 +30,8 @@ def packed(reference: NestedReference) -> FloatArray:
 
 
 CODE = """
-static double bread_nested(const double* q, const double* pack, const double* other, const double* weights, double* out)
+__attribute__((noinline)) static double bread_nested(
+    const double* q, const double* pack, const double* other, const double* weights, double* out)
 {
     const int dim = (int)pack[0], driver = (int)pack[1], m = (int)pack[2], laws = (int)pack[3], n = dim - 1;
     const double* knots = pack + 5;

@@ -34,7 +34,7 @@ def packed(reference: RotatedReference) -> FloatArray | None:
 
 # W F = Q G: Gram and Schmidt, each column twice, as once leaves what rounding has added.
 CODE = """
-static double bread_rotated(
+__attribute__((noinline)) static double bread_rotated(
     const double* q, const double* pack, const double* other, const double* weights, double* out)
 {
     const int dim = (int)pack[0], K = (int)pack[1], P = (int)pack[2], free = (int)pack[3], n = (int)pack[4];
