@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pytensor.tensor import blas
+
+OUTER: Any = getattr(blas, "Ger", ())  # PyTensor's outer product; from 3 on it is no operation of its own
 
 
 def seed_step(step: Any, generator: np.random.Generator) -> None:

@@ -18,10 +18,11 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.rewriting.basic import in2out, node_rewriter
 from pytensor.tensor.basic import AllocDiag
-from pytensor.tensor.blas import Gemv, Ger
+from pytensor.tensor.blas import Gemv
 from pytensor.tensor.blockwise import Blockwise
 
 from bread.backends.pymc.density.matrix_vector import MatrixVector
+from bread.backends.pymc.versions import OUTER
 
 LARGEST = 300  # rows of a diagonal matrix: of more, what is done with it takes longer than making it
 LARGEST_PRODUCT = 20_000  # elements of a matrix whose products BLAS does not do faster
@@ -33,7 +34,7 @@ def in_c(_: Any, node: Any) -> list[Any] | None:
     """Return the same number from operations in C; None where it is already one."""
     if isinstance(node.op, Gemv):
         return _product(*node.inputs)
-    if isinstance(node.op, Ger):
+    if isinstance(node.op, OUTER):
         return _outer(*node.inputs)
     is_batch = isinstance(node.op, Blockwise)
     operation = node.op.core_op if is_batch else node.op
@@ -69,4 +70,5 @@ def _diagonal(vectors: Any) -> list[Any] | None:
     return [pt.switch(is_diagonal, vectors[..., None, :], np.zeros((), vectors.type.dtype))]
 
 
-IN_C = (in2out(node_rewriter([Gemv, Ger, AllocDiag, Blockwise])(in_c), name="linear_algebra_in_c"), POSITION)
+_REWRITTEN = [Gemv, AllocDiag, Blockwise, *([OUTER] if OUTER else [])]
+IN_C = (in2out(node_rewriter(_REWRITTEN)(in_c), name="linear_algebra_in_c"), POSITION)

@@ -64,10 +64,6 @@ class MatrixVector(COp):
         product = alpha * (matrix @ x)
         outputs[0][0] = np.asarray(product if beta == 0.0 else beta * y + product)
 
-    def infer_shape(self, graph: Any, node: Any, shapes: Any) -> list[Any]:
-        """Return the shape of y."""
-        return [shapes[0]]
-
     def c_support_code(self, **_: Any) -> str:
         """Return the function that computes."""
         return _CODE
