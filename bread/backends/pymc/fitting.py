@@ -46,8 +46,8 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
     """Sample a model with ``pm.sample``, its defaults and the sampler it picks.
 
     Only the PyTensor mode is chosen here (see `bread.backends.pymc.density.compiling.density_mode`), and left to PyMC
-    where it would pick another package's sampler; and PyMC's own ends after fewer draws where they are dear and enough
-    (see `bread.backends.pymc.early_end`).
+    where it would pick another package's sampler; each chain has one thread of BLAS; and PyMC's own ends after fewer
+    draws where they are dear and enough (see `bread.backends.pymc.early_end`).
 
     Raises
     ------

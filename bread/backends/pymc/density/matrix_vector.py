@@ -29,7 +29,7 @@ __attribute__((noinline)) static void bread_matrix_vector(
                 for (npy_intp i = first; i < last; ++i) out[i] += by * at[i];
             }
         }
-    } else if ((column == 1 || m == 1) && (x_step == 1 || m == 1)) {
+    } else if (column == 1 && x_step == 1 && m >= 8) {
         for (npy_intp i = 0; i < n; ++i) out[i] = bread_dot(a + i * row, x, m);
     } else {
         for (npy_intp i = 0; i < n; ++i) {
@@ -70,7 +70,7 @@ class MatrixVector(COp):
 
     def c_code_cache_version(self) -> tuple[int, ...]:
         """Return the version of the code: raise it with every change."""
-        return (1,)
+        return (2,)
 
     def c_code(self, node: Any, name: str, inputs: Any, outputs: Any, sub: Any) -> str:
         """Return the code of one call."""
