@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,6 +22,9 @@ DEPTH = 15.0  # nats below the largest marginal density from where on a knot say
 DIFFERENCE = 0.03  # standard deviations, of a climb's differences
 LEVEL = 0.05  # nats a standard deviation, of a slope that is the top
 MOST_CLIMBS = 20  # steps
+STEEP = 5.0  # nats a standard deviation, of a slope above which a climb takes each driver by itself
+MOST_APPROACHES, MOST_HALVED = 10, 4  # steps of each driver by itself; halves of one that leads down
+LONG_STEP, FIRST_STEP = 8.0, 3.0  # standard deviations, of such a step at most: where there is a top ahead; where not
 CURVED = 6.0  # nats below the top down to which the marginal density is taken for Gaussian, for its width
 MOST_CHANGED = 30.0  # of a variance by that
 NOWHERE = 1e10  # depth of a point at which there is no law
@@ -66,31 +70,40 @@ class Search:
         self._laplace = laplace
         self._known_u, self._known_modes = [u], [others]
 
-    def climb(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def climb(
+        self, mean: FloatArray, covariance: FloatArray, first_step: float = FIRST_STEP
+    ) -> tuple[FloatArray, FloatArray]:
         """Return where the marginal density of the drivers is largest, looked for from a mean, and about its width.
 
-        A simplex ends on the flat tail of a scale that the data say little about; slopes do not.
+        A simplex ends on the flat tail of a scale that the data say little about; slopes do not, but for far below the
+        top, where the slope along one driver says nothing of how far to go along another. There each goes by its own
+        curvature.
         """
         from scipy.optimize import minimize
 
+        k = len(mean)
         factor = np.linalg.cholesky(covariance)
         top, level = mean, -np.inf
+        seen: dict[bytes, float] = {}
 
         def depth(x: FloatArray) -> float:
             nonlocal top, level
+            known = seen.get(x.tobytes())
+            if known is not None:
+                return known
             u = mean + factor @ x
             found = self._knot(u, np.sqrt(np.diag(covariance)))
-            if found is None:
-                return NOWHERE
-            if found.log_marginal > level:
+            if found is not None and found.log_marginal > level:
                 top, level = u, found.log_marginal
-            return -found.log_marginal
+            value = seen[x.tobytes()] = NOWHERE if found is None else -found.log_marginal
+            return value
 
+        start = _approached(depth, k, first_step)
         options = {"gtol": LEVEL, "eps": DIFFERENCE, "maxiter": MOST_CLIMBS}
         with np.errstate(all="ignore"):
-            best = minimize(depth, np.zeros(len(mean)), method="BFGS", options=options)
+            best = minimize(depth, start, method="BFGS", options=options)
         spread = np.asarray(best.hess_inv)
-        factor = factor @ _root(spread if np.isfinite(spread).all() else np.eye(len(mean)))
+        factor = factor @ _root(spread if np.isfinite(spread).all() else np.eye(k))
         width = self._width(top, level, factor)
         return top, factor @ factor.T if width is None else factor @ width @ factor.T
 
@@ -133,6 +146,28 @@ class Search:
             self._known_u.append(u)
             self._known_modes.append(found.mode)
         return found
+
+
+def _approached(depth: Callable[[FloatArray], float], k: int, first_step: float) -> FloatArray:
+    """Return where no slope is steep any more, by Newton's steps along each driver by itself, shape (k,)."""
+    x, sides = np.zeros(k), DIFFERENCE * np.eye(k)
+    for _ in range(MOST_APPROACHES):
+        here = depth(x)
+        ahead, behind = (np.array([depth(x + side) for side in way]) for way in (sides, -sides))
+        slope, curvature = (ahead - behind) / (2.0 * DIFFERENCE), (ahead + behind - 2.0 * here) / DIFFERENCE**2
+        if not np.abs(slope).max() > STEEP:
+            break
+        with np.errstate(all="ignore"):
+            newton = np.clip(slope / curvature, -LONG_STEP, LONG_STEP)
+        step = np.where(curvature > 0.0, newton, first_step * np.sign(slope))
+        for _ in range(MOST_HALVED):
+            if depth(x - step) < here:
+                break
+            step = 0.5 * step
+        else:
+            break
+        x = x - step
+    return x
 
 
 def _root(covariance: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from bread.backends.base import FloatArray, Posterior
-from bread.fitting.cloud import DEPTH, WIDTH, Knots, Search
+from bread.fitting.cloud import DEPTH, FIRST_STEP, WIDTH, Knots, Search
 from bread.fitting.families import INFLATION, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
 from bread.fitting.laplace import Laplace
@@ -32,6 +32,7 @@ INDEPENDENT = 0.03  # nats of dependence between what one matrix makes independe
 def fit_conditional(
     posterior: Posterior, drivers: tuple[int, ...], start: FloatArray, mean: FloatArray, covariance: FloatArray,
     matrix: FloatArray | None = None, is_near: bool = True, like: MixtureReference | None = None,
+    first_step: float = FIRST_STEP,
 ) -> tuple[ConditionalReference | None, int]:  # fmt: skip
     """Approximate the law of the other coordinates at a cloud of values of the drivers, and fit; None where it fails.
 
@@ -50,6 +51,8 @@ def fit_conditional(
         Whether that mean is known to be about right; else the largest marginal density is looked for first.
     like : MixtureReference, optional
         The law of the drivers on other data.
+    first_step : float
+        Standard deviations of a driver, along which that search goes at most in its first step.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def fit_conditional(
     laplace, state = Laplace(target, drivers, dim), np.asarray(start)
     search = Search(laplace, state[list(drivers)], state[laplace.others])
     if not is_near:
-        mean, covariance = search.climb(mean, covariance)
+        mean, covariance = search.climb(mean, covariance, first_step)
     seen: Knots | None = None
     for _ in range(MOST_ROUNDS):
         found = search.cloud(mean, covariance)

@@ -8,11 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bread.backends.base import FloatArray
+from bread.fitting.curvature import Curvature
 from bread.fitting.modes import CountedDensity
 
 MOST_STEPS = 100  # gradients of one optimisation
 NORMAL = 1e-6  # a Newton step that ends less than half as many nats below the maximum has found it
 NEWTON_STEPS = 4  # with one Hessian, whose rounding errors keep the first from ending there
+CHEAP, MOST_HESSIANS = 12, 8  # gradients that a Hessian may take to be made again on the way; so many at most
 CLOSER = 1e-4  # of these nats must be left after each: else it is another Hessian there
 PATIENCE = 2  # Newton steps that may fail, and one more for each that did not, up to twice as many
 
@@ -47,6 +49,7 @@ class Laplace:
     def __init__(self, target: CountedDensity, held: Sequence[int], dim: int) -> None:
         self._target, self.held, self._dim = target, list(held), dim
         self.others = np.delete(np.arange(dim), self.held)
+        self._curvature = Curvature(target, self.others)
         self._u = np.zeros(len(self.held))
         self._patience = PATIENCE
 
@@ -59,7 +62,8 @@ class Laplace:
         """Return the law at one value of what is held, looked for from a state of the others; None without maximum.
 
         Where the others are normal given what is held, one step of Newton's ends at the maximum, but for rounding, and
-        its Hessian is the one there. They may be at some values and not at others.
+        its Hessian is the one there. They may be at some values and not at others. Where they are not, a few Hessians
+        are tried if they cost little, else an optimiser without any.
         """
         from scipy.optimize import minimize
 
@@ -70,30 +74,36 @@ class Laplace:
             if found is not None:
                 return found
         best = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
-        return None if not best.fun < 1e300 else _held(best.x, self._precision(best.x), float(best.fun))
+        if not best.fun < 1e300:
+            return None
+        return _held(best.x, self._curvature.at(self._state(best.x))[0], float(best.fun))
 
     def _newton(self, start: FloatArray) -> Held | None:
-        """Return the law one step from ``start``; None where that is not the maximum."""
-        precision = self._precision(start)
-        try:
-            factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            return None
-        mode, below = start, np.inf
-        _, gradient = self(mode)
-        for _ in range(NEWTON_STEPS):
-            mode = np.asarray(mode - _solve(factor, gradient), dtype=np.float64)
-            value, gradient = self(mode)
-            left = float(gradient @ _solve(factor, gradient))
-            if not (value < 1e300 and left < CLOSER * below):
-                return None
-            if left < NORMAL:
-                return _held(mode, precision, value)
-            below = left
-        return None
+        """Return the law some steps of Newton's from ``start``; None where they do not end at the maximum.
 
-    def _precision(self, others: FloatArray) -> FloatArray:
-        return self._target.precision(self._state(others), self.others)
+        Only where a Hessian is cheap is it made again on the way.
+        """
+        mode, lowest = start, np.inf
+        for _ in range(MOST_HESSIANS):
+            precision, gradient = self._curvature.at(self._state(mode))
+            try:
+                factor = np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
+            except np.linalg.LinAlgError:
+                return None
+            value, below = np.inf, np.inf
+            for _ in range(NEWTON_STEPS):
+                mode = np.asarray(mode - _solve(factor, gradient), dtype=np.float64)
+                value, gradient = self(mode)
+                left = float(gradient @ _solve(factor, gradient))
+                if not (value < 1e300 and left < CLOSER * below):
+                    break
+                if left < NORMAL:
+                    return _held(mode, precision, value)
+                below = left
+            if not value < lowest or self._curvature.price > CHEAP:
+                return None
+            lowest = value
+        return None
 
     def _state(self, others: FloatArray) -> FloatArray:
         state = np.empty(self._dim)

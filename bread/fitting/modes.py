@@ -78,18 +78,18 @@ class CountedDensity:
             return 1e300, np.zeros_like(state)
         return -value, -gradient
 
-    def precision(self, state: FloatArray, coordinates: NDArray[np.int64] | None = None) -> FloatArray:
-        """Return the Hessian of all coordinates by central differences; of some by forward ones, at half the price.
+    def precision(self, state: FloatArray) -> FloatArray:
+        """Return the Hessian of all coordinates by central differences."""
+        return self.central_precision(state, np.full(len(state), _DIFFERENCE))
 
-        Some are those that are left where others are held: given those the density is often nearly Gaussian, so that
-        its gradient is nearly linear, and there are many values to hold.
+    def differences(self, state: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return forward differences of minus the gradient along directions, shape (direction, dim), and it.
+
+        They are half the price of central ones. Where some coordinates are held the density of the others is often
+        nearly Gaussian, so that its gradient is nearly linear, and there are many values to hold.
         """
-        if coordinates is None:
-            return self.central_precision(state, np.full(len(state), _DIFFERENCE))
-        away = _DIFFERENCE * np.eye(len(state))[coordinates]
-        gradients = self._gradients(np.concatenate([state + away, state[None]]))
-        rows = (gradients[:-1] - gradients[-1])[:, coordinates] / _DIFFERENCE
-        return np.asarray(0.5 * (rows + rows.T))
+        gradients = self._gradients(np.concatenate([state + _DIFFERENCE * directions, state[None]]))
+        return np.asarray((gradients[:-1] - gradients[-1]) / _DIFFERENCE), gradients[-1]
 
     def central_precision(self, state: FloatArray, steps: FloatArray) -> FloatArray:
         """Return the Hessian of all coordinates by central differences, each with a step of its own, shape (dim,)."""

@@ -35,7 +35,8 @@ def move_reference(
     reference = shared.reference
     moved: FittedReference | None = None
     if isinstance(reference, GivenReference):
-        moved = searches.given_near(work, reference, shared.drivers)
+        known = shared.criterion.get(shared.family, 0.0)
+        moved = searches.given_near(work, reference, shared.drivers, known if np.isfinite(known) else 0.0)
     elif isinstance(reference, RotatedReference):
         moved = rotated_near(work, reference, kernel)
     elif shared.family == MODES:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
+from bread.fitting.cloud import FIRST_STEP
 from bread.fitting.conditional import MOST_DRIVERS, fit_conditional
 from bread.fitting.families import fit_mixture, move_component
 from bread.fitting.modes import MOST_STARTS, fit_modes, narrowed
@@ -24,11 +25,13 @@ from bread.paths.nested import NestedReference
 MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data set
 FEWEST_MOVE_DRAWS = 15  # of them near a component, or it stays
 CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws may show: at the only mode; elsewhere
+WORSE = 3.0  # times the divergence on other data that a reference may have where it is moved to
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 NARROW_MARGIN = 0.3  # nats by which a narrower Gaussian at a mode must be nearer
 FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins cost less than both of these
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
 MARGINAL_DRAWS = 1000  # of the drivers' law, always the same, for its moments
+SHORTER_STEP = 1.0  # standard deviations, of a second climb's first step
 ENOUGH = 0.5  # nats: where a reference that is found is so near, no other is looked for
 
 
@@ -139,10 +142,10 @@ def nested(
     return _least_divergent(work, fits, n_left_out, limit)
 
 
-def nested_near(work: FitWork, reference: NestedReference) -> NestedReference | None:
+def nested_near(work: FitWork, reference: NestedReference, limit: float = BELIED) -> NestedReference | None:
     """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
     mean, spread = reference.moments()
-    return nested(work, [reference.driver], mean, spread, 0, like=reference.marginal)
+    return nested(work, [reference.driver], mean, spread, 0, limit, like=reference.marginal)
 
 
 def conditional(
@@ -182,20 +185,38 @@ def conditional(
     return _least_divergent(work, fits, 1, limit, ENOUGH)
 
 
-def conditional_near(work: FitWork, reference: ConditionalReference) -> ConditionalReference | None:
-    """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
+def conditional_near(
+    work: FitWork, reference: ConditionalReference, limit: float = BELIED
+) -> ConditionalReference | None:
+    """Return the same kind of reference on another data set, looked for from where ``reference`` is.
+
+    A second try costs little beside a fit to chains of the data set's own: where nothing is found, by another climb;
+    where something is that a draw of its own belies, from there, with nothing kept of the other data set's law.
+    """
     at = reference.marginal.sample(MARGINAL_DRAWS, np.random.default_rng(0))
     start, _ = reference.moments()
-    found, n_gradients = fit_conditional(
-        work.posterior, reference.drivers, start, at.mean(axis=0), np.cov(at.T), reference.matrix, is_near=False,
-        like=reference.marginal,
-    )  # fmt: skip
+
+    def climbed(first_step: float) -> ConditionalReference | None:
+        found, n_gradients = fit_conditional(
+            work.posterior, reference.drivers, start, at.mean(axis=0), np.cov(at.T), reference.matrix, is_near=False,
+            like=reference.marginal, first_step=first_step,
+        )  # fmt: skip
+        work.n_gradients += n_gradients
+        return found
+
+    found = climbed(FIRST_STEP) or climbed(SHORTER_STEP)
+    if found is None or work.own_divergence(found) < limit:
+        return found
+    at = found.marginal.sample(MARGINAL_DRAWS, np.random.default_rng(0))
+    again, n_gradients = fit_conditional(
+        work.posterior, reference.drivers, found.moments()[0], at.mean(axis=0), np.cov(at.T)
+    )
     work.n_gradients += n_gradients
-    return found if found is not None and work.own_divergence(found) < BELIED else None
+    return again if again is not None and work.own_divergence(again) < limit else None
 
 
 def given_near(
-    work: FitWork, reference: NestedReference | ConditionalReference, drivers: Sequence[int]
+    work: FitWork, reference: NestedReference | ConditionalReference, drivers: Sequence[int], known: float = 0.0
 ) -> NestedReference | ConditionalReference | None:
     """Return a law of all coordinates given one, or some, on another data set than that of ``reference``.
 
@@ -208,16 +229,19 @@ def given_near(
     reference : NestedReference or ConditionalReference
     drivers : sequence of int
         Coordinates that may drive the widths of others, the likeliest first.
+    known : float
+        Nats of divergence that ``reference`` has on its own data: another may have some times as many.
     """
+    limit = max(BELIED, WORSE * known)
     if isinstance(reference, ConditionalReference):
-        return conditional_near(work, reference)
-    found = nested_near(work, reference)
+        return conditional_near(work, reference, limit)
+    found = nested_near(work, reference, limit)
     shown = np.inf if found is None else work.own_divergence(found)
     if shown < ENOUGH or len(drivers) < 2:
         return found
     start, _ = reference.moments()
     draws = reference.sample(MARGINAL_DRAWS, np.random.default_rng(0))
-    several = conditional(work, list(drivers), start, draws, is_near=False)
+    several = conditional(work, list(drivers), start, draws, limit, is_near=False)
     return found if several is None or work.own_divergence(several) >= shown else several
 
 

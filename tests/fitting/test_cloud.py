@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from bread.fitting.cloud import Search
+from bread.fitting.cloud import FIRST_STEP, Search
 from bread.fitting.laplace import Laplace
 from bread.fitting.modes import CountedDensity
+from bread.fitting.searches import SHORTER_STEP
 from tests.support.two_scales import OTHER, TWO_SCALES
 
 
@@ -34,3 +35,29 @@ def test_a_climb_ends_at_the_top(data, away):
     ratio = np.sqrt(np.diag(width) / np.diag(covariance))
     assert ((ratio > 0.5) & (ratio < 2.0)).all()
     assert target.n_gradients < 1500
+
+
+class FarTooLittleNoise:
+    """Log noise s and a log scale t: residuals are a third smaller about t = 1, and t has a flat tail to both sides."""
+
+    def end_gradient(self, path, state):
+        s, t, x = state
+        share = 1.0 - 0.3 / (1.0 + (t - 1.0) ** 2)
+        squares = 50.0 * np.exp(-2.0 * s)
+        by_t = 0.3 * 2.0 * (t - 1.0) / (1.0 + (t - 1.0) ** 2) ** 2
+        gradient = [-50.0 + squares * share, -0.5 * squares * by_t, -x]
+        return -50.0 * s - 0.5 * squares * share - 0.5 * x**2, np.array(gradient)
+
+
+@pytest.mark.parametrize("first_step", [FIRST_STEP, SHORTER_STEP])
+def test_a_climb_from_far_below_does_not_end_on_a_flat_tail(monkeypatch, first_step):
+    """From a noise that is a tenth of the truth: the top is at t = 1, and most of the first slopes is of the noise."""
+
+    def climbed():
+        start = np.array([-2.1, -1.0])
+        search = Search(Laplace(CountedDensity(FarTooLittleNoise(), 3), [0, 1], 3), start, np.zeros(1))
+        return search.climb(start, np.diag([0.1, 0.34]) ** 2, first_step)[0]
+
+    np.testing.assert_allclose(climbed(), [0.5 * np.log(0.7), 1.0], atol=0.1)
+    monkeypatch.setattr("bread.fitting.cloud.MOST_APPROACHES", 0)
+    assert abs(climbed()[1] - 1.0) > 3.0, "control: steps in proportion to all slopes"

@@ -14,12 +14,13 @@ from numpy.random import default_rng
 
 import bread
 from bread.backends.base import Kernel
+from bread.fitting.cloud import FIRST_STEP
 from bread.fitting.conditional import LARGEST_DIM, fit_conditional, marginal_law
 from bread.fitting.families import FAMILIES, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, ReferenceFit, finds_reference, fit_reference
-from bread.fitting.searches import conditional, given_near, nested
+from bread.fitting.searches import SHORTER_STEP, conditional, given_near, nested
 from bread.fitting.work import FitWork
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
@@ -297,6 +298,57 @@ def test_two_scales_are_taken_where_one_is_far_off(given_one):
 def test_one_scale_stays_where_it_is_near(given_one):
     work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
     assert given_near(work, given_one, (1, 0)).driver == 0 and work.n_gradients < 1000
+
+
+def broken(monkeypatch, breaks):
+    """Let the first fits of a law come to grief, and return what each fit was told of its first step."""
+    told = []
+
+    def fit(*arguments, **options):
+        law, n_gradients = fit_conditional(*arguments, **options)
+        told.append(options.get("first_step"))
+        return breaks[len(told) - 1](law) if len(told) <= len(breaks) else law, n_gradients
+
+    monkeypatch.setattr("bread.fitting.searches.fit_conditional", fit)
+    return told
+
+
+def nowhere(law):
+    return None
+
+
+def far_off(law):
+    """Give it drivers whose draws are far out: above 3 nats."""
+    parts = tuple(replace(part, scale=4.0 * part.scale) for part in law.marginal.components)
+    return replace(law, marginal=replace(law.marginal, components=parts))
+
+
+@pytest.mark.parametrize(
+    ("breaks", "steps"),
+    [
+        ([], [FIRST_STEP]),
+        ([nowhere], [FIRST_STEP, SHORTER_STEP]),
+        ([far_off], [FIRST_STEP, None]),
+        ([nowhere, far_off], [FIRST_STEP, SHORTER_STEP, None]),
+    ],
+)
+def test_a_second_try_comes_before_a_fit_to_chains(found, monkeypatch, breaks, steps):
+    told = broken(monkeypatch, breaks)
+    work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
+    again = given_near(work, found, ())
+    value, error = divergence(OTHER, again)
+    assert told == steps and value + 4.0 * error < 0.4
+
+
+@pytest.mark.parametrize("breaks", [[nowhere, nowhere], [far_off, far_off], [far_off, nowhere]])
+def test_what_two_tries_do_not_find_is_not_there(found, monkeypatch, breaks):
+    """But for a reference that was no nearer to its own data: then the first try is enough."""
+    work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
+    broken(monkeypatch, breaks)
+    assert given_near(work, found, ()) is None
+    told = broken(monkeypatch, breaks)
+    lenient = given_near(work, found, (), 1000.0)
+    assert (lenient is None) == (breaks[0] is nowhere) and len(told) == (2 if lenient is None else 1)
 
 
 def test_where_nothing_is_found_a_reference_is_fitted_anew(given_one):
