@@ -1,6 +1,6 @@
 """Hessians of some coordinates by differences of gradients, along as few directions as their zeros allow.
 
-Where effects of groups are independent given what is held, or each state of a walk depends on its neighbours alone, most
+Where effects of groups are independent given what is held, or each state of a walk depends on its neighbours, most
 of the Hessian is zero, and coordinates that no other coordinate sees twice are moved together (Curtis, Powell and Reid
 1974). The groups are a star colouring of the graph of what is not zero (Gebremedhin, Manne and Pothen 2005, algorithm
 4.1), from which a symmetric Hessian is read without solving for it.

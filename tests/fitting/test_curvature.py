@@ -25,7 +25,7 @@ def symmetric(used, rng):
 
 
 class Quadratic:
-    """A log density ``-theta' H theta / 2``, with ``bent`` a coupling of the last two coordinates that grows away from 0."""
+    """A log density ``-theta' H theta / 2``, last two coordinates coupled by ``bent``, but not at 0."""
 
     def __init__(self, hessian, bent=0.0):
         self.hessian, self.bent = hessian, bent
