@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -286,12 +287,13 @@ class PathChooser:
 
         def more(first: int, last: int) -> list[FloatArray]:
             """Return log ratios of more draws from the bases of all pilots' paths."""
-            bases = [
-                BaseDrawsTask(task.simulation, task.data, pilot.path, task.root, first, last)
+            batches = [
+                BaseDrawsTask(task.simulation, task.data, pilot.path, task.root, first, last).in_batches()
                 for task, pilot in zip(tasks, pilots, strict=True)
             ]
-            with self._stage.phase("tuning, start of path", "tune", len(bases)):
-                return in_order(self._stage.run_tasks, bases)
+            with self._stage.phase("tuning, start of path", "tune", sum(map(len, batches))):
+                drawn = iter(in_order(self._stage.run_tasks, [batch for of_one in batches for batch in of_one]))
+            return [np.concatenate(list(islice(drawn, len(of_one)))) for of_one in batches]
 
         return with_decided_tails(pilots, more)
 

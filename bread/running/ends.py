@@ -40,6 +40,11 @@ class BaseDrawsTask:
         seeds = chain_seeds(self.root, Purpose.TAIL, self.simulation, 0, range(self.first, self.last))
         return posterior.log_ratio(self.path, draw_many(posterior, self.path, seeds))
 
+    def in_batches(self) -> list[BaseDrawsTask]:
+        """Return tasks of at most `TAIL_DRAWS` draws that make up this one, for as many workers as there are."""
+        starts = range(self.first, self.last, TAIL_DRAWS)
+        return [replace(self, first=first, last=min(first + TAIL_DRAWS, self.last)) for first in starts]
+
 
 @dataclass(frozen=True)
 class EndTask:

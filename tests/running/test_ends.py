@@ -117,6 +117,13 @@ def test_draws_of_the_start_do_not_depend_on_their_batch():
     np.testing.assert_array_equal(whole, np.concatenate(parts))
 
 
+def test_many_draws_of_the_start_come_in_batches():
+    task = BaseDrawsTask(-2, MODEL.observed_data, PriorPath(), 5, TAIL_DRAWS, 4 * TAIL_DRAWS + 3)
+    batches = task.in_batches()
+    assert [batch.last - batch.first for batch in batches] == [TAIL_DRAWS] * 3 + [3]
+    np.testing.assert_array_equal(np.concatenate([batch.run(MODEL) for batch in batches]), task.run(MODEL))
+
+
 def test_ends_are_exact_draws_with_their_own_data():
     simulated = MODEL.simulate(6, fixed=None, seed=np.random.SeedSequence(3))
     reference = gaussian(np.array([0.0]), np.array([[4.0]]))
