@@ -20,7 +20,7 @@ from bread.paths.nested import NestedReference
 from bread.paths.rotated import RotatedReference
 
 # families that are found by optimisation, not fitted to draws
-MODES, NESTED, CONDITIONAL, ROTATED = "modes", "nested", "conditional", "rotated"
+MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
 
 GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
 FittedReference = MixtureReference | GivenReference | RotatedReference

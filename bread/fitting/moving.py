@@ -9,10 +9,12 @@ import numpy as np
 from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.found import MODES, FittedReference, GivenReference
+from bread.fitting.adapted import adapted_near
+from bread.fitting.found import ADAPTED, MODES, FittedReference, GivenReference
 from bread.fitting.nested import middle_and_spread
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, ReferenceFit, fit_reference
 from bread.fitting.rotated import rotated_near
+from bread.fitting.searches import BELIED
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
@@ -37,6 +39,9 @@ def move_reference(
     if isinstance(reference, GivenReference):
         known = shared.criterion.get(shared.family, 0.0)
         moved = searches.given_near(work, reference, shared.drivers, known if np.isfinite(known) else 0.0)
+    elif shared.family == ADAPTED:
+        assert isinstance(reference, MixtureReference)
+        moved = adapted_near(work, reference, BELIED)
     elif isinstance(reference, RotatedReference):
         moved = rotated_near(work, reference, kernel)
     elif shared.family == MODES:

@@ -59,12 +59,12 @@ def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE
     return best
 
 
-def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = None) -> Any:
+def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = None, suits: float = SUITS) -> Any:
     """Return a mixture as `best_mixture` does, in a third of its time from one fitted to the same law of other data.
 
     That one is moved and stretched to the mean and the covariance of the points, and improved from there. Where one
-    normal law is better by BIC, or a distribution function is off by more than `SUITS`, all numbers are tried. Where it
-    is one normal law, more are tried as long as each is better than the one before.
+    normal law is better by BIC, or a distribution function is off by more than ``suits``, all numbers are tried. Where
+    it is one normal law, more are tried as long as each is better than the one before.
 
     Parameters
     ----------
@@ -73,6 +73,7 @@ def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = 
         Components.
     like : MixtureReference, optional
         Of normal laws.
+    suits : float
     """
     if like is None:
         return best_mixture(points, most)
@@ -83,7 +84,7 @@ def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = 
     except (np.linalg.LinAlgError, ValueError):  # a covariance without an inverse, here or there
         return best_mixture(points, most)
     is_better = near.bic(points) < _normal_bic(points)
-    return near if is_better and _misfit(points, near) < SUITS else best_mixture(points, most)
+    return near if is_better and _misfit(points, near) < suits else best_mixture(points, most)
 
 
 def _normal_bic(points: FloatArray) -> float:

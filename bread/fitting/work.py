@@ -36,6 +36,7 @@ class Part(IntEnum):
     NEAR_ZERO = 10  # where chains begin if the prior has no draw of finite density
     SINGLE = 11  # draws of a family that optimisation found, which may be enough
     ROTATIONS = 12  # a rotation, and prior draws that it may leave as likely as they are
+    ADAPTED = 13  # draws of round `index` of a mixture that is adapted to the posterior
     MOVE = ADAPT  # chain from component `index`, where nothing that was adapted is kept
 
 

@@ -1,0 +1,257 @@
+"""Mixtures adapted to a posterior of a few coordinates by importance sampling, round by round.
+
+Draws of the mixture are weighted to the posterior, and a mixture is fitted to them again (population Monte Carlo;
+Cappe, Douc, Guillin, Marin and Robert 2008). Weights of all rounds are those of draws from the mixture of all
+proposals, and tempered where few draws would have all of the weight. It sees curved laws, skewed ones and long tails
+that chains of some hundreds of steps do not come to, and takes densities, no gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bread.backends.base import FloatArray
+from bread.fitting.families import INFLATION, whitening
+from bread.fitting.nested import middle_and_spread
+from bread.fitting.one_thread import mixture_near
+from bread.fitting.work import CHECK_DRAWS, FitWork, Part
+from bread.paths.mixture import Component, MixtureReference, Reference
+
+LARGEST_DIM = 5  # coordinates: in more, mixtures of a few laws miss parts, and are found no faster than by chains
+LARGEST_MIXTURE = 7  # components
+ROUNDS, DRAWS = 8, 800  # at most; of the mixture in each
+NEAR = 0.15  # nats of divergence shown by its own draws, from which on a mixture is near enough
+FEWEST_EFFECTIVE = 200.0  # draws by weight, of all rounds
+RESAMPLED = 1000  # to which a mixture is fitted
+SUITS = 0.06  # largest distance of distribution functions at which the mixture of the round before is improved
+PATIENCE = 2  # rounds in turn that show nothing nearer
+WIDER = 1.5  # standard deviations of the first proposal, in its own
+TAILS = (np.inf, 7.0, 3.0)  # degrees of freedom that are tried
+FAR_TAIL, FAR_WEIGHT = 1.5, 0.02  # degrees of freedom of one more component, which reaches farther; its weight
+FARTHER, FAR_DRAWS, FAR_SHARE, UNREACHED = 10.0, 200, 0.05, 5.0  # so many times as far out it is wanted: of so many
+# draws there such a share must be so many nats short of the posterior
+GAIN = 0.5  # nats by which an adapted mixture must be nearer than a reference that is found again on other data
+LOSS = 1.0  # nats by which it may be farther than one that a short chain moves to other data
+MOST = 10.0  # nats off the middle, beyond which one log ratio tells no more than another
+LEAST_SPREAD = 1e-8  # of resampled draws, standard deviations of the first proposal
+
+
+def adapted(
+    work: FitWork, start: MixtureReference, like: MixtureReference | None = None, part: Part = Part.ADAPTED
+) -> MixtureReference | None:
+    """Return a mixture adapted to the posterior, the one whose own draws show the least divergence; None without one.
+
+    Parameters
+    ----------
+    work : FitWork
+    start : MixtureReference
+        Of about the posterior's law; it need not be near, but should reach all of it.
+    like : MixtureReference, optional
+        A mixture adapted to other data, from which fits begin.
+    part : Part
+        Of the random numbers.
+    """
+    if start.dim > LARGEST_DIM:
+        return None
+    proposals, states, log_target = [_wider(start)], np.empty((0, start.dim)), np.empty(0)
+    reaches_far = not all(_is_near(component) for component in start.components)
+    best: MixtureReference | None = None
+    least, found_at = np.inf, 0
+    for number in range(ROUNDS):
+        proposal = proposals[-1]
+        drawn = proposal.sample(DRAWS, work.rng(part, number))
+        log_ratio = np.where(np.isnan(ratio := work.log_ratio(proposal, drawn)), -np.inf, ratio)
+        shown = truncated(log_ratio)
+        if number > 0 and shown < least:
+            best, least, found_at = proposal, shown, number
+        if least < NEAR or number >= found_at + PATIENCE > PATIENCE:
+            break
+        states = np.concatenate([states, drawn])
+        log_target = np.concatenate([log_target, log_ratio + proposal.log_density(drawn)])
+        log_drawn = logsumexp([one.log_density(states) for one in proposals], axis=0) - np.log(len(proposals))
+        weights = tempered(log_target - log_drawn, FEWEST_EFFECTIVE)
+        like = None if weights is None else _fitted(states, weights, work.transformed, like)
+        if like is None:
+            break
+        log_evidence = logsumexp(log_target - log_drawn) - np.log(len(log_drawn))
+        is_far = reaches_far or _is_short(work, like, log_evidence, work.rng(part, ROUNDS + 1 + number))
+        proposals.append(_reaching_far(like, work.transformed) if is_far else like)
+    return best
+
+
+def adapted_near(work: FitWork, reference: MixtureReference, limit: float) -> MixtureReference | None:
+    """Return a mixture adapted to another data set, from ``reference``; None above so many nats (`truncated`)."""
+    found = adapted(work, reference, reference)
+    if found is None:
+        return None
+    own = work.log_ratio(found, found.sample(CHECK_DRAWS, work.rng(Part.OWN_DRAWS)))
+    return found if truncated(own) < limit else None
+
+
+def better_adapted(
+    work: FitWork, start: MixtureReference, best: Reference, chains: list[FloatArray], n_draws: int, gain: float = GAIN
+) -> MixtureReference | None:
+    """Return a mixture adapted from ``start`` if it is nearer than ``best`` by draws of chains; None where it is not.
+
+    Parameters
+    ----------
+    work : FitWork
+    start : MixtureReference
+    best : Reference
+        The nearest by the criterion of `bread.fitting.work.FitWork.criterion`.
+    chains : list of ndarray, shape (n, dim)
+    n_draws : int
+        Of each of the two.
+    gain : float
+        Nats by which it must be nearer.
+    """
+    found = adapted(work, start)
+    if found is None:
+        return None
+    ends = np.concatenate([states[len(states) // 2 :] for states in chains])
+    shown = [
+        truncated(work.log_ratio(one, one.sample(n_draws, work.rng(Part.ADAPTED, ROUNDS))), work.log_ratio(one, ends))
+        for one in (found, best)
+    ]
+    return found if shown[0] + gain < shown[1] else None
+
+
+def truncated(start: FloatArray, end: FloatArray | None = None) -> float:
+    """Return a Jeffreys divergence (nats) of log ratios that are held within `MOST` nats of the log of their mean.
+
+    A thousandth of the draws that lies a thousand nats off costs an annealed chain a thousandth of its draws: it must
+    not decide between laws whose other draws overlap more or less.
+
+    Parameters
+    ----------
+    start : ndarray, shape (n,)
+        At draws of a law.
+    end : ndarray, shape (m,), optional
+        At draws of the posterior; without them those of the law are weighted.
+    """
+    if not (np.isfinite(start).any() and not np.isnan(start).any()):
+        return float("inf")
+    middle = logsumexp(start) - np.log(len(start))
+    held = np.clip(start - middle, -MOST, MOST)
+    if end is None:
+        weights = np.exp(start - start.max())
+        return float(weights @ held / weights.sum() - held.mean())
+    return float(np.clip(end - middle, -MOST, MOST).mean() - held.mean())
+
+
+def tempered(log_weights: FloatArray, fewest: float) -> FloatArray | None:
+    """Return normalised weights of the largest power, at most 1, that leaves so many effective draws; None without any.
+
+    Parameters
+    ----------
+    log_weights : ndarray, shape (n,)
+        Minus infinity where the density is zero.
+    fewest : float
+    """
+    if np.isfinite(log_weights).sum() <= fewest:
+        return None
+    level = log_weights - log_weights.max()
+
+    def weights(power: float) -> FloatArray:
+        raised = np.exp(power * np.where(np.isfinite(level), level, 0.0)) * np.isfinite(level)
+        return np.asarray(raised / raised.sum())
+
+    low, high = 0.0, 1.0
+    if 1.0 / (weights(1.0) ** 2).sum() < fewest:
+        for _ in range(30):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if 1.0 / (weights(middle) ** 2).sum() >= fewest else (low, middle)
+        high = low
+    return weights(high)
+
+
+def _fitted(
+    states: FloatArray, weights: FloatArray, transformed: NDArray[np.bool_], like: MixtureReference | None
+) -> MixtureReference | None:
+    """Return a mixture like weighted draws, with the tails that give them the largest density."""
+    cumulative = np.cumsum(weights)
+    chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
+    points = states[np.minimum(chosen, len(states) - 1)]
+    centre, spread = points.mean(axis=0), points.std(axis=0)
+    if not (spread > LEAST_SPREAD).all():
+        return None
+    points = (points - centre) / spread
+    moved = None if like is None else _standardised(like, centre, spread)
+    try:
+        model = mixture_near(points, LARGEST_MIXTURE, moved, SUITS)
+        laws = [_law(model, centre, spread, transformed, degrees) for degrees in TAILS]
+    except (np.linalg.LinAlgError, ValueError):  # a component of repeated draws
+        return None
+    is_seen = weights > 0.0
+    density = [float(weights[is_seen] @ law.log_density(states[is_seen])) for law in laws]
+    return laws[int(np.argmax(density))]
+
+
+def _law(
+    model: Any, centre: FloatArray, spread: FloatArray, transformed: NDArray[np.bool_], degrees: float
+) -> MixtureReference:
+    """Return the mixture, with Student t tails in coordinates that are no logarithms of scales."""
+    is_heavy = np.isfinite(degrees) and not transformed.all()
+    components = []
+    for mean, covariance in zip(model.means_, model.covariances_, strict=True):
+        deviation = np.sqrt(np.diag(covariance))
+        matrix = whitening(covariance / np.outer(deviation, deviation), transformed)
+        if is_heavy:
+            matrix[~transformed] *= np.sqrt(degrees / (degrees - 2.0))  # same variances
+        heavy = np.where(transformed, np.inf, degrees) if is_heavy else None
+        scale = spread * deviation * np.sqrt(INFLATION)
+        components.append(Component(centre + spread * mean, scale, matrix=matrix, degrees=heavy))
+    weights = np.maximum(model.weights_, 1e-3)
+    label = f"mixture of {len(components)} laws, adapted by importance sampling"
+    return MixtureReference(tuple(components), weights / weights.sum(), label)
+
+
+def _far(law: MixtureReference, transformed: NDArray[np.bool_]) -> Component:
+    """Return a component as wide as the whole of a law, with tails that reach farther."""
+    middle, spread = middle_and_spread(law.sample(RESAMPLED, np.random.default_rng(0)))  # always the same
+    return Component(middle, spread, matrix=np.eye(law.dim), degrees=np.where(transformed, np.inf, FAR_TAIL))
+
+
+def _is_near(component: Component) -> bool:
+    """Return whether a component is none of `_far`."""
+    return component.degrees is None or bool(component.degrees.min() > FAR_TAIL)
+
+
+def _reaching_far(law: MixtureReference, transformed: NDArray[np.bool_]) -> MixtureReference:
+    """Return the law with a little of one more component, where a coordinate may have heavy tails."""
+    if transformed.all():
+        return law
+    weights = np.append((1.0 - FAR_WEIGHT) * law.weights, FAR_WEIGHT)
+    return MixtureReference((*law.components, _far(law, transformed)), weights, law.label)
+
+
+def _is_short(work: FitWork, law: MixtureReference, log_evidence: float, rng: np.random.Generator) -> bool:
+    """Return whether the posterior has mass far out, of which a law has much too little."""
+    far = _far(law, work.transformed)
+    ratio = work.log_ratio(law, replace(far, scale=FARTHER * far.scale).sample(FAR_DRAWS, rng))
+    return bool((ratio - log_evidence > UNREACHED).mean() >= FAR_SHARE)
+
+
+def _standardised(law: MixtureReference, centre: FloatArray, spread: FloatArray) -> MixtureReference:
+    """Return the law of standardised coordinates, its components normal, but for one that only reaches far."""
+    is_near = [_is_near(part) for part in law.components]
+    parts = [
+        Component((part.mean - centre) / spread, part.scale / spread, matrix=part.matrix)
+        for part, stays in zip(law.components, is_near, strict=True)
+        if stays
+    ]
+    weights = law.weights[is_near]
+    return MixtureReference(tuple(parts), weights / weights.sum(), law.label)
+
+
+def _wider(law: MixtureReference) -> MixtureReference:
+    parts = tuple(
+        Component(part.mean, WIDER * part.scale, part.matrix, part.directions, part.stretch, part.degrees)
+        for part in law.components
+    )
+    return MixtureReference(parts, law.weights, law.label)
