@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel
 from bread.fitting import searches
+from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
+from bread.fitting.families import FAMILIES
 from bread.fitting.initial import prior_draws
 from bread.fitting.nested import rank_drivers
 from bread.fitting.rotated import fit_rotated
@@ -21,6 +23,8 @@ from bread.paths.rotated import RotatedReference
 
 # families that are found by optimisation, not fitted to draws
 MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
+
+BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 
 GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
 FittedReference = MixtureReference | GivenReference | RotatedReference
@@ -37,7 +41,7 @@ class Found:
     drivers : tuple of int
         Coordinates that may drive the widths of others, the likeliest first.
     n_given_gradients : int
-        What the search for a nested, conditional or rotated reference cost.
+        What the search for a nested, conditional, rotated or adapted reference cost.
     """
 
     references: dict[str, FittedReference] = field(default_factory=dict)
@@ -83,6 +87,32 @@ class Found:
         if rotated is not None:
             self.references[ROTATED] = rotated
         self.n_given_gradients = work.n_gradients - before
+
+    def look_for_adapted(
+        self, work: FitWork, chains: list[FloatArray], family: str, criterion: dict[str, float], n_draws: int
+    ) -> bool:
+        """Look for a mixture adapted to the posterior, where ``family``, the best one, is not near or moves badly.
+
+        Returns
+        -------
+        bool
+            Whether there is one that is to be taken in its place.
+        """
+        is_badly_moved = family in BADLY_MOVED
+        if work.dim > LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
+            return False
+        draws = np.concatenate(chains)
+        fitted = {name: fit(draws, work.transformed) for name, fit in FAMILIES.items()}
+        known = {name: reference for name, reference in fitted.items() if reference is not None}
+        best = self.references.get(family) or known.get(family) or known["diagonal"]
+        start = known[min(known, key=lambda name: criterion.get(name, np.inf))]
+        before = work.n_evaluations
+        adapted = better_adapted(work, start, best, chains, n_draws, -LOSS if is_badly_moved else GAIN)
+        if adapted is None:
+            return False
+        self.references[ADAPTED] = adapted
+        self.n_given_gradients = work.n_evaluations - before
+        return True
 
     @property
     def is_complete(self) -> bool:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
 from bread.fitting.found import ADAPTED, MODES, ROTATED, FittedReference, Found, GivenReference
 from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
@@ -19,7 +18,7 @@ from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.fitting.rotated import rotated_anywhere
 from bread.fitting.rotations import invariant_under
-from bread.fitting.searches import CHECKED, ENOUGH, MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork, Part, plain
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
@@ -27,7 +26,6 @@ from bread.paths.rotated import RotatedReference
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
-POORLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
@@ -290,8 +288,12 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit:
         if 2 * len(begun.chains) > request.n_chains and not found.is_complete:
             found.look_for_given(work, np.concatenate(chains))
         family, criterion = select_family(work, request, chains, found.references)
-        if work.dim <= LARGEST_DIM and (family in POORLY_MOVED or not criterion[family] < ENOUGH):
-            family = _look_for_adapted(work, request, chains, found, family, criterion)
+        if found.look_for_adapted(work, chains, family, criterion, request.n_selection_draws):
+            family = ADAPTED
+            number = len(FAMILIES) + len(found.references)
+            criterion[family] = work.criterion(
+                found.references[family], chains, request.n_selection_draws, Part.CRITERION, number
+            )
     draws = np.concatenate(chains)
     fitted = found.references.get(family) or FAMILIES[family](draws, request.transformed)
     if fitted is None:
@@ -307,28 +309,6 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit:
         fitted, family, criterion, draws, end, settings, request.transformed, fallback, len(begun.chains),
         found.n_given_gradients, found.drivers, work.n_gradients, work.n_evaluations,
     )  # fmt: skip
-
-
-def _look_for_adapted(
-    work: FitWork, request: FitRequest, chains: list[FloatArray], found: Found, family: str, criterion: dict[str, float]
-) -> str:
-    """Add a mixture adapted to the posterior, if it is nearer than the best reference, and return the best family."""
-    draws = np.concatenate(chains)
-    fitted = {name: fit(draws, request.transformed) for name, fit in FAMILIES.items()}
-    start = min((name for name in FAMILIES if fitted[name] is not None), key=lambda name: criterion.get(name, np.inf))
-    first, best = fitted[start], found.references.get(family) or fitted[family] or fitted["diagonal"]
-    assert first is not None and best is not None  # a diagonal Gaussian always is one
-    before = work.n_evaluations
-    gain = -LOSS if family in FAMILIES else GAIN
-    adapted = better_adapted(work, first, best, chains, request.n_selection_draws, gain)
-    if adapted is None:
-        return family
-    found.references[ADAPTED] = adapted
-    found.n_given_gradients = work.n_evaluations - before
-    criterion[ADAPTED] = work.criterion(
-        adapted, chains, request.n_selection_draws, Part.CRITERION, len(criterion) + len(FAMILIES)
-    )
-    return ADAPTED
 
 
 def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> tuple[bool, int]:
