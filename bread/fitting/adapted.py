@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
-from bread.fitting.families import INFLATION, whitening
+from bread.fitting.families import INFLATION, ROUNDING, whitening
 from bread.fitting.nested import middle_and_spread
 from bread.fitting.one_thread import mixture_near
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
@@ -38,7 +38,6 @@ FARTHER, FAR_DRAWS, FAR_SHARE, UNREACHED = 10.0, 200, 0.05, 5.0  # so many times
 GAIN = 0.5  # nats by which an adapted mixture must be nearer than a reference that is found again on other data
 LOSS = 1.0  # nats by which it may be farther than one that a short chain moves to other data
 MOST = 10.0  # nats off the middle, beyond which one log ratio tells no more than another
-LEAST_SPREAD = 1e-8  # of resampled draws, standard deviations of the first proposal
 
 
 def adapted(
@@ -69,7 +68,7 @@ def adapted(
         shown = truncated(log_ratio)
         if number > 0 and shown < least:
             best, least, found_at = proposal, shown, number
-        if least < NEAR or number >= found_at + PATIENCE > PATIENCE:
+        if least < NEAR or (best is not None and number >= found_at + PATIENCE):
             break
         states = np.concatenate([states, drawn])
         log_target = np.concatenate([log_target, log_ratio + proposal.log_density(drawn)])
@@ -178,7 +177,7 @@ def _fitted(
     chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
     points = states[np.minimum(chosen, len(states) - 1)]
     centre, spread = points.mean(axis=0), points.std(axis=0)
-    if not (spread > LEAST_SPREAD).all():
+    if not (spread > ROUNDING * np.abs(centre)).all():
         return None
     points = (points - centre) / spread
     moved = None if like is None else _standardised(like, centre, spread)

@@ -30,8 +30,8 @@ def move_reference(
 
     The chain runs at beta = 1 with the shared frozen kernel; its mean becomes the component's, its variances are
     mixed with the shared ones, correlations stay. A component that its chain leaves keeps its place. What optimisation
-    found is not moved but found again; where a law given one coordinate, or some, is not found, a reference is fitted
-    to short chains on the data set itself.
+    found is not moved but found again, what was adapted by importance sampling is adapted again; where a law given one
+    coordinate, or some, is not found, a reference is fitted to short chains on the data set itself.
     """
     work = FitWork(posterior, shared.transformed, root, simulation)
     reference = shared.reference
