@@ -81,7 +81,8 @@ def test_where_nothing_is_found_a_reference_is_fitted_and_where_no_chain_runs_th
     monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (None, 0))
     monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
     moved = move_reference(posterior, shared, frozen(shared), root=0, simulation=1)
-    request = replace(REQUEST, n_steps=LOST_STEPS, n_chains=SHORT_CHAINS, n_selection_draws=SHORT_SELECTION_DRAWS)
+    short = {"n_steps": LOST_STEPS, "n_chains": SHORT_CHAINS, "n_selection_draws": SHORT_SELECTION_DRAWS}
+    request = replace(REQUEST, like=frozen(shared), **short)
     anew = fit_reference(posterior, request, root=0, simulation=1)
     assert (moved.reference.label, moved.n_gradients) == (anew.reference.label, anew.n_gradients)
     np.testing.assert_array_equal(moved.reference.components[0].mean, anew.reference.components[0].mean)
