@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
-from bread.fitting.families import INFLATION, ROUNDING, whitening
+from bread.fitting.families import ROUNDING, mixture_components, with_heavy_tails
 from bread.fitting.nested import middle_and_spread
-from bread.fitting.one_thread import mixture_near
+from bread.fitting.one_thread import mixture_near, resampled
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.mixture import Component, MixtureReference, Reference
 
@@ -40,9 +40,7 @@ LOSS = 1.0  # nats by which it may be farther than one that a short chain moves 
 MOST = 10.0  # nats off the middle, beyond which one log ratio tells no more than another
 
 
-def adapted(
-    work: FitWork, start: MixtureReference, like: MixtureReference | None = None, part: Part = Part.ADAPTED
-) -> MixtureReference | None:
+def adapted(work: FitWork, start: MixtureReference, like: MixtureReference | None = None) -> MixtureReference | None:
     """Return a mixture adapted to the posterior, the one whose own draws show the least divergence; None without one.
 
     Parameters
@@ -52,34 +50,35 @@ def adapted(
         Of about the posterior's law; it need not be near, but should reach all of it.
     like : MixtureReference, optional
         A mixture adapted to other data, from which fits begin.
-    part : Part
-        Of the random numbers.
     """
     if start.dim > LARGEST_DIM:
         return None
-    proposals, states, log_target = [_wider(start)], np.empty((0, start.dim)), np.empty(0)
+    proposals, states = [_wider(start)], np.empty((0, start.dim))
+    log_target, log_proposed = np.empty(0), np.empty(0)  # at the states; the second of all proposals together
     reaches_far = not all(_is_near(component) for component in start.components)
     best: MixtureReference | None = None
     least, found_at = np.inf, 0
     for number in range(ROUNDS):
         proposal = proposals[-1]
-        drawn = proposal.sample(DRAWS, work.rng(part, number))
+        drawn = proposal.sample(DRAWS, work.rng(Part.ADAPTED, number))
         log_ratio = np.where(np.isnan(ratio := work.log_ratio(proposal, drawn)), -np.inf, ratio)
         shown = truncated(log_ratio)
         if number > 0 and shown < least:
             best, least, found_at = proposal, shown, number
         if least < NEAR or (best is not None and number >= found_at + PATIENCE):
             break
+        log_proposed = np.logaddexp(log_proposed, proposal.log_density(states))
+        by_proposal = [one.log_density(drawn) for one in proposals]
         states = np.concatenate([states, drawn])
-        log_target = np.concatenate([log_target, log_ratio + proposal.log_density(drawn)])
-        log_drawn = logsumexp([one.log_density(states) for one in proposals], axis=0) - np.log(len(proposals))
-        weights = tempered(log_target - log_drawn, FEWEST_EFFECTIVE)
+        log_target = np.concatenate([log_target, log_ratio + by_proposal[-1]])
+        log_proposed = np.concatenate([log_proposed, logsumexp(by_proposal, axis=0)])
+        log_weights = log_target - log_proposed + np.log(len(proposals))
+        weights = tempered(log_weights, FEWEST_EFFECTIVE)
         like = None if weights is None else _fitted(states, weights, work.transformed, like)
         if like is None:
             break
-        log_evidence = logsumexp(log_target - log_drawn) - np.log(len(log_drawn))
-        is_far = reaches_far or _is_short(work, like, log_evidence, work.rng(part, ROUNDS + 1 + number))
-        proposals.append(_reaching_far(like, work.transformed) if is_far else like)
+        log_evidence = None if reaches_far else logsumexp(log_weights) - np.log(len(log_weights))
+        proposals.append(_reaching_far(work, like, log_evidence, ROUNDS + 1 + number))
     return best
 
 
@@ -173,9 +172,7 @@ def _fitted(
     states: FloatArray, weights: FloatArray, transformed: NDArray[np.bool_], like: MixtureReference | None
 ) -> MixtureReference | None:
     """Return a mixture like weighted draws, with the tails that give them the largest density."""
-    cumulative = np.cumsum(weights)
-    chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
-    points = states[np.minimum(chosen, len(states) - 1)]
+    points = resampled(states, weights, RESAMPLED)
     centre, spread = points.mean(axis=0), points.std(axis=0)
     if not (spread > ROUNDING * np.abs(centre)).all():
         return None
@@ -195,62 +192,47 @@ def _law(
     model: Any, centre: FloatArray, spread: FloatArray, transformed: NDArray[np.bool_], degrees: float
 ) -> MixtureReference:
     """Return the mixture, with Student t tails in coordinates that are no logarithms of scales."""
-    is_heavy = np.isfinite(degrees) and not transformed.all()
-    components = []
-    for mean, covariance in zip(model.means_, model.covariances_, strict=True):
-        deviation = np.sqrt(np.diag(covariance))
-        matrix = whitening(covariance / np.outer(deviation, deviation), transformed)
-        if is_heavy:
-            matrix[~transformed] *= np.sqrt(degrees / (degrees - 2.0))  # same variances
-        heavy = np.where(transformed, np.inf, degrees) if is_heavy else None
-        scale = spread * deviation * np.sqrt(INFLATION)
-        components.append(Component(centre + spread * mean, scale, matrix=matrix, degrees=heavy))
+    components = mixture_components(model, centre, spread, transformed)
+    if np.isfinite(degrees) and not transformed.all():
+        components = tuple(with_heavy_tails(one, transformed, degrees) for one in components)
     weights = np.maximum(model.weights_, 1e-3)
     label = f"mixture of {len(components)} laws, adapted by importance sampling"
-    return MixtureReference(tuple(components), weights / weights.sum(), label)
-
-
-def _far(law: MixtureReference, transformed: NDArray[np.bool_]) -> Component:
-    """Return a component as wide as the whole of a law, with tails that reach farther."""
-    middle, spread = middle_and_spread(law.sample(RESAMPLED, np.random.default_rng(0)))  # always the same
-    return Component(middle, spread, matrix=np.eye(law.dim), degrees=np.where(transformed, np.inf, FAR_TAIL))
+    return MixtureReference(components, weights / weights.sum(), label)
 
 
 def _is_near(component: Component) -> bool:
-    """Return whether a component is none of `_far`."""
+    """Return whether a component is none that reaches far."""
     return component.degrees is None or bool(component.degrees.min() > FAR_TAIL)
 
 
-def _reaching_far(law: MixtureReference, transformed: NDArray[np.bool_]) -> MixtureReference:
-    """Return the law with a little of one more component, where a coordinate may have heavy tails."""
-    if transformed.all():
+def _reaching_far(work: FitWork, law: MixtureReference, log_evidence: float | None, index: int) -> MixtureReference:
+    """Return the law with a little of one more component, as wide as the whole, whose tails reach farther.
+
+    Only where a coordinate may have heavy tails and, given the log evidence (nats), where the posterior has mass far
+    out of which the law has much too little. ``index`` is of the random numbers that show it.
+    """
+    if work.transformed.all():
         return law
+    middle, spread = middle_and_spread(law.sample(RESAMPLED, np.random.default_rng(0)))  # always the same
+    far = Component(middle, spread, matrix=np.eye(law.dim), degrees=np.where(work.transformed, np.inf, FAR_TAIL))
+    if log_evidence is not None:
+        drawn = replace(far, scale=FARTHER * spread).sample(FAR_DRAWS, work.rng(Part.ADAPTED, index))
+        if not (work.log_ratio(law, drawn) - log_evidence > UNREACHED).mean() >= FAR_SHARE:
+            return law
     weights = np.append((1.0 - FAR_WEIGHT) * law.weights, FAR_WEIGHT)
-    return MixtureReference((*law.components, _far(law, transformed)), weights, law.label)
-
-
-def _is_short(work: FitWork, law: MixtureReference, log_evidence: float, rng: np.random.Generator) -> bool:
-    """Return whether the posterior has mass far out, of which a law has much too little."""
-    far = _far(law, work.transformed)
-    ratio = work.log_ratio(law, replace(far, scale=FARTHER * far.scale).sample(FAR_DRAWS, rng))
-    return bool((ratio - log_evidence > UNREACHED).mean() >= FAR_SHARE)
+    return MixtureReference((*law.components, far), weights, law.label)
 
 
 def _standardised(law: MixtureReference, centre: FloatArray, spread: FloatArray) -> MixtureReference:
     """Return the law of standardised coordinates, its components normal, but for one that only reaches far."""
     is_near = [_is_near(part) for part in law.components]
-    parts = [
-        Component((part.mean - centre) / spread, part.scale / spread, matrix=part.matrix)
-        for part, stays in zip(law.components, is_near, strict=True)
-        if stays
-    ]
+    parts = (part for part, stays in zip(law.components, is_near, strict=True) if stays)
+    components = tuple(
+        replace(part, mean=(part.mean - centre) / spread, scale=part.scale / spread, degrees=None) for part in parts
+    )
     weights = law.weights[is_near]
-    return MixtureReference(tuple(parts), weights / weights.sum(), law.label)
+    return replace(law, components=components, weights=weights / weights.sum())
 
 
 def _wider(law: MixtureReference) -> MixtureReference:
-    parts = tuple(
-        Component(part.mean, WIDER * part.scale, part.matrix, part.directions, part.stretch, part.degrees)
-        for part in law.components
-    )
-    return MixtureReference(parts, law.weights, law.label)
+    return replace(law, components=tuple(replace(part, scale=WIDER * part.scale) for part in law.components))

@@ -12,7 +12,7 @@ from bread.fitting.families import INFLATION, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
 from bread.fitting.laplace import Laplace
 from bread.fitting.modes import CountedDensity
-from bread.fitting.one_thread import mixture_near
+from bread.fitting.one_thread import mixture_near, resampled
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference
 
@@ -173,9 +173,7 @@ def marginal_law(nodes: FloatArray, weights: FloatArray, like: MixtureReference 
     Nodes of large weight, of which there are some in tails, stand for what is around them: they are spread a little, or
     a component would be one of them, as narrow as none of the law is. ``like`` is the mixture on other data.
     """
-    cumulative = np.cumsum(weights)
-    chosen = np.searchsorted(cumulative, (np.arange(RESAMPLED) + 0.5) / RESAMPLED * cumulative[-1])
-    points = nodes[np.minimum(chosen, len(nodes) - 1)]
+    points = resampled(nodes, weights, RESAMPLED)
     factor = np.linalg.cholesky(np.cov(points.T))
     noise = np.random.default_rng(0).standard_normal(points.shape)  # always the same
     best = mixture_near(points + SPREAD * noise @ factor.T, LARGEST_MIXTURE, like)

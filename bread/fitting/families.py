@@ -103,10 +103,8 @@ def fit_heavy(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRefer
     if transformed.all() or dim > LARGEST_MIXED_DIM:
         return None
     mean, scale = _moments(draws)
-    matrix = whitening(_correlation(draws), transformed)
-    degrees = np.where(transformed, np.inf, DEGREES)
-    matrix[~transformed] *= np.sqrt(DEGREES / (DEGREES - 2.0))  # same variances
-    return _single(Component(mean, scale, matrix=matrix, degrees=degrees), f"Student t ({DEGREES:g} degrees)")
+    normal = Component(mean, scale, matrix=whitening(_correlation(draws), transformed))
+    return _single(with_heavy_tails(normal, transformed, DEGREES), f"Student t ({DEGREES:g} degrees)")
 
 
 def fit_mixture(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureReference | None:
@@ -125,13 +123,29 @@ def fit_mixture(draws: FloatArray, transformed: NDArray[np.bool_]) -> MixtureRef
             best, least = model, criterion
     if best is None or best.n_components == 1:
         return None
+    components = mixture_components(best, mean, scale, transformed)
+    weights = np.maximum(best.weights_, 1e-3)
+    return MixtureReference(components, weights / weights.sum(), f"mixture of {best.n_components} Gaussian laws")
+
+
+def mixture_components(
+    model: Any, centre: FloatArray, spread: FloatArray, transformed: NDArray[np.bool_]
+) -> tuple[Component, ...]:
+    """Return the laws of a mixture that scikit-learn has fitted to ``(draws - centre) / spread``, slightly wider."""
     components = []
-    for centre, covariance in zip(best.means_, best.covariances_, strict=True):
+    for mean, covariance in zip(model.means_, model.covariances_, strict=True):
         deviation = np.sqrt(np.diag(covariance))
         matrix = whitening(covariance / np.outer(deviation, deviation), transformed)
-        components.append(Component(mean + scale * centre, scale * deviation * np.sqrt(INFLATION), matrix=matrix))
-    weights = np.maximum(best.weights_, 1e-3)
-    return MixtureReference(tuple(components), weights / weights.sum(), f"mixture of {best.n_components} Gaussian laws")
+        components.append(Component(centre + spread * mean, spread * deviation * np.sqrt(INFLATION), matrix=matrix))
+    return tuple(components)
+
+
+def with_heavy_tails(component: Component, transformed: NDArray[np.bool_], degrees: float) -> Component:
+    """Return a normal law that has a matrix with Student t tails in untransformed coordinates, and its variances."""
+    assert component.matrix is not None  # with the transformed coordinates first
+    matrix = component.matrix.copy()
+    matrix[~transformed] *= np.sqrt(degrees / (degrees - 2.0))
+    return replace(component, matrix=matrix, degrees=np.where(transformed, np.inf, degrees))
 
 
 FAMILIES: dict[str, Fit] = {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel
 from bread.fitting import searches
 from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
-from bread.fitting.families import FAMILIES
+from bread.fitting.families import FAMILIES, fit_diagonal
 from bread.fitting.initial import prior_draws
 from bread.fitting.nested import rank_drivers
 from bread.fitting.rotated import fit_rotated
@@ -102,10 +102,9 @@ class Found:
         if work.dim > LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
             return False
         draws = np.concatenate(chains)
-        fitted = {name: fit(draws, work.transformed) for name, fit in FAMILIES.items()}
-        known = {name: reference for name, reference in fitted.items() if reference is not None}
-        best = self.references.get(family) or known.get(family) or known["diagonal"]
-        start = known[min(known, key=lambda name: criterion.get(name, np.inf))]
+        nearest = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
+        start = FAMILIES[nearest](draws, work.transformed) or fit_diagonal(draws, work.transformed)
+        best = self.references.get(family, start)
         before = work.n_evaluations
         adapted = better_adapted(work, start, best, chains, n_draws, -LOSS if is_badly_moved else GAIN)
         if adapted is None:

@@ -40,6 +40,13 @@ def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> 
         return GaussianMixture(n_components, random_state=0, **settings).fit(points)
 
 
+def resampled(states: FloatArray, weights: FloatArray, n: int) -> FloatArray:
+    """Return ``n`` of weighted states, each about as often as its weight says, always the same, shape (n, dim)."""
+    cumulative = np.cumsum(weights)
+    chosen = np.searchsorted(cumulative, (np.arange(n) + 0.5) / n * cumulative[-1])
+    return np.asarray(states[np.minimum(chosen, len(states) - 1)])
+
+
 def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE) -> Any:
     """Return the mixture of at most so many components that has the smallest BIC.
 

@@ -142,7 +142,7 @@ def nested(
     return _least_divergent(work, fits, n_left_out, limit)
 
 
-def nested_near(work: FitWork, reference: NestedReference, limit: float = BELIED) -> NestedReference | None:
+def nested_near(work: FitWork, reference: NestedReference, limit: float) -> NestedReference | None:
     """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
     mean, spread = reference.moments()
     return nested(work, [reference.driver], mean, spread, 0, limit, like=reference.marginal)
@@ -185,9 +185,7 @@ def conditional(
     return _least_divergent(work, fits, 1, limit, ENOUGH)
 
 
-def conditional_near(
-    work: FitWork, reference: ConditionalReference, limit: float = BELIED
-) -> ConditionalReference | None:
+def conditional_near(work: FitWork, reference: ConditionalReference, limit: float) -> ConditionalReference | None:
     """Return the same kind of reference on another data set, looked for from where ``reference`` is.
 
     A second try costs little beside a fit to chains of the data set's own: where nothing is found, by another climb;
