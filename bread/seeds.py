@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import overload
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -78,9 +80,42 @@ def seed_sequence(
     return SeedSequence(root, spawn_key=(int(purpose), key, n_temperatures, chain))
 
 
-def chain_seeds(root: int, purpose: Purpose, simulation: int, n_temperatures: int, chains: range) -> list[SeedSequence]:
-    """Return one seed per chain."""
-    return [seed_sequence(root, purpose, simulation, n_temperatures, chain) for chain in chains]
+class Children(Sequence[SeedSequence]):
+    """Children of a seed, each made when it is asked for: of thousands, often only the first is.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+        It is not changed.
+    rows : range
+        Which children; those of ``seed.spawn(n)`` are ``range(n)``.
+    """
+
+    def __init__(self, seed: SeedSequence, rows: range) -> None:
+        self._seed, self._rows = seed, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> SeedSequence: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[SeedSequence]: ...
+
+    def __getitem__(self, index: int | slice) -> SeedSequence | list[SeedSequence]:
+        rows = self._rows[index]
+        return self._child(rows) if isinstance(rows, int) else [self._child(row) for row in rows]
+
+    def _child(self, row: int) -> SeedSequence:
+        seed = self._seed
+        return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, row), pool_size=seed.pool_size)
+
+
+def chain_seeds(root: int, purpose: Purpose, simulation: int, n_temperatures: int, chains: range) -> Children:
+    """Return one seed per chain, as `seed_sequence` gives it."""
+    block = seed_sequence(root, purpose, simulation, n_temperatures, 0)
+    return Children(SeedSequence(block.entropy, spawn_key=block.spawn_key[:-1]), chains)
 
 
 def named_seed(root: int, purpose: Purpose, simulation: int, name: str) -> SeedSequence:

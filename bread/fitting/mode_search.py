@@ -5,6 +5,7 @@ What is found are centres of regions that `bread.statistics.modes` weighs; they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,7 +144,7 @@ def distinct(ends: list[Found], proposals: list[Proposal]) -> NDArray[np.int64]:
     return np.array(kept, dtype=np.int64)
 
 
-def draw_prior(posterior: Posterior, seeds: list[np.random.SeedSequence]) -> tuple[FloatArray, FloatArray]:
+def draw_prior(posterior: Posterior, seeds: Sequence[np.random.SeedSequence]) -> tuple[FloatArray, FloatArray]:
     """Return prior draws, shape (n, dim), and the joint log density (nats) there."""
     states = draw_many(posterior, PriorPath(), seeds)
     return states, joint_log_density(posterior, states)

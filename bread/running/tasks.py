@@ -6,6 +6,7 @@ batching.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -147,7 +148,7 @@ class Chains(NamedTuple):
     path: Path
     kernel: Kernel
     initial: FloatArray
-    seeds: list[SeedSequence]
+    seeds: Sequence[SeedSequence]
 
 
 @dataclass(frozen=True)
@@ -163,9 +164,9 @@ class AnnealTask:
     direction: Direction
     betas: FloatArray
     kernel: Kernel
-    seeds: list[SeedSequence]
+    seeds: Sequence[SeedSequence]
     initial: FloatArray | None = None
-    base_seeds: list[SeedSequence] | None = None
+    base_seeds: Sequence[SeedSequence] | None = None
 
     @property
     def n_chains(self) -> int:

@@ -10,6 +10,7 @@ import pytest
 from numpy.random import SeedSequence
 
 from bread.backends.base import Kernel
+from bread.backends.support.base_draws import draw_many
 from bread.backends.support.independence import Proposals, draw_proposals
 from bread.paths.kinds import Path, PriorPath
 from tests.support.conformance import tuned_kernel
@@ -31,7 +32,7 @@ def check_order(
     monkeypatch.setattr(module, "draw_proposals", taken)
     path, seed = PriorPath(), SeedSequence(3)
     own = draw_proposals(
-        lambda seeds: posterior.draw_base(path, seeds), lambda x: posterior.log_ratio(path, x), len(betas) - 1, seed
+        lambda seeds: draw_many(posterior, path, seeds), lambda x: posterior.log_ratio(path, x), len(betas) - 1, seed
     )
     ends = {}
     for direction in ("forward", "reverse"):

@@ -31,7 +31,7 @@ from bread.backends.base import (
 from bread.backends.pymc.kernels.chains import Chain
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.support.arguments import check_run
-from bread.backends.support.base_draws import StateSimulator, draw_reference
+from bread.backends.support.base_draws import StateSimulator, draw_many, draw_reference
 from bread.backends.support.independence import Proposals, draw_proposals
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
@@ -300,5 +300,5 @@ class PyMCPosterior:
         if not (self.engine.proposes_base or kernel.proposes_base):
             return None
         return draw_proposals(
-            lambda seeds: self.draw_base(path, seeds), lambda states: self.log_ratio(path, states), n_steps, seed
+            lambda seeds: draw_many(self, path, seeds), lambda states: self.log_ratio(path, states), n_steps, seed
         )

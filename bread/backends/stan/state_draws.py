@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.backends.stan.language.places import without_place
 from bread.backends.stan.native.library import StanInstance
+from bread.backends.stan.native.variables import ManySeeds
 from bread.backends.stan.simulation import (
     DerivedDrawError,
     DerivedSimulator,
@@ -61,7 +62,11 @@ class StateDraws:
 
     def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Return one exact prior draw per seed, shape (len(seeds), dim)."""
-        return self._draw(list(seeds), None, only_parameters=True)[0]
+        return self._draw(seeds, None, only_parameters=True)[0]
+
+    def draw_states_at_once(self, n: int, seed: SeedSequence) -> FloatArray:
+        """Return ``n`` exact prior draws of one seed, shape (n, dim)."""
+        return self._draw(ManySeeds(seed, n), None, only_parameters=True)[0]
 
     def draw_parameters(self, n: int, seed: SeedSequence) -> tuple[FloatArray, JointDraws]:
         """Return the states of ``n`` draws of the parameters alone, and these draws."""
@@ -106,14 +111,14 @@ class StateDraws:
         return False
 
     def _draw(
-        self, seeds: list[SeedSequence], fixed: Fixed | None, *, only_parameters: bool
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None, *, only_parameters: bool
     ) -> tuple[FloatArray, JointDraws]:
         """Draw until every seed has given a draw that the program accepts."""
         kept: list[_Kept] = []
         failed: list[SeedSequence] = []
         remaining, reason, n_made, n_redrawn, n_tried = np.arange(len(seeds)), "", 0.0, 0, 0
         for attempt in range(MOST_ROUNDS):
-            tried = [_of_attempt(seeds[row], attempt) for row in remaining]
+            tried = seeds if attempt == 0 else [_of_attempt(seeds[int(row)], attempt) for row in remaining]
             for joint, rows in self._made(tried, fixed, only_parameters):
                 if isinstance(joint, str):
                     reason, n_made = reason or joint, n_made + len(rows)
@@ -139,7 +144,7 @@ class StateDraws:
         return np.concatenate([one.states for one in kept])[order], joint
 
     def _made(
-        self, seeds: list[SeedSequence], fixed: Fixed | None, only_parameters: bool
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None, only_parameters: bool
     ) -> Iterator[tuple[JointDraws | str, NDArray[np.int64]]]:
         """Yield draws and the rows of ``seeds`` that they are for; the message of Stan where a draw fails."""
         rows = np.arange(len(seeds))
@@ -152,7 +157,7 @@ class StateDraws:
             if len(seeds) == 1:
                 yield str(error), rows
                 return
-            for row in rows:
+            for row in rows.tolist():
                 for joint, _ in self._made([seeds[row]], fixed, only_parameters):
                     yield joint, rows[row : row + 1]
 
@@ -171,8 +176,11 @@ class StateDraws:
         log_prior, _, why = self.instance.terms(states[inside])
         is_rejected = np.isneginf(log_prior)  # of the likelihood at other data nothing is asked
         message = message or ((why or "the prior has density zero there") if is_rejected.any() else "")
-        for row in np.flatnonzero(~is_rejected):
-            try:  # solvers of differential equations are more exact with derivatives, and kernels start with these
+        # solvers of differential equations are more exact with derivatives, and kernels start with these
+        candidates = np.flatnonzero(~is_rejected)
+        values, gradients = self.instance.gradients(states[inside[candidates]], 0.0)
+        for row in candidates[~(np.isfinite(values) & np.isfinite(gradients).all(axis=1))]:
+            try:
                 self.instance.gradient(states[inside[row]], 0.0)
             except DensityError as error:
                 is_rejected[row] = True
@@ -188,7 +196,5 @@ class _Kept:
 
 
 def _of_attempt(seed: SeedSequence, attempt: int) -> SeedSequence:
-    """Return ``seed`` itself at first, then a new one for each attempt."""
-    if attempt == 0:
-        return seed
+    """Return a new seed for a later attempt with one."""
     return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _REDRAW, attempt), pool_size=seed.pool_size)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from bread.backends.values import FloatArray
+from bread.seeds import Children
 
 PREFIX = "independence"
 _KEY = 1_000_003  # of the random numbers of proposals, which no kernel's own streams are near
@@ -59,7 +60,7 @@ def draw_proposals(
     Parameters
     ----------
     draw_base : callable
-        Draws from the path's base, one state a seed.
+        Draws from the path's base, as many as seeds.
     log_ratio : callable
         Of states (n, dim), in nats.
     n_steps : int
@@ -68,7 +69,7 @@ def draw_proposals(
         Of the chain; it is not changed.
     """
     own = SeedSequence(entropy=seed.entropy, spawn_key=(*seed.spawn_key, _KEY), pool_size=seed.pool_size)
-    states = np.ascontiguousarray(draw_base(own.spawn(n_steps)), dtype=np.float64)
+    states = np.ascontiguousarray(draw_base(Children(own, range(n_steps))), dtype=np.float64)
     ratios = np.ascontiguousarray(log_ratio(states), dtype=np.float64) if n_steps else np.empty(0)
     with np.errstate(divide="ignore"):
         return Proposals(states, ratios, np.log(default_rng(own).random(n_steps)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
@@ -48,7 +50,8 @@ def test_prior_is_restricted_to_what_the_program_accepts() -> None:
     # P(a > b) = 2 / 3, within 4 standard errors of a binomial share
     assert abs(simulations.acceptance - 2 / 3) < 4 * np.sqrt(2 / 9 * 2 / 3 / N)
     starts = model.constrain(model.draws.draw_states(SeedSequence(2).spawn(N)))
-    for values in (simulations.parameters, starts):
+    at_once = model.constrain(model.draws.draw_states_at_once(N, SeedSequence(3)))
+    for values in (simulations.parameters, starts, at_once):
         assert stats.kstest(values["b"], stats.expon(scale=1 / 3).cdf).pvalue > LEVEL
         assert stats.kstest(values["gap"], stats.expon.cdf).pvalue > LEVEL
         assert stats.kstest(values["b"], stats.expon(scale=1 / 2).cdf).pvalue < LEVEL
@@ -71,6 +74,42 @@ class Rounded:
 
     def terms(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
         return np.zeros(len(states)), np.zeros(len(states)), ""
+
+    def gradients(self, states: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(len(states)), np.zeros(states.shape)
+
+
+class Steep(Rounded):
+    """Draws are uniform; no derivative can be had below 0.3, and below 0.6 only one at a time."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def draw(self, seeds: Sequence[SeedSequence], fixed: object, *, only_parameters: bool) -> JointDraws:
+        return JointDraws({"a": np.array([np.random.default_rng(seed).random(1) for seed in seeds])}, {})
+
+    def unconstrain(self, parameters: dict[str, np.ndarray]) -> np.ndarray:
+        return parameters["a"]
+
+    def gradients(self, states: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
+        found = np.where(states < 0.6, np.nan, 1.0)
+        return found[:, 0], found
+
+    def gradient(self, state: np.ndarray, beta: float) -> None:
+        self.asked += 1
+        if state[0] < 0.3:
+            raise DensityError("no derivative")
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_states_without_derivatives_are_drawn_again(at_once: bool) -> None:
+    """Of the 400 first draws 120 have none; the others that cannot be had with many are asked for alone."""
+    steep = Steep()
+    draws, seed = StateDraws(steep, steep, np.zeros((2, 1), dtype=bool)), SeedSequence(1)
+    states = draws.draw_states_at_once(400, seed) if at_once else draws.draw_states(seed.spawn(400))
+    assert states.shape == (400, 1)
+    assert stats.kstest(states[:, 0], stats.uniform(0.3, 0.7).cdf).pvalue > LEVEL
+    assert 200 < steep.asked < 600
 
 
 def test_draws_that_round_to_the_border_are_named_plainly() -> None:

@@ -25,6 +25,7 @@ from bread.backends.stan.native.variables import StanVariables, seed_words
 from bread.backends.support.independence import Proposals
 from bread.errors import DensityError
 from bread.paths.kinds import Path, PriorPath
+from bread.paths.mixture import Reference
 
 _PRIOR = PriorPath()
 
@@ -100,6 +101,7 @@ class StanInstance(StanVariables):
     def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
         self._library, self._data, self._seed, self._law = library, data, seed, law
         self._kept_arguments: PathArguments | None = None
+        self._kept_reference: tuple[Reference, PathArguments] | None = None
         super().__init__(library.local_path(), data, seed)
 
     @property
@@ -320,11 +322,19 @@ class StanInstance(StanVariables):
     # -- arguments --------------------------------------------------------------------------------------------
 
     def _arguments(self, path: Path) -> PathArguments:
-        return self._without_reference if path.reference is None else PathArguments(path, self.dim, self._law)
+        """Return what is passed on; kept for the last reference, unless Python code may leave an error in it."""
+        reference = path.reference
+        if reference is None:
+            return self._without_reference
+        if self._kept_reference is not None and self._kept_reference[0] is reference:
+            return self._kept_reference[1]
+        made = PathArguments(path, self.dim, self._law)
+        self._kept_reference = None if made.calls_python else (reference, made)
+        return made
 
     @property
     def _without_reference(self) -> PathArguments:
-        """What paths without a reference pass on. Kept where no Python code is called, which may leave an error."""
+        """The same for paths without a reference."""
         if self._kept_arguments is not None:
             return self._kept_arguments
         made = PathArguments(_PRIOR, self.dim, self._law)

@@ -7,7 +7,7 @@ import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -17,6 +17,7 @@ from bread.backends.base import FloatArray
 from bread.backends.stan.native.interface import Library, Progress, load, pointer
 from bread.backends.stan.native.values import Layout
 from bread.errors import InvalidArgumentError
+from bread.seeds import Children
 
 Group = Literal["parameters", "transformed", "generated"]
 
@@ -168,7 +169,7 @@ class StanVariables:
         return row
 
 
-class ManySeeds(Sequence[SeedSequence]):
+class ManySeeds(Children):
     """Children of a seed for many draws that no one needs apart: those of Stan's generators are made all at once.
 
     Parameters
@@ -179,29 +180,12 @@ class ManySeeds(Sequence[SeedSequence]):
     """
 
     def __init__(self, seed: SeedSequence, n: int) -> None:
-        self._seed, self._n = seed, n
-
-    def __len__(self) -> int:
-        return self._n
-
-    @overload
-    def __getitem__(self, index: int) -> SeedSequence: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[SeedSequence]: ...
-
-    def __getitem__(self, index: int | slice) -> SeedSequence | list[SeedSequence]:
-        rows = range(self._n)[index]
-        return self._child(rows) if isinstance(rows, int) else [self._child(row) for row in rows]
-
-    def _child(self, row: int) -> SeedSequence:
-        seed = self._seed
-        return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, row), pool_size=seed.pool_size)
+        super().__init__(seed, range(n))
 
     def words(self) -> NDArray[np.uint32]:
         """Return the words of each, shape (n, SEED_WORDS); those of the first do not depend on how many there are."""
-        words = np.asarray(self._seed.generate_state(SEED_WORDS * self._n, np.uint32), dtype=np.uint32)
-        return words.reshape((self._n, SEED_WORDS))
+        words = np.asarray(self._seed.generate_state(SEED_WORDS * len(self), np.uint32), dtype=np.uint32)
+        return words.reshape((len(self), SEED_WORDS))
 
 
 def seed_words(seeds: Sequence[SeedSequence]) -> NDArray[np.uint32]:
