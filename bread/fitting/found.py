@@ -42,11 +42,14 @@ class Found:
         Coordinates that may drive the widths of others, the likeliest first.
     n_given_gradients : int
         What the search for a nested, conditional, rotated or adapted reference cost.
+    is_looked : bool
+        Whether it was found before any chain ran: draws of chains may show where a nearer one is.
     """
 
     references: dict[str, FittedReference] = field(default_factory=dict)
     drivers: tuple[int, ...] = ()
     n_given_gradients: int = 0
+    is_looked: bool = False
 
     def copy(self) -> Found:
         """Return what was found, to be added to."""
@@ -63,6 +66,8 @@ class Found:
 
         A coordinate that drives the widths of others in the prior is tried too: these data may hide what others show.
         """
+        if self.is_looked:
+            self.is_looked, self.n_given_gradients = False, 0
         spread = draws.std(axis=0)
         if not (spread > 0.0).all():
             return
@@ -116,6 +121,10 @@ class Found:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
+        return not self.is_looked and self._is_enough
+
+    @property
+    def _is_enough(self) -> bool:
         return bool({NESTED, CONDITIONAL, ROTATED} & set(self.references)) or len(self.single) < len(self.references)
 
     @property
@@ -128,18 +137,7 @@ class Found:
         }
 
     def is_near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> bool:
-        """Return whether one is so near, by draws of half of the chains, that no more need to run.
-
-        Where none is, laws given some coordinates are looked for.
-        """
-        if self._is_near(work, chains, n_draws):
-            return True
-        if self.is_complete:
-            return False
-        self.look_for_given(work, np.concatenate(chains))
-        return self._is_near(work, chains, n_draws)
-
-    def _is_near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> bool:
+        """Return whether one is so near, by draws of half of the chains, that no more need to run."""
         return any(
             work.criterion(reference, chains, n_draws, Part.SINGLE, number) < ENOUGH
             for number, reference in enumerate(self.single.values())

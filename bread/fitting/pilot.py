@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
-from bread.fitting import searches
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
 from bread.fitting.found import ADAPTED, MODES, ROTATED, FittedReference, Found, GivenReference
-from bread.fitting.initial import initial_states, prior_draws, without_lost_chains
-from bread.fitting.nested import middle_and_spread, rank_drivers
+from bread.fitting.initial import initial_states, without_lost_chains
 from bread.fitting.pilot_chains import PilotChain, run_chain
-from bread.fitting.rotated import rotated_anywhere
 from bread.fitting.rotations import invariant_under
-from bread.fitting.searches import CHECKED, MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.selection import Choice, select_family, settled
 from bread.fitting.work import FitWork, Part, plain
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
@@ -27,8 +25,6 @@ N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
-FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
-SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
 
 
 @dataclass(frozen=True)
@@ -116,6 +112,8 @@ class FitRequest:
         Sets of coordinates, each of shape (K, P), whose columns may be rotated without a change of the density.
     like : Kernel or None
         Tuned on another data set: adaptation of pilot chains begins with its settings.
+    looked : Found or None
+        What a look found on these data before any chain ran (`bread.fitting.looking`): it is not looked for again.
     """
 
     dim: int
@@ -127,6 +125,7 @@ class FitRequest:
     is_shared: bool = False
     rotatable: tuple[NDArray[np.int64], ...] = ()
     like: Kernel | None = None
+    looked: Found | None = None
 
 
 @dataclass(frozen=True)
@@ -216,18 +215,22 @@ def continue_fit(posterior: Posterior, begun: BegunFit, *, root: int, simulation
     work.n_gradients, work.n_evaluations = begun.n_gradients, begun.n_evaluations
     found, chains = begun.found, begun.draws
     if request.family is None and chains:
-        if found is None:
+        if found is not None:
+            found = found.copy()
+        elif request.looked is not None:
+            found = request.looked.copy()
+        else:
             found = Found()
             first = next(chain for chain in begun.chains if chain.failure is None)
             if begun.places is not None:
                 found.look_for_rotated(work, first.states, begun.places)
             if ROTATED not in found.references:
                 found.look_for_modes(work, first.kernel)
-        else:
-            found = found.copy()
         is_half = 2 * len(chains) == request.n_chains and not begun.is_half_seen
-        if is_half and found.is_near(work, chains, request.n_selection_draws):
-            return _fitted(work, begun, found)
+        if is_half:
+            end = _end_early(work, begun, found)
+            if end is not None:
+                return end
         begun = replace(begun, found=found, is_half_seen=begun.is_half_seen or is_half)
     if begun.wanted:
         return replace(begun, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
@@ -274,8 +277,26 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
         begun = fit
 
 
-def _fitted(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit:
-    """Return the best reference by the chains that have run."""
+def _end_early(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit | None:
+    """Return the fit where half of the chains are enough: something is near, or no fit to draws will be as near.
+
+    Where what is there is not enough, laws given some coordinates are looked for.
+    """
+    request, chains = begun.request, begun.draws
+    for is_last in (False, True):
+        if found.is_near(work, chains, request.n_selection_draws):
+            return _fitted(work, begun, found)
+        choice = settled(work, request, chains, found)
+        if choice is not None:
+            return _fitted(work, begun, found, choice)
+        if is_last or found.is_complete:
+            break
+        found.look_for_given(work, np.concatenate(chains))
+    return None
+
+
+def _fitted(work: FitWork, begun: BegunFit, found: Found, choice: Choice | None = None) -> ReferenceFit:
+    """Return the best reference by the chains that have run; ``choice``: as `select_family` has found it."""
     request, base, chains = begun.request, plain(work.dim), begun.draws
     work.n_gradients += sum(chain.n_gradients for chain in begun.chains)
     work.n_evaluations += sum(chain.n_evaluations for chain in begun.chains)
@@ -287,7 +308,7 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit:
     if family is None:
         if 2 * len(begun.chains) > request.n_chains and not found.is_complete:
             found.look_for_given(work, np.concatenate(chains))
-        family, criterion = select_family(work, request, chains, found.references)
+        family, criterion = choice or select_family(work, request, chains, found.references)
         if found.look_for_adapted(work, chains, family, criterion, request.n_selection_draws):
             family = ADAPTED
             number = len(FAMILIES) + len(found.references)
@@ -309,56 +330,3 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit:
         fitted, family, criterion, draws, end, settings, request.transformed, fallback, len(begun.chains),
         found.n_given_gradients, found.drivers, work.n_gradients, work.n_evaluations,
     )  # fmt: skip
-
-
-def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> tuple[bool, int]:
-    """Return whether optimisation finds a reference near the posterior, and the gradient evaluations spent on that.
-
-    Then a reference costs little to fit and to find again on other data sets. Several modes do not count: where labels
-    are exchanged, Gaussian laws at them are far off.
-    """
-    work = FitWork(posterior, request.transformed, root, simulation)
-    places = invariant_under(work, request.rotatable)
-    if places is not None:
-        rotated = rotated_anywhere(work, places)
-        if rotated is not None:
-            return work.own_divergence(rotated) < CHECKED, work.n_gradients
-    found = searches.modes(work)
-    if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
-        return len(found.components) == 1, work.n_gradients
-    try:
-        start = initial_states(work, plain(request.dim), 1)[0]
-    except DensityError:
-        return False, work.n_gradients
-    prior = prior_draws(work)
-    drivers = rank_drivers(prior, request.transformed)
-    if not drivers:
-        return False, work.n_gradients
-    nested = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
-    if nested is not None:
-        return True, work.n_gradients
-    found_one = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
-    return found_one is not None, work.n_gradients
-
-
-def select_family(
-    work: FitWork, request: FitRequest, chains: list[FloatArray], found: dict[str, FittedReference]
-) -> tuple[str, dict[str, float]]:
-    """Return the family of the smallest criterion, and the criterion of each."""
-    train = np.concatenate([states[: len(states) // 2] for states in chains])
-    fitted = {name: fit(train, request.transformed) for name, fit in FAMILIES.items()}
-    criterion = {
-        name: work.criterion(candidate, chains, request.n_selection_draws, Part.CRITERION, number)
-        for number, (name, candidate) in enumerate((fitted | found).items())
-        if candidate is not None
-    }
-
-    def margin(name: str) -> float:
-        reference = found.get(name)
-        if reference is None:
-            return 0.0
-        is_several = isinstance(reference, MixtureReference) and len(reference.components) > 1
-        return SEVERAL_MARGIN if is_several and request.is_shared else FOUND_MARGIN
-
-    family = min(criterion, key=lambda name: criterion[name] - margin(name))
-    return family if np.isfinite(criterion[family]) else "diagonal", criterion

@@ -62,6 +62,7 @@ class FitWork:
     simulation: int
     n_gradients: int = field(default=0, init=False)
     n_evaluations: int = field(default=0, init=False)
+    _ends: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def dim(self) -> int:
@@ -112,8 +113,16 @@ class FitWork:
     ) -> float:
         """Return the Jeffreys divergence (nats) by draws of the reference and the second halves of chains."""
         start = self.log_ratio(reference, reference.sample(n_draws, self.rng(part, index)))
-        halves = [states[len(states) // 2 :] for states in chains]
-        return divergence(start, [self.log_ratio(reference, states) for states in halves])
+        return divergence(start, [self._end_log_ratio(reference, states) for states in chains])
+
+    def _end_log_ratio(self, reference: Reference, chain: FloatArray) -> FloatArray:
+        """Return log ratios at the second half of a chain, whose densities are taken once for all references."""
+        half = chain[len(chain) // 2 :]
+        if id(chain) not in self._ends:
+            self.n_evaluations += len(half)
+            path = ReferencePath(reference)
+            self._ends[id(chain)] = chain, self.posterior.log_density(path, half)  # the chain is kept with its number
+        return np.asarray(self._ends[id(chain)][1] - reference.log_density(half))
 
 
 def plain(dim: int) -> MixtureReference:

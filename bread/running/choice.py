@@ -17,6 +17,7 @@ import numpy as np
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
+from bread.fitting.found import Found
 from bread.fitting.pilot import N_CHAINS, SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
 from bread.fitting.rotations import rotatable
 from bread.paths.kinds import PriorPath, ReferencePath
@@ -44,10 +45,14 @@ class Stage(Track, Protocol):
 
 
 class _Extra(NamedTuple):
-    """Extra simulated data sets; ``first`` names the random numbers of the first one."""
+    """Extra simulated data sets; ``first`` names the random numbers of the first one.
+
+    ``looked``: what a look found on that one.
+    """
 
     first: int
     simulations: Simulations
+    looked: Found | None = None
 
 
 class PathChooser:
@@ -209,11 +214,11 @@ class PathChooser:
         assert request is not None  # a user's reference is never one of several paths
         task = LookTask(extra.first, extra.simulations.data_of(0), request, self._plan.root)
         with self._stage.phase("looking for a reference", "tune"):
-            ((_, (is_found, n_gradients)),) = self._stage.run_tasks([task])
-        self._stage.count("tune", n_gradients)
-        if not is_found:
+            ((_, look),) = self._stage.run_tasks([task])
+        self._stage.count("tune", look.n_gradients)
+        if not look.is_found:
             return None
-        before, self._extra = self._extra, extra
+        before, self._extra = self._extra, extra._replace(looked=look.found)
         entrant = self._fitted_reference()
         if entrant is None:
             self._extra = before
@@ -274,10 +279,14 @@ class PathChooser:
     def _pilots(self, kind: str, n_steps: int) -> list[Pilot] | None:
         """Run a pilot on each extra data set; None where one of them fails."""
         assert self._extra is not None
-        request, source, (first, extra) = self.request(kind), "an extra simulated data set", self._extra
+        source, first, extra = "an extra simulated data set", self._extra.first, self._extra.simulations
+        asked = [self.request(kind)] * len(extra)
+        fit = asked[0].fit
+        if fit is not None:
+            asked[0] = replace(asked[0], fit=replace(fit, looked=self._extra.looked))
         tasks = [
             PilotTask(first - i, extra.data_of(i), request, self._plan.root, n_steps, True, source, may_fail=True)
-            for i in range(len(extra))
+            for i, request in enumerate(asked)
         ]
         found = self._stage.run_pilots(tasks)
         self._errors += [item for item in found if isinstance(item, DensityError)]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, Direction, FloatArray, Kernel, Model, Posterior
 from bread.errors import DensityError
-from bread.fitting.pilot import BegunFit, FitRequest, ReferenceFit, begin_fit, continue_fit, finds_reference
+from bread.fitting.looking import Look, finds_reference
+from bread.fitting.pilot import BegunFit, FitRequest, ReferenceFit, begin_fit, continue_fit
 from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.paths.kinds import Path
 from bread.paths.knots import MOST_KNOTS, at_kept_knots
@@ -121,8 +122,8 @@ class LookTask:
     root: int
     n_chains: int = field(default=1, init=False)
 
-    def run(self, model: Model) -> tuple[bool, int]:
-        """Return the answer and the gradient evaluations that it took."""
+    def run(self, model: Model) -> Look:
+        """Return the answer, the gradient evaluations that it took, and what it found."""
         return finds_reference(model.condition(self.data), self.request, root=self.root, simulation=self.simulation)
 
 

@@ -18,8 +18,9 @@ from bread.fitting.cloud import FIRST_STEP
 from bread.fitting.conditional import LARGEST_DIM, fit_conditional, marginal_law
 from bread.fitting.families import FAMILIES, inflation
 from bread.fitting.joint_diagonal import joint_diagonaliser
+from bread.fitting.looking import finds_reference
 from bread.fitting.moving import move_reference
-from bread.fitting.pilot import FitRequest, ReferenceFit, finds_reference, fit_reference
+from bread.fitting.pilot import FitRequest, ReferenceFit, fit_reference
 from bread.fitting.searches import SHORTER_STEP, conditional, given_near, nested
 from bread.fitting.work import FitWork
 from bread.paths.conditional import ConditionalReference
@@ -233,7 +234,7 @@ def test_a_moved_reference_follows_the_data(shared):
 
 
 def test_it_is_found_before_any_chain_runs():
-    is_found, n_gradients = finds_reference(TWO_SCALES.condition(REAL), REQUEST, root=3, simulation=0)
+    is_found, n_gradients, _ = finds_reference(TWO_SCALES.condition(REAL), REQUEST, root=3, simulation=0)
     assert is_found and n_gradients < 20_000
 
 

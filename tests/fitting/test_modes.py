@@ -9,12 +9,12 @@ from scipy.stats import multivariate_normal
 from bread.backends.base import Evolution, Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel, LinearRegression
 from bread.errors import DensityError
-from bread.fitting import pilot as reference_pilots
 from bread.fitting import searches
 from bread.fitting.families import INFLATION
 from bread.fitting.modes import fit_modes
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, fit_reference
+from bread.fitting.selection import select_family
 from bread.fitting.work import CHECK_DRAWS, FitWork
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal
@@ -207,4 +207,4 @@ def test_a_mixture_that_will_be_moved_must_be_far_better_than_modes_found_again(
     chains = [np.where(rng.random((400, 1)) < 0.4, -1.0, 1.0) + 0.1 * rng.normal(size=(400, 1)) for _ in range(4)]
     request = FitRequest(1, np.zeros(1, dtype=bool), 100, is_shared=is_shared)
     work = FitWork(None, request.transformed, 0, 0)
-    assert reference_pilots.select_family(work, request, chains, {"modes": modes})[0] == family
+    assert select_family(work, request, chains, {"modes": modes})[0] == family

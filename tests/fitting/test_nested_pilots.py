@@ -13,9 +13,10 @@ from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
 from bread.fitting.found import Found
+from bread.fitting.looking import finds_reference
 from bread.fitting.moving import LOST_STEPS, move_reference, relative_widths
 from bread.fitting.nested import Knot, law_through, middle_and_spread, rank_drivers
-from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, finds_reference, fit_reference
+from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork
 from bread.paths.nested import NestedReference
@@ -116,14 +117,14 @@ def test_a_reference_far_from_the_posterior_is_not_taken(shared, monkeypatch):
 @pytest.mark.parametrize("root", [0, 1, 2])
 def test_a_reference_is_found_for_a_funnel(model, root):
     request = FitRequest(model.dim, model.transformed, 200)
-    is_found, n_gradients = finds_reference(model.condition(model.observed_data), request, root=root, simulation=0)
+    is_found, n_gradients, _ = finds_reference(model.condition(model.observed_data), request, root=root, simulation=0)
     assert is_found and 0 < n_gradients < 4000
 
 
 def test_none_is_found_for_two_modes_nor_for_a_density_that_is_zero(monkeypatch):
     modes = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))
     request = FitRequest(1, np.zeros(1, dtype=bool), 200)
-    is_found, n_gradients = finds_reference(modes.condition(modes.observed_data), request, root=0, simulation=0)
+    is_found, n_gradients, _ = finds_reference(modes.condition(modes.observed_data), request, root=0, simulation=0)
     assert not is_found and n_gradients > 0
     posterior = FUNNEL.condition(FUNNEL.observed_data)
     monkeypatch.setattr(posterior, "log_ratio", lambda path, states: np.full(len(states), -np.inf))

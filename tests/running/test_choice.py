@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from bread.backends.base import Kernel, Simulations
+from bread.fitting.found import Found
+from bread.fitting.looking import Look
 from bread.fitting.pilot import ReferenceFit
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
@@ -49,7 +51,7 @@ class FakeStage:
         if isinstance(task, LookTask):
             assert task.data["y"][0] == task.simulation, "the first of the data sets that were drawn for this"
             self.looked.append(task.simulation)
-            return task.simulation in self.found, N_LOOK
+            return Look(task.simulation in self.found, N_LOOK)
         assert isinstance(task, RaceTask)
         gap = self.times_temperatures(task.pilot) / len(task.betas)
         return RaceResult(gap, float(np.tanh(gap / 2.0)), 40 * len(task.betas), 0, task.pilot)
@@ -112,6 +114,19 @@ def test_a_reference_found_on_another_data_set_is_taken():
     assert stage.looked == [SHARED, SECOND, THIRD] and stage.piloted.count(("reference", SHARED)) == 1, "each once"
 
 
+def test_what_a_look_found_goes_to_the_fit_on_the_same_data():
+    """And to no other: of two extra data sets the first was looked at."""
+    stage, found = FakeStage({SHARED}), Found({"nested": diagonal(np.zeros(2), np.ones(2))}, is_looked=True)
+    look, run_pilots, asked = stage.result_of, stage.run_pilots, []
+    stage.result_of = lambda task: look(task)._replace(found=found) if isinstance(task, LookTask) else look(task)
+    stage.run_pilots = lambda tasks: asked.extend(tasks) or run_pilots(tasks)
+    choose(stage, n_data_sets=2)
+    looked = {(task.request.kind, task.simulation): task.request.fit and task.request.fit.looked for task in asked}
+    assert looked["reference", SHARED] is found
+    assert [one for place, one in looked.items() if place != ("reference", SHARED)] == [None] * (len(looked) - 1)
+    assert len(looked) >= 2
+
+
 def test_where_one_is_found_at_once_nothing_more_is_spent():
     stage, other = FakeStage({SHARED}), FakeStage({SHARED, SECOND})
     for one in (stage, other):
@@ -141,7 +156,7 @@ def test_a_path_that_wins_out_of_reach_is_no_end_of_the_search():
     look = stage.result_of
 
     def misled(task):
-        return (True, N_LOOK) if isinstance(task, LookTask) else look(task)
+        return Look(True, N_LOOK) if isinstance(task, LookTask) else look(task)
 
     stage.result_of = misled
     assert choose(stage)[0].fit.family == "nested"

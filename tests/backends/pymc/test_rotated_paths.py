@@ -11,7 +11,8 @@ from scipy import integrate, stats
 import bread
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
-from bread.fitting.pilot import FitRequest, finds_reference, fit_reference
+from bread.fitting.looking import finds_reference
+from bread.fitting.pilot import FitRequest, fit_reference
 from bread.fitting.rotations import rotatable
 from bread.paths.kinds import ReferencePath
 from bread.report.compat import read_group

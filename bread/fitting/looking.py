@@ -1,0 +1,69 @@
+"""A look for a reference by optimisation alone, before any chain runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bread.backends.base import Posterior
+from bread.errors import DensityError
+from bread.fitting import searches
+from bread.fitting.found import CONDITIONAL, NESTED, Found, GivenReference
+from bread.fitting.initial import initial_states, prior_draws
+from bread.fitting.nested import middle_and_spread, rank_drivers
+from bread.fitting.pilot import FitRequest
+from bread.fitting.rotated import rotated_anywhere
+from bread.fitting.rotations import invariant_under
+from bread.fitting.searches import CHECKED
+from bread.fitting.work import FitWork, plain
+from bread.paths.nested import NestedReference
+
+
+class Look(NamedTuple):
+    """What a look has come to.
+
+    Attributes
+    ----------
+    is_found : bool
+        Whether there is a reference near the posterior.
+    n_gradients : int
+        Gradient evaluations spent.
+    found : Found or None
+        A law given one coordinate, or some, which a fit on the same data need not look for again.
+    """
+
+    is_found: bool
+    n_gradients: int
+    found: Found | None = None
+
+
+def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> Look:
+    """Return whether optimisation finds a reference near the posterior.
+
+    Then a reference costs little to fit and to find again on other data sets. Several modes do not count: where labels
+    are exchanged, Gaussian laws at them are far off.
+    """
+    work = FitWork(posterior, request.transformed, root, simulation)
+    places = invariant_under(work, request.rotatable)
+    if places is not None:
+        rotated = rotated_anywhere(work, places)
+        if rotated is not None:
+            return Look(work.own_divergence(rotated) < CHECKED, work.n_gradients)
+    found = searches.modes(work)
+    if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
+        return Look(len(found.components) == 1, work.n_gradients)
+    try:
+        start = initial_states(work, plain(request.dim), 1)[0]
+    except DensityError:
+        return Look(False, work.n_gradients)
+    before, prior = work.n_gradients, prior_draws(work)
+    drivers = rank_drivers(prior, request.transformed)
+    if not drivers:
+        return Look(False, before)
+    law: GivenReference | None = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
+    if law is None:
+        law = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
+    if law is None:
+        return Look(False, work.n_gradients)
+    family = NESTED if isinstance(law, NestedReference) else CONDITIONAL
+    looked = Found({family: law}, tuple(drivers), work.n_gradients - before, is_looked=True)
+    return Look(True, work.n_gradients, looked)

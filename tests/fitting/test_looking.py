@@ -1,0 +1,101 @@
+"""What a look finds before any chain runs, and when half of the chains are enough for a fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bread.fitting import found as founds
+from bread.fitting import selection
+from bread.fitting.families import FAMILIES
+from bread.fitting.found import CONDITIONAL, MODES, NESTED, Found
+from bread.fitting.looking import finds_reference
+from bread.fitting.pilot import FitRequest, fit_reference
+from bread.fitting.work import FitWork
+from bread.paths.mixture import diagonal
+from tests.support.two_scales import TWO_SCALES, divergence
+
+REAL = TWO_SCALES.observed_data
+REQUEST = FitRequest(TWO_SCALES.dim, TWO_SCALES.transformed, 200)
+
+
+@pytest.fixture(scope="module")
+def look():
+    return finds_reference(TWO_SCALES.condition(REAL), REQUEST, root=3, simulation=0)
+
+
+def fit(looked=None):
+    return fit_reference(TWO_SCALES.condition(REAL), replace(REQUEST, looked=looked), root=3, simulation=0)
+
+
+def test_a_look_brings_what_it_found(look):
+    assert look.is_found and look.found.is_looked and not look.found.is_complete
+    (law,) = look.found.references.values()
+    assert set(law.drivers) == {0, 1}
+    value, error = divergence(REAL, law)
+    assert value + 4.0 * error < 0.4
+    assert 0 < look.found.n_given_gradients <= look.n_gradients
+
+
+def test_what_a_look_found_is_not_looked_for_again(look, monkeypatch):
+    anew = fit()
+    monkeypatch.setattr(Found, "look_for_given", lambda *arguments: pytest.fail("looked for again"))
+    kept = fit(look.found)
+    assert kept.reference is look.found.references[CONDITIONAL] and kept.family == CONDITIONAL
+    assert kept.n_given_gradients == look.found.n_given_gradients and set(kept.drivers) >= {0, 1}
+    assert kept.criterion[CONDITIONAL] < 0.5
+    assert kept.n_gradients < anew.n_gradients - 0.5 * anew.n_given_gradients
+
+
+def test_a_look_that_misled_is_made_good(look):
+    """Its law is put three standard deviations beside: another one is looked for, and only its cost is told."""
+    law = look.found.references[CONDITIONAL]
+    _, spread = law.moments()
+    components = tuple(replace(one, mean=one.mean + 3.0 * spread[[0, 1]]) for one in law.marginal.components)
+    wrong = replace(law, marginal=replace(law.marginal, components=components))
+    assert divergence(REAL, wrong)[0] > 5.0
+    mended = fit(replace(look.found, references={CONDITIONAL: wrong}, n_given_gradients=10**9))
+    value, error = divergence(REAL, mended.reference)
+    assert mended.family == CONDITIONAL and value + 4.0 * error < 0.4
+    assert mended.n_given_gradients < 10**6 and look.found.n_given_gradients < 10**6
+
+
+# ---- half of the chains ---------------------------------------------------------------------------------------
+
+
+def test_no_more_chains_run_where_no_fit_to_draws_will_be_as_near(monkeypatch):
+    monkeypatch.setattr(founds, "ENOUGH", 0.0)  # nothing is near enough by itself
+    half = fit()
+    assert half.family == CONDITIONAL and half.n_chains == REQUEST.n_chains // 2
+    of_draws = [value for name, value in half.criterion.items() if name in FAMILIES]
+    assert len(of_draws) >= 3 and min(of_draws) > selection.SETTLED * half.criterion[CONDITIONAL]
+    monkeypatch.setattr(selection, "SETTLED", 1e9)
+    assert fit().n_chains == REQUEST.n_chains, "control"
+
+
+@pytest.mark.parametrize(
+    ("laws", "is_looked", "criterion", "dim", "expected"),
+    [
+        ([CONDITIONAL], False, {CONDITIONAL: 0.6, "full": 50.0}, 12, True),
+        ([CONDITIONAL], False, {CONDITIONAL: 0.6, "full": np.inf}, 12, True),
+        ([CONDITIONAL], False, {CONDITIONAL: 0.6, "full": 2.0}, 12, False),
+        ([CONDITIONAL], False, {CONDITIONAL: 3.5, "full": 100.0}, 12, False),
+        ([CONDITIONAL], True, {CONDITIONAL: 1.2, "full": 100.0}, 12, False),
+        ([CONDITIONAL], True, {CONDITIONAL: 0.9, "full": 100.0}, 12, True),
+        ([NESTED], False, {NESTED: 0.9, "full": 100.0}, 12, True),
+        ([NESTED], True, {NESTED: 0.9, "full": 100.0}, 12, False),
+        ([NESTED, CONDITIONAL], False, {NESTED: 0.9, CONDITIONAL: 2.0, "full": 100.0}, 12, True),
+        ([CONDITIONAL], False, {CONDITIONAL: 0.6, "full": 100.0}, 5, False),
+        ([MODES], False, {MODES: 0.6, "full": 100.0}, 12, False),
+    ],
+)
+def test_when_a_choice_is_settled(look, monkeypatch, laws, is_looked, criterion, dim, expected):
+    law = look.found.references[CONDITIONAL]
+    references = {name: diagonal(np.zeros(dim), np.ones(dim)) if name == MODES else law for name in laws}
+    nearest = min(criterion, key=lambda name: criterion[name])
+    monkeypatch.setattr(selection, "select_family", lambda *arguments: (nearest, criterion))
+    work = FitWork(TWO_SCALES.condition(REAL), np.zeros(dim, dtype=bool), 3, 0)
+    choice = selection.settled(work, REQUEST, [], Found(references, is_looked=is_looked))
+    assert choice == ((nearest, criterion) if expected else None)
