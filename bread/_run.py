@@ -51,8 +51,8 @@ def run(
         with interrupts.limited(max_seconds):
             if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
-                with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-                    rough_look(model, plan, result, rough, executor, display, max_seconds)
+                opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
+                rough_look(model, plan, result, rough, opens, display, max_seconds)
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:

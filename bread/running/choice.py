@@ -66,6 +66,7 @@ class PathChooser:
         self._stage = stage
         self._errors: list[DensityError] = []
         self._extra: _Extra | None = None
+        self._decides_tails = True
         self._others = list(OTHERS)  # data sets that have not been looked at
         self._skipped: str | None = None  # the kind of path that was not looked at
         self._left: Entrant | None = None  # the path that lost
@@ -94,8 +95,10 @@ class PathChooser:
         )
         return replace(request, fit=fit)
 
-    def choose(self, extra: Simulations) -> list[Pilot]:
+    def choose(self, extra: Simulations, *, decides_tails: bool = True) -> list[Pilot]:
         """Return the pilots, one a data set of ``extra``, along the path asked for or the cheapest one.
+
+        ``decides_tails``: with as many draws from the start of a path as tell whether B has a mean there.
 
         Raises
         ------
@@ -103,7 +106,7 @@ class PathChooser:
             No pilot could run along any path.
         """
         asked = self._plan.path.kind
-        self._extra = _Extra(SHARED, extra)
+        self._extra, self._decides_tails = _Extra(SHARED, extra), decides_tails
         if asked != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if asked == AUTO else asked)
         reference = self._first_reference()  # the model has both paths
@@ -293,6 +296,8 @@ class PathChooser:
         pilots = [item for item in found if isinstance(item, Pilot)]
         if len(pilots) < len(found):
             return None
+        if not self._decides_tails:
+            return pilots
 
         def more(first: int, last: int) -> list[FloatArray]:
             """Return log ratios of more draws from the bases of all pilots' paths."""

@@ -6,15 +6,15 @@ It has a result of its own and decides nothing: the check after it is the same a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
 from bread.backends.base import Model
 from bread.errors import BreadError
 from bread.paths.kinds import ReferencePath
+from bread.running import interrupts
 from bread.running.annealing import BOTH, Annealing
 from bread.running.attempts import Attempts
 from bread.running.executors import Executor
@@ -23,28 +23,45 @@ from bread.running.plan import AUTO, PathRequest, Plan
 from bread.running.preparation import Preparation
 from bread.running.progress import Display
 from bread.running.results import CheckResult
-from bread.running.tasks import Task
 from bread.statistics import intervals
 from bread.statistics.certificate import error_by_simulation, error_interval
 
 SHARE = 0.1  # of the time of the check, after which the look ends with what it has
+SHARES = 0.075, 0.125  # the same where a reference is looked at, and the prior path where that gives nothing
 SIMULATIONS, CHAINS, TEMPERATURES, STEPS = 5, 2, 8, 40  # of the rough look; adaptation steps of its pilots
+PRIOR_STEPS = 20  # the same along the prior path
 FEWEST = 2  # simulated data sets of the check itself that replace the rough look
 PHASE = "rough"
 _KEPT = ("settings", "seconds", "n_gradients", "warnings", "is_interrupted", "fit")  # of the check, not of the look
 
 
-def rough_plan(plan: Plan, kinds: Sequence[str]) -> Plan:
-    """Return what a rough look runs: data from the prior, since no fit has run, on a path that nothing is raced for.
+def rough_plans(plan: Plan, kinds: Sequence[str]) -> list[Plan]:
+    """Return what rough looks run in turn: data from the prior, since no fit has run, on paths that do not race.
 
-    ``kinds`` are the paths that the model can follow.
+    A reference may take longer to fit than there is time; a few steps along the prior path do not.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the check.
+    kinds : sequence of str
+        The paths that the model can follow.
     """
-    path = plan.path
-    if path.kind == AUTO:
-        path = PathRequest(ReferencePath.name if ReferencePath.name in kinds else kinds[0])
+    if plan.path.kind != AUTO:
+        return [_rough_plan(plan, plan.path, SIMULATIONS, STEPS)]
+    if ReferencePath.name not in kinds:
+        return [_rough_plan(plan, PathRequest(kinds[0]), SIMULATIONS, STEPS)]
+    others = [PathRequest(kind) for kind in kinds if kind != ReferencePath.name]
+    return [
+        _rough_plan(plan, PathRequest(ReferencePath.name), SIMULATIONS, STEPS),
+        *(_rough_plan(plan, path, FEWEST, PRIOR_STEPS) for path in others),
+    ]
+
+
+def _rough_plan(plan: Plan, path: PathRequest, simulations: int, steps: int) -> Plan:
     return replace(
-        plan, simulate_from="prior", hyperparameters=(), simulations=SIMULATIONS, chains=CHAINS,
-        n_temperatures=(TEMPERATURES,), path=path, tune=min(STEPS, plan.tune), tune_each=False, draws=0,
+        plan, simulate_from="prior", hyperparameters=(), simulations=simulations, chains=CHAINS,
+        n_temperatures=(TEMPERATURES,), path=path, tune=min(steps, plan.tune), tune_each=False, draws=0,
     )  # fmt: skip
 
 
@@ -61,57 +78,62 @@ class _Late(Exception):
     """The look has taken its share of the time."""
 
 
-class _LimitedLedger(Ledger):
-    """A ledger whose tasks end where the time does."""
-
-    def __init__(self, result: CheckResult, executor: Executor, display: Display, until: float) -> None:
-        super().__init__(result, executor, display)
-        self._until = until
-
-    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
-        """Run tasks and yield (position, result) as they finish."""
-        for found in super().run_tasks(tasks):
-            if time.monotonic() > self._until:
-                raise _Late
-            yield found
-
-
 def rough_look(
     model: Model,
     plan: Plan,
     result: CheckResult,
     rough: CheckResult,
-    executor: Executor,
+    open_executor: Callable[[], Executor],
     display: Display,
     seconds: float,
 ) -> None:
     """Fill ``rough`` with a few data sets at a small T; with nothing where that fails, which the check meets again.
 
     Its wall time and its gradients are counted in ``result``, as a phase of their own. It ends with what it has, if
-    need be nothing, after its share of the ``seconds`` of the check: of a model that is slow to prepare it would say
-    little.
+    need be nothing, after its share of the ``seconds`` of the check, and takes the prior path where the reference has
+    given nothing after most of that.
     """
-    rough_of = rough_plan(plan, model.info.paths)
-    try:
-        ledger = _LimitedLedger(rough, executor, display, time.monotonic() + SHARE * seconds)
-        preparation = Preparation(model, rough_of, rough, ledger)
-        preparation.choose_path()
-        indices = preparation.simulate(SIMULATIONS, "search")
-        rough.n_temperatures = TEMPERATURES
-        rough.attempts.plan(indices, TEMPERATURES, "all")
-        for _ in Annealing(rough_of, rough, preparation, ledger).both(indices, TEMPERATURES, "search"):
+    plans, began = rough_plans(plan, model.info.paths), time.monotonic()
+    for number, rough_of in enumerate(plans):
+        look = empty_look(plan, result)
+        try:
+            share = SHARE if len(plans) == 1 else SHARES[number]
+            left = share * seconds - (time.monotonic() - began)
+            with interrupts.ends_after(left, _Late()), open_executor() as executor:
+                _look_along(model, rough_of, look, executor, display)
+        except _Late:
             pass
-        forward, reverse = (rough.log_weights(way, TEMPERATURES, np.array(indices)) for way in BOTH)
-        if not np.isnan(forward).any() and np.isfinite(reverse).all():
-            interval = error_interval(error_by_simulation(forward, reverse), intervals.alpha_level(0))
-            display.bound("V", interval.estimate, interval.upper, plan.goal.max_error)
-    except _Late:
+        except BreadError:
+            look.attempts.planned.clear()
+        finally:
+            result.seconds[PHASE] = result.seconds.get(PHASE, 0.0) + sum(look.seconds.values())
+            result.n_gradients[PHASE] = result.n_gradients.get(PHASE, 0) + sum(look.n_gradients.values())
+            _put(look, rough)
+        if _n_finished(look):
+            break
+
+
+def _look_along(model: Model, rough_of: Plan, look: CheckResult, executor: Executor, display: Display) -> None:
+    """Fill ``look``, which may end with an exception at any time."""
+    ledger = Ledger(look, executor, display)
+    preparation = Preparation(model, rough_of, look, ledger)
+    preparation.choose_path(is_rough=True)
+    indices = preparation.simulate(rough_of.simulations, "search")
+    look.n_temperatures = TEMPERATURES
+    look.attempts.plan(indices, TEMPERATURES, "all")
+    for _ in Annealing(rough_of, look, preparation, ledger).both(indices, TEMPERATURES, "search"):
         pass
-    except BreadError:
-        rough.attempts.planned.clear()
-    finally:
-        result.seconds[PHASE] = sum(rough.seconds.values())
-        result.n_gradients[PHASE] = sum(rough.n_gradients.values())
+    forward, reverse = (look.log_weights(way, TEMPERATURES, np.array(indices)) for way in BOTH)
+    if not np.isnan(forward).any() and np.isfinite(reverse).all():
+        interval = error_interval(error_by_simulation(forward, reverse), intervals.alpha_level(0))
+        display.bound("V", interval.estimate, interval.upper, rough_of.goal.max_error)
+
+
+def _put(look: CheckResult, place: CheckResult) -> None:
+    """Put what a look has in the place of another."""
+    for field in fields(CheckResult):
+        if field.name not in _KEPT:
+            setattr(place, field.name, getattr(look, field.name))
 
 
 def stands_in(result: CheckResult, rough: CheckResult | None) -> bool:
@@ -121,13 +143,12 @@ def stands_in(result: CheckResult, rough: CheckResult | None) -> bool:
     """
     if rough is None or _n_finished(result) >= min(FEWEST, _n_finished(rough)):
         return False
-    for field in fields(CheckResult):
-        if field.name not in _KEPT:
-            setattr(result, field.name, getattr(rough, field.name))
+    n_simulations = len(rough.roles)
+    _put(rough, result)
     asked, result.settings["simulate_from"] = result.settings["simulate_from"], "prior"
     result.warnings.append(
         f"The check was stopped before simulated data sets had finished: what the report holds is a rough first look, "
-        f"at {SIMULATIONS} data sets simulated from the prior (asked for was simulate_from={asked!r}), "
+        f"at {n_simulations} data sets simulated from the prior (asked for was simulate_from={asked!r}), "
         f"T = {TEMPERATURES}."
     )
     return True

@@ -18,7 +18,8 @@ import bread
 from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report.compat import read_attributes, read_group
-from bread.running import interrupts, rough
+from bread.running import interrupts, rough, tasks
+from bread.running.executors import open_executor
 
 Y = np.array([0.4, 1.9, 1.1])
 QUICK = {"random_seed": 5, "cores": 1, "progressbar": False, "tune": 20}
@@ -53,7 +54,7 @@ def slow_fit(clock: Clock, **changes: Any) -> NormalMean:
             clock.ahead += 2 * FOREVER
             return super().fit(**options)
 
-    return SlowFit(Y, prior_mean=0.5, prior_sd=1.5, kernel=AutoregressiveKernel(rho=0.3), **changes)
+    return SlowFit(Y, prior_mean=0.5, prior_sd=1.5, **{"kernel": AutoregressiveKernel(rho=0.3)} | changes)
 
 
 def goes_on(monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, when: Callable[[str, int], bool]) -> None:
@@ -84,7 +85,7 @@ def test_a_fit_that_takes_all_of_the_time_leaves_the_rough_look(clock: Clock) ->
 def test_without_the_rough_look_there_is_nothing(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the look made the difference."""
 
-    def fails(*arguments: Any) -> None:
+    def fails(*arguments: Any, **options: Any) -> None:
         raise BreadError("no path")
 
     monkeypatch.setattr(rough.Preparation, "choose_path", fails)
@@ -115,6 +116,64 @@ def test_the_look_ends_with_what_it_has_after_a_tenth_of_the_time(
         report = bread.check(slow_fit(clock), **QUICK, max_seconds=FOREVER)
     assert bread.verdict(report).n_simulations == 2 < rough.SIMULATIONS
     assert read_attributes(report)["simulate_from"] == "prior"
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_the_prior_path_is_looked_at_where_the_reference_takes_too_long(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, is_slow: bool
+) -> None:
+    began = tasks.FitTask.run
+
+    def late(self: Any, model: Any) -> Any:
+        clock.ahead += is_slow * 1.1 * rough.SHARES[0] * FOREVER
+        return began(self, model)
+
+    monkeypatch.setattr(tasks.FitTask, "run", late)
+    with pytest.warns(UserWarning, match="Stopped after"):
+        report = bread.check(slow_fit(clock, kernel=HMCKernel(5)), **QUICK, max_seconds=FOREVER)
+    attributes, verdict = read_attributes(report), bread.verdict(report)
+    assert attributes["path"] == ("prior" if is_slow else "reference")
+    assert verdict.n_simulations == (rough.FEWEST if is_slow else rough.SIMULATIONS)
+    assert f"at {verdict.n_simulations} data sets simulated from the prior" in attributes["warnings"]
+
+
+def test_a_part_of_a_check_ends_once_and_only_inside(clock: Clock) -> None:
+    with interrupts.handled():
+        with interrupts.ends_after(10.0, LookupError("late")):
+            interrupts.raise_pending()
+            clock.ahead = 11.0
+            with pytest.raises(LookupError, match="late"):
+                interrupts.raise_pending()
+            interrupts.raise_pending()
+        with interrupts.ends_after(10.0, LookupError("late")):
+            pass
+        clock.ahead = 22.0
+        interrupts.raise_pending()
+
+
+@pytest.mark.slow
+def test_what_workers_are_at_is_left_where_its_time_is_over() -> None:
+    """Two workers would sleep for a minute; the next executor has others."""
+    model = NormalMean(Y, prior_mean=0.5, prior_sd=1.5)
+    with interrupts.handled():
+        began = time.monotonic()
+        with pytest.raises(LookupError), interrupts.ends_after(0.5, LookupError()), open_executor(model, 2) as executor:
+            list(executor.run([Sleep(60.0), Sleep(60.0)]))
+        with open_executor(model, 2) as executor:
+            assert sorted(executor.run([Sleep(0.0), Sleep(0.0)])) == [(0, 0.0), (1, 0.0)]
+        assert time.monotonic() - began < 40.0
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """A task that takes its time."""
+
+    seconds: float
+    n_chains: int = 1
+
+    def run(self, model: Any) -> float:
+        time.sleep(self.seconds)
+        return self.seconds
 
 
 @pytest.mark.parametrize(
