@@ -220,7 +220,8 @@ class MixtureReference:
         """Return ``n`` independent draws, shape (n, dim)."""
         if len(self.components) == 1:
             return self.components[0].sample(n, rng)
-        labels = rng.choice(len(self.components), size=n, p=self.weights)
+        cumulative = np.cumsum(self.weights)
+        labels = np.searchsorted(cumulative / cumulative[-1], rng.random(n), side="right")  # as `Generator.choice` does
         draws = np.empty((n, self.dim))
         for index, component in enumerate(self.components):
             chosen = labels == index

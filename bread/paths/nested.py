@@ -112,19 +112,24 @@ class NestedReference:
 
     def conditional(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and log standard deviation of z given u, (2, ``u.shape``, dim - 1), and their derivatives."""
-        origins, widths, coefficients = self.pieces
-        piece = np.searchsorted(self.knots, u)
-        width = widths[piece][..., None, None]
-        x = (u - origins[piece])[..., None, None] / width
-        c0, c1, c2, c3 = np.moveaxis(coefficients[piece], -3, 0)
+        x, width, (c0, c1, c2, c3) = self._piece(u)
         value = c0 + x * (c1 + x * (c2 + x * c3))
         slope = (c1 + x * (2.0 * c2 + 3.0 * x * c3)) / width
         return np.moveaxis(value, -2, 0), np.moveaxis(slope, -2, 0)
 
+    def _piece(self, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return where in its piece u lies, the width of that, and the coefficients there, a power a row."""
+        origins, widths, coefficients = self.pieces
+        piece = np.searchsorted(self.knots, u)
+        width = widths[piece][..., None, None]
+        return (u - origins[piece])[..., None, None] / width, width, np.moveaxis(coefficients[piece], -3, 0)
+
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""
         u = self.marginal.sample(n, rng)
-        (mean, log_scale), _ = self.conditional(u[:, 0])
+        x, _, (c0, c1, c2, c3) = self._piece(u[:, 0])
+        value = c0 + x * (c1 + x * (c2 + x * c3))
+        mean, log_scale = value[:, 0], value[:, 1]
         z = mean + np.exp(log_scale) * rng.standard_normal(mean.shape)
         draws = np.empty((n, self.dim))
         draws[:, self.driver] = u[:, 0]
