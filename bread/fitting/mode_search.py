@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
 from bread.backends.support.base_draws import draw_many
+from bread.fitting.joint_density import joint_log_density
 from bread.fitting.modes import CountedDensity
-from bread.paths.kinds import PriorPath, ReferencePath
-from bread.paths.mixture import Component, MixtureReference
+from bread.paths.kinds import PriorPath
 from bread.statistics.modes import Proposal, mode_proposal
 
 BEST, FAR = 5, 7  # prior draws to optimise from: of the largest density; far from these and each other
@@ -25,23 +25,6 @@ MOST_STEPS = 150  # gradients of one optimisation
 SAME_MODE = 2.0  # standard deviations: nearer ends are one mode
 _NARROW = 100.0  # steps of a central difference that a standard deviation must hold
 _DIFFERENCE = 1e-4  # step of a central difference
-
-
-def joint_log_density(posterior: Posterior, states: FloatArray) -> FloatArray:
-    """Return log prior + log likelihood (nats) at each state, shape (n,); -inf where it is NaN.
-
-    From the log ratio of a reference path. Its reference is a Student t with one degree of freedom in each coordinate,
-    whose log density is small however far a state is: little is lost when the two are added.
-    """
-    dim = states.shape[1]
-    wide = Component(np.zeros(dim), np.ones(dim), degrees=np.ones(dim))
-    reference = MixtureReference((wide,), np.ones(1), "")
-    usable = np.isfinite(states).all(axis=1)
-    values = np.full(len(states), -np.inf)
-    if usable.any():
-        ratio = posterior.log_ratio(ReferencePath(reference), np.ascontiguousarray(states[usable]))
-        values[usable] = ratio + reference.log_density(states[usable])
-    return np.where(np.isnan(values) | (values == np.inf), -np.inf, values)
 
 
 def prior_scales(draws: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
+from bread.fitting.joint_density import joint_log_density
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference, Reference, diagonal
 from bread.seeds import Purpose, seed_sequence
@@ -120,9 +121,9 @@ class FitWork:
         half = chain[len(chain) // 2 :]
         if id(chain) not in self._ends:
             self.n_evaluations += len(half)
-            path = ReferencePath(reference)
-            self._ends[id(chain)] = chain, self.posterior.log_density(path, half)  # the chain is kept with its number
-        return np.asarray(self._ends[id(chain)][1] - reference.log_density(half))
+            self._ends[id(chain)] = chain, joint_log_density(self.posterior, half)  # the chain is kept with its number
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self._ends[id(chain)][1] - reference.log_density(half))
 
 
 def plain(dim: int) -> MixtureReference:

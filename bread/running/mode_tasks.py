@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Model
 from bread.fitting.exchanges import Exchange, find_exchanges
-from bread.fitting.mode_search import Found, climb, draw_prior, joint_log_density, proposal_at
+from bread.fitting.joint_density import joint_log_density
+from bread.fitting.mode_search import Found, climb, draw_prior, proposal_at
 from bread.running.results import OBSERVED
 from bread.seeds import Purpose, chain_seeds
 from bread.statistics.modes import Proposal

@@ -13,9 +13,9 @@ from bread.fitting.families import FAMILIES
 from bread.fitting.found import CONDITIONAL, MODES, NESTED, Found
 from bread.fitting.looking import finds_reference
 from bread.fitting.pilot import FitRequest, fit_reference
-from bread.fitting.work import FitWork
+from bread.fitting.work import FitWork, Part
 from bread.paths.mixture import diagonal
-from tests.support.two_scales import TWO_SCALES, divergence
+from tests.support.two_scales import TWO_SCALES, divergence, exact_draws
 
 REAL = TWO_SCALES.observed_data
 REQUEST = FitRequest(TWO_SCALES.dim, TWO_SCALES.transformed, 200)
@@ -60,6 +60,26 @@ def test_a_look_that_misled_is_made_good(look):
     value, error = divergence(REAL, mended.reference)
     assert mended.family == CONDITIONAL and value + 4.0 * error < 0.4
     assert mended.n_given_gradients < 10**6 and look.found.n_given_gradients < 10**6
+
+
+def test_densities_at_chains_are_taken_once_and_no_law_spoils_those_of_others(look):
+    """The first law has density zero where chains are: its own ratio is infinite there, not that of the next."""
+    law, chains = look.found.references[CONDITIONAL], [exact_draws(REAL)[:400], exact_draws(REAL)[400:800]]
+
+    class Nowhere(type(law)):
+        def log_density(self, states):
+            return np.full(states.shape[:-1], -np.inf)
+
+    nowhere = Nowhere(**{name: getattr(law, name) for name in law.__dataclass_fields__})
+    first, alone = (FitWork(TWO_SCALES.condition(REAL), TWO_SCALES.transformed, 3, 0) for _ in range(2))
+    assert first.criterion(nowhere, chains, 100, Part.CRITERION, 0) == np.inf
+    before = first.n_evaluations
+    assert first.criterion(law, chains, 100, Part.CRITERION, 1) == alone.criterion(law, chains, 100, Part.CRITERION, 1)
+    assert first.n_evaluations - before == 100 and alone.n_evaluations == 100 + 400
+    ratios = alone.log_ratio(law, np.concatenate([chain[200:] for chain in chains]))
+    start = alone.log_ratio(law, law.sample(100, alone.rng(Part.CRITERION, 1)))
+    expected = ratios.mean() - start.mean()
+    assert alone.criterion(law, chains, 100, Part.CRITERION, 1) == pytest.approx(expected, abs=1e-9)
 
 
 # ---- half of the chains ---------------------------------------------------------------------------------------
