@@ -121,11 +121,8 @@ class Found:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        return not self.is_looked and self._is_enough
-
-    @property
-    def _is_enough(self) -> bool:
-        return bool({NESTED, CONDITIONAL, ROTATED} & set(self.references)) or len(self.single) < len(self.references)
+        is_enough = {NESTED, CONDITIONAL, ROTATED} & set(self.references) or len(self.single) < len(self.references)
+        return bool(is_enough) and not self.is_looked
 
     @property
     def single(self) -> dict[str, FittedReference]:

@@ -112,10 +112,10 @@ class NestedReference:
 
     def conditional(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and log standard deviation of z given u, (2, ``u.shape``, dim - 1), and their derivatives."""
-        x, width, (c0, c1, c2, c3) = self._piece(u)
-        value = c0 + x * (c1 + x * (c2 + x * c3))
+        x, width, coefficients = self._piece(u)
+        _, c1, c2, c3 = coefficients
         slope = (c1 + x * (2.0 * c2 + 3.0 * x * c3)) / width
-        return np.moveaxis(value, -2, 0), np.moveaxis(slope, -2, 0)
+        return _values(x, coefficients), np.moveaxis(slope, -2, 0)
 
     def _piece(self, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return where in its piece u lies, the width of that, and the coefficients there, a power a row."""
@@ -127,9 +127,8 @@ class NestedReference:
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""
         u = self.marginal.sample(n, rng)
-        x, _, (c0, c1, c2, c3) = self._piece(u[:, 0])
-        value = c0 + x * (c1 + x * (c2 + x * c3))
-        mean, log_scale = value[:, 0], value[:, 1]
+        x, _, coefficients = self._piece(u[:, 0])
+        mean, log_scale = _values(x, coefficients)
         z = mean + np.exp(log_scale) * rng.standard_normal(mean.shape)
         draws = np.empty((n, self.dim))
         draws[:, self.driver] = u[:, 0]
@@ -237,3 +236,9 @@ class _OneState:
         total = sum(shares)
         along = sum(share * pull for share, pull in zip(shares, pulls, strict=True))
         return largest + math.log(total), along / total
+
+
+def _values(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Return mean and log standard deviation at places of pieces, the first axis of the result."""
+    c0, c1, c2, c3 = coefficients
+    return np.moveaxis(c0 + x * (c1 + x * (c2 + x * c3)), -2, 0)

@@ -100,8 +100,7 @@ class StanInstance(StanVariables):
 
     def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
         self._library, self._data, self._seed, self._law = library, data, seed, law
-        self._kept_arguments: PathArguments | None = None
-        self._kept_reference: tuple[Reference, PathArguments] | None = None
+        self._kept_arguments: dict[bool, tuple[Reference | None, PathArguments]] = {}  # without a reference, and with
         super().__init__(library.local_path(), data, seed)
 
     @property
@@ -322,24 +321,14 @@ class StanInstance(StanVariables):
     # -- arguments --------------------------------------------------------------------------------------------
 
     def _arguments(self, path: Path) -> PathArguments:
-        """Return what is passed on; kept for the last reference, unless Python code may leave an error in it."""
+        """Return what is passed on; kept for the last one of either kind, unless Python code may leave an error."""
         reference = path.reference
-        if reference is None:
-            return self._without_reference
-        if self._kept_reference is not None and self._kept_reference[0] is reference:
-            return self._kept_reference[1]
+        kept, arguments = self._kept_arguments.get(reference is None, (None, None))
+        if arguments is not None and kept is reference:
+            return arguments
         made = PathArguments(path, self.dim, self._law)
-        self._kept_reference = None if made.calls_python else (reference, made)
-        return made
-
-    @property
-    def _without_reference(self) -> PathArguments:
-        """The same for paths without a reference."""
-        if self._kept_arguments is not None:
-            return self._kept_arguments
-        made = PathArguments(_PRIOR, self.dim, self._law)
         if not made.calls_python:
-            self._kept_arguments = made
+            self._kept_arguments[reference is None] = reference, made
         return made
 
     @contextlib.contextmanager
