@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.fitting.adapted import LARGEST_DIM
@@ -26,11 +25,6 @@ class Asked(Protocol):
     """The part of `bread.fitting.pilot.FitRequest` that a choice needs."""
 
     @property
-    def transformed(self) -> NDArray[np.bool_]:
-        """As of `bread.backends.base.Layout`."""
-        ...
-
-    @property
     def n_selection_draws(self) -> int:
         """Draws from each candidate on which the criterion rests."""
         ...
@@ -44,7 +38,7 @@ class Asked(Protocol):
 def select_family(work: FitWork, request: Asked, chains: list[FloatArray], found: dict[str, FittedReference]) -> Choice:
     """Return the family of the smallest criterion, and the criterion of each."""
     train = np.concatenate([states[: len(states) // 2] for states in chains])
-    fitted = {name: fit(train, request.transformed) for name, fit in FAMILIES.items()}
+    fitted = {name: fit(train, work.transformed) for name, fit in FAMILIES.items()}
     criterion = {
         name: work.criterion(candidate, chains, request.n_selection_draws, Part.CRITERION, number)
         for number, (name, candidate) in enumerate((fitted | found).items())
