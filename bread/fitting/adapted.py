@@ -3,7 +3,8 @@
 Draws of the mixture are weighted to the posterior, and a mixture is fitted to them again (population Monte Carlo;
 Cappe, Douc, Guillin, Marin and Robert 2008). Weights of all rounds are those of draws from the mixture of all
 proposals, and tempered where few draws would have all of the weight. It sees curved laws, skewed ones and long tails
-that chains of some hundreds of steps do not come to, and takes densities, no gradients.
+that chains of some hundreds of steps do not come to, and takes densities, no gradients. Prior draws, weighted by the
+likelihood, show where to begin besides: a mixture adapted to other data may reach little of the posterior's mass.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
 from bread.fitting.families import ROUNDING, mixture_components, with_heavy_tails
+from bread.fitting.initial import weighted_prior_draws
 from bread.fitting.nested import middle_and_spread
 from bread.fitting.one_thread import mixture_near, resampled
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
@@ -27,14 +29,17 @@ LARGEST_MIXTURE = 7  # components
 ROUNDS, DRAWS = 8, 800  # at most; of the mixture in each
 NEAR = 0.15  # nats of divergence shown by its own draws, from which on a mixture is near enough
 FEWEST_EFFECTIVE = 200.0  # draws by weight, of all rounds
+PRIOR_DRAWS, FEWEST_PRIOR = 2000, 100.0  # that show where to begin, drawn at once; so many of them by weight
+PRIOR_SHARE, PRIOR_MIXTURE = 0.5, 4  # of the first proposal, that they have; components at most
 RESAMPLED = 1000  # to which a mixture is fitted
 SUITS = 0.06  # largest distance of distribution functions at which the mixture of the round before is improved
 PATIENCE = 2  # rounds in turn that show nothing nearer
 WIDER = 1.5  # standard deviations of the first proposal, in its own
 TAILS = (np.inf, 7.0, 3.0)  # degrees of freedom that are tried
-FAR_TAIL, FAR_WEIGHT = 1.5, 0.02  # degrees of freedom of one more component, which reaches farther; its weight
-FARTHER, FAR_DRAWS, FAR_SHARE, UNREACHED = 10.0, 200, 0.05, 5.0  # so many times as far out it is wanted: of so many
-# draws there such a share must be so many nats short of the posterior
+FAR_TAIL, FAR_WIDER, FAR_WEIGHT = 1.0, 3.0, 0.05  # degrees of freedom of one more component, which reaches farther; how
+# much wider than the rest it is; its weight
+FARTHER, FAR_DRAWS, FAR_SHARE, UNREACHED = 10.0, 200, 0.05, 5.0  # so many times as far out as the rest is wide it is
+# wanted: of so many draws there such a share must be so many nats short of the posterior
 GAIN = 0.5  # nats by which an adapted mixture must be nearer than a reference that is found again on other data
 LOSS = 1.0  # nats by which it may be farther than one that a short chain moves to other data
 MOST = 10.0  # nats off the middle, beyond which one log ratio tells no more than another
@@ -53,7 +58,7 @@ def adapted(work: FitWork, start: MixtureReference, like: MixtureReference | Non
     """
     if start.dim > LARGEST_DIM:
         return None
-    proposals, states = [_wider(start)], np.empty((0, start.dim))
+    proposals, states = [_first(work, start)], np.empty((0, start.dim))
     log_target, log_proposed = np.empty(0), np.empty(0)  # at the states; the second of all proposals together
     reaches_far = not all(_is_near(component) for component in start.components)
     best: MixtureReference | None = None
@@ -94,7 +99,10 @@ def adapted_near(work: FitWork, reference: MixtureReference, limit: float) -> Mi
 def better_adapted(
     work: FitWork, start: MixtureReference, best: Reference, chains: list[FloatArray], n_draws: int, gain: float = GAIN
 ) -> MixtureReference | None:
-    """Return a mixture adapted from ``start`` if it is nearer than ``best`` by draws of chains; None where it is not.
+    """Return a mixture adapted from ``start`` if it is nearer than ``best``; None where it is not.
+
+    By draws of chains, and by draws of the mixture, weighted to the posterior: the larger divergence of the two counts.
+    What was fitted to chains looks near to where they have been.
 
     Parameters
     ----------
@@ -111,10 +119,15 @@ def better_adapted(
     found = adapted(work, start)
     if found is None:
         return None
-    ends = np.concatenate([states[len(states) // 2 :] for states in chains])
+    pair = (found, best)
+    drawn = [one.sample(n_draws, work.rng(Part.ADAPTED, ROUNDS)) for one in pair]
+    starts = [work.log_ratio(one, states) for one, states in zip(pair, drawn, strict=True)]
+    if not np.isfinite(starts[0]).any() or np.isnan(starts[0]).any():
+        return None
+    weighted = resampled(drawn[0], np.exp(starts[0] - starts[0].max()), n_draws)
+    ends = (np.concatenate([states[len(states) // 2 :] for states in chains]), weighted)
     shown = [
-        truncated(work.log_ratio(one, one.sample(n_draws, work.rng(Part.ADAPTED, ROUNDS))), work.log_ratio(one, ends))
-        for one in (found, best)
+        max(truncated(start, work.log_ratio(one, end)) for end in ends) for one, start in zip(pair, starts, strict=True)
     ]
     return found if shown[0] + gain < shown[1] else None
 
@@ -169,8 +182,9 @@ def tempered(log_weights: FloatArray, fewest: float) -> FloatArray | None:
 
 
 def _fitted(
-    states: FloatArray, weights: FloatArray, transformed: NDArray[np.bool_], like: MixtureReference | None
-) -> MixtureReference | None:
+    states: FloatArray, weights: FloatArray, transformed: NDArray[np.bool_], like: MixtureReference | None,
+    most: int = LARGEST_MIXTURE,
+) -> MixtureReference | None:  # fmt: skip
     """Return a mixture like weighted draws, with the tails that give them the largest density."""
     points = resampled(states, weights, RESAMPLED)
     centre, spread = points.mean(axis=0), points.std(axis=0)
@@ -179,7 +193,7 @@ def _fitted(
     points = (points - centre) / spread
     moved = None if like is None else _standardised(like, centre, spread)
     try:
-        model = mixture_near(points, LARGEST_MIXTURE, moved, SUITS)
+        model = mixture_near(points, most, moved, SUITS)
         laws = [_law(model, centre, spread, transformed, degrees) for degrees in TAILS]
     except (np.linalg.LinAlgError, ValueError):  # a component of repeated draws
         return None
@@ -206,7 +220,7 @@ def _is_near(component: Component) -> bool:
 
 
 def _reaching_far(work: FitWork, law: MixtureReference, log_evidence: float | None, index: int) -> MixtureReference:
-    """Return the law with a little of one more component, as wide as the whole, whose tails reach farther.
+    """Return the law with a little of one more component, wider than the whole, whose tails reach farther.
 
     Only where a coordinate may have heavy tails and, given the log evidence (nats), where the posterior has mass far
     out of which the law has much too little. ``index`` is of the random numbers that show it.
@@ -214,13 +228,32 @@ def _reaching_far(work: FitWork, law: MixtureReference, log_evidence: float | No
     if work.transformed.all():
         return law
     middle, spread = middle_and_spread(law.sample(RESAMPLED, np.random.default_rng(0)))  # always the same
-    far = Component(middle, spread, matrix=np.eye(law.dim), degrees=np.where(work.transformed, np.inf, FAR_TAIL))
+    degrees = np.where(work.transformed, np.inf, FAR_TAIL)
+    far = Component(middle, FAR_WIDER * spread, matrix=np.eye(law.dim), degrees=degrees)
     if log_evidence is not None:
         drawn = replace(far, scale=FARTHER * spread).sample(FAR_DRAWS, work.rng(Part.ADAPTED, index))
         if not (work.log_ratio(law, drawn) - log_evidence > UNREACHED).mean() >= FAR_SHARE:
             return law
     weights = np.append((1.0 - FAR_WEIGHT) * law.weights, FAR_WEIGHT)
     return MixtureReference((*law.components, far), weights, law.label)
+
+
+def _first(work: FitWork, start: MixtureReference) -> MixtureReference:
+    """Return where to begin: the start, wider, and a mixture like prior draws weighted by the likelihood.
+
+    The start alone where many prior draws are dear, or a model has no prior path.
+    """
+    start, drawn = _wider(start), weighted_prior_draws(work, PRIOR_DRAWS, Part.ADAPTED_PRIOR)
+    if drawn is None:
+        return start
+    states, log_likelihood = drawn
+    weights = tempered(log_likelihood, FEWEST_PRIOR)
+    like_prior = None if weights is None else _fitted(states, weights, work.transformed, None, PRIOR_MIXTURE)
+    if like_prior is None:
+        return start
+    components = (*start.components, *_wider(like_prior).components)
+    shares = np.concatenate([(1.0 - PRIOR_SHARE) * start.weights, PRIOR_SHARE * like_prior.weights])
+    return MixtureReference(components, shares, start.label)
 
 
 def _standardised(law: MixtureReference, centre: FloatArray, spread: FloatArray) -> MixtureReference:

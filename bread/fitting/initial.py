@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bread.backends.base import FloatArray
-from bread.errors import DensityError
+from bread.errors import BreadError, DensityError
 from bread.fitting.families import SMALLEST_SCALE
 from bread.fitting.work import FitWork, Part
 from bread.paths.kinds import PriorPath
@@ -67,6 +67,24 @@ def prior_draws(work: FitWork) -> FloatArray:
     seeds = work.seeds(Part.PRIOR, range(PRIOR_DRAWS))
     draws = work.posterior.draw_base(PriorPath(), seeds)
     return np.asarray(draws[np.isfinite(draws).all(axis=1)])
+
+
+def weighted_prior_draws(work: FitWork, n: int, part: Part) -> tuple[FloatArray, FloatArray] | None:
+    """Return prior draws, up to n of shape (dim,), and their log likelihoods (nats, up to a constant).
+
+    None where a posterior does not draw many at once, or has no prior path.
+    """
+    draw = getattr(work.posterior, "draw_prior_batch", None)  # not every posterior has it
+    drawn = None if draw is None else draw(n, work.seed(part))
+    if drawn is None:
+        return None
+    try:
+        log_likelihood = work.posterior.log_ratio(PriorPath(), drawn)
+    except BreadError:  # no prior path
+        return None
+    work.n_evaluations += n
+    usable = np.isfinite(drawn).all(axis=1) & ~np.isnan(log_likelihood)
+    return drawn[usable], log_likelihood[usable]
 
 
 def without_lost_chains(work: FitWork, plain: Reference, chains: list[FloatArray]) -> list[FloatArray]:

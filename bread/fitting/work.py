@@ -38,6 +38,7 @@ class Part(IntEnum):
     SINGLE = 11  # draws of a family that optimisation found, which may be enough
     ROTATIONS = 12  # a rotation, and prior draws that it may leave as likely as they are
     ADAPTED = 13  # draws of round `index` of a mixture that is adapted to the posterior
+    ADAPTED_PRIOR = 14  # prior draws that show where such a mixture begins
     MOVE = ADAPT  # chain from component `index`, where nothing that was adapted is kept
 
 

@@ -176,13 +176,15 @@ class PathChooser:
         fit = 2 * N_CHAINS * self._plan.tune
         return n_gradients > per_transition * (fit if self._skipped == ReferencePath.name else CHEAP * self._walks())
 
-    def look_again(self, current: PathCost) -> list[Pilot] | None:
+    def look_again(self, current: PathCost, n_temperatures: int) -> list[Pilot] | None:
         """Return pilots along the other path if it is cheaper than the one that was taken; it changes once at most.
 
         Parameters
         ----------
         current : PathCost
             Of the present path, as measured by the search so far.
+        n_temperatures : int
+            Up to which the search has gone.
         """
         entrant = self._left
         if self._skipped is not None:
@@ -190,7 +192,7 @@ class PathChooser:
         self._skipped = None
         if entrant is None:
             return None
-        Race(self._plan, self._stage, [entrant], [current]).run()
+        Race(self._plan, self._stage, [entrant], [current], n_temperatures).run()
         self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
         if path_choice.best([current, entrant.cost], self._plan.goal) is not entrant.cost:
             self._left, self._raced_temperatures = entrant, BEYOND * self._raced_temperatures

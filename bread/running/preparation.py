@@ -118,9 +118,9 @@ class Preparation:
         """Return whether a search has gone so far beyond the T at which paths raced that the other may be cheaper."""
         return self._chooser.may_race_again(n_temperatures)
 
-    def look_again(self, current: PathCost) -> bool:
+    def look_again(self, current: PathCost, n_temperatures: int) -> bool:
         """Take another path if it is cheaper than the present one; what was annealed along that is then forgotten."""
-        pilots = self._chooser.look_again(current)
+        pilots = self._chooser.look_again(current, n_temperatures)
         if pilots is None:
             return False
         result = self._result

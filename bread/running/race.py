@@ -79,15 +79,20 @@ class Entrant:
 class Race:
     """Runs entrants round by round; their ``cost`` is what was measured in the end.
 
-    The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little.
+    The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little. Where
+    others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper: how fast the
+    gap of one round falls is taken to be ideal.
     """
 
-    def __init__(self, plan: Plan, track: Track, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = ()) -> None:
+    def __init__(
+        self, plan: Plan, track: Track, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = (), known: int = 0
+    ) -> None:
         self._plan = plan
         self._track = track
         self._entrants = [entrant for entrant in entrants if path_choice.may_serve(entrant.cost, plan.goal)]
         # paths whose cost is known
         self._rivals = [cost for cost in rivals if path_choice.may_serve(cost, plan.goal)]
+        self._known = known
         self._extra: Simulations | None = None
 
     def run(self) -> None:
@@ -132,11 +137,22 @@ class Race:
         if not entrant.rounds:
             return True
         n_temperatures, last = self._next(entrant), entrant.rounds[-1]
-        has_rival = len(self._contenders()) + sum(cost.total < MARGIN * entrant.cost.total for cost in self._rivals) > 1
+        if n_temperatures <= self._known:
+            limit, is_open = self._plan.target, self._is_best(entrant)
+        else:
+            limit, is_open = NEAR * self._plan.target, self._has_rival(entrant)
+        is_far = limit < last.gap < float("inf")
         check = self._plan.check_simulations * self._cheapest()
         price = 2 * SIMULATIONS * n_temperatures * entrant.cost.per_transition
-        is_far = NEAR * self._plan.target < last.gap < float("inf")
-        return has_rival and is_far and n_temperatures > last.n_temperatures and price < SHARE * check
+        return is_open and is_far and n_temperatures > last.n_temperatures and price < SHARE * check
+
+    def _has_rival(self, entrant: Entrant) -> bool:
+        near = sum(cost.total < MARGIN * entrant.cost.total for cost in self._rivals)
+        return len(self._contenders()) + near > 1
+
+    def _is_best(self, entrant: Entrant) -> bool:
+        costs = [entrant.cost, *self._rivals, *(other.cost for other in self._entrants if other is not entrant)]
+        return path_choice.best(costs, self._plan.goal) is entrant.cost
 
     def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
         plan = self._plan

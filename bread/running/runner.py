@@ -257,7 +257,7 @@ class Runner:
         now = costs.PathCost(
             self.result.path.name, True, temperatures[-1], seen[-1].per_transition, 0.0, 2 * self._plan.chains
         )
-        return self._preparation.look_again(costs.measured(now, seen, self._plan.target))
+        return self._preparation.look_again(costs.measured(now, seen, self._plan.target), temperatures[-1])
 
     def _proposes_late(self, search: Sequence[int], temperatures: Sequence[int]) -> bool:
         """Propose draws from references where the search has found chains dear; forget those that had none."""

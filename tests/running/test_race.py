@@ -172,7 +172,7 @@ def fake_plan(max_temperatures=4096, simulations=20, goal=IN_NATS):
 
 def race(
     gaps, predicted, rivals=(), max_temperatures=4096, simulations=20, goal=IN_NATS, without_mean=frozenset(),
-    prepared=frozenset(), fitting=0.0,
+    prepared=frozenset(), fitting=0.0, known=0,
 ):  # fmt: skip
     track, plan = FakeTrack(gaps), fake_plan(max_temperatures, simulations, goal)
     entrants = [
@@ -184,7 +184,7 @@ def race(
         )
         for kind, n_temperatures in predicted.items()
     ]
-    Race(plan, track, entrants, rivals).run()
+    Race(plan, track, entrants, rivals, known).run()
     return {entrant.cost.kind: entrant.cost for entrant in entrants}, track.raced
 
 
@@ -282,3 +282,20 @@ def test_rounds_cost_a_share_of_the_check():
     assert max(n for _, n, _ in race(hopeless, {"prior": 3e2, "reference": 3e2}, simulations=1)[1]) == 4096
     few = race(equal, {"prior": 30.0, "reference": 30.0}, [PathCost("another", True, 100.0, 10.0, 0.0, 8)])[1]
     assert [n for _, n, _ in few] == [30, 30], "stopped by a cheap rival"
+
+
+def test_a_path_races_as_far_as_its_rival_has_been_while_it_looks_cheaper():
+    """A gap of 0.8 nats at 64 temperatures and 0.65 at 256: one round takes the fall from there for ideal."""
+    slow = {"prior": lambda n: 0.8 * (64.0 / n) ** 0.15}
+    goal = Goal(0.1, 0.3)
+    rival = PathCost("reference", True, 2000.0, 10.0, 0.0, 8)
+    costs, raced = race(slow, {"prior": 64.0}, [rival], goal=goal, known=1024)
+    assert [n for _, n, _ in raced] == [64, 256] and costs["prior"].total > rival.total
+    costs, raced = race(slow, {"prior": 64.0}, [rival], goal=goal)
+    assert [n for _, n, _ in raced] == [64] and costs["prior"].total < rival.total, "control: one round takes it"
+    good = {"prior": lambda n: 19.0 / n}
+    costs, raced = race(good, {"prior": 64.0}, [rival], goal=goal, known=1024)
+    assert [n for _, n, _ in raced] == [64] and costs["prior"].total < rival.total, "near enough"
+    poor = {"prior": lambda n: 1000.0 / n}
+    costs, raced = race(poor, {"prior": 64.0}, [replace(rival, n_temperatures=100.0)], goal=goal, known=1024)
+    assert [n for _, n, _ in raced] == [64] and costs["prior"].total > 800.0 * 10.0, "dearer already"
