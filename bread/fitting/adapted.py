@@ -32,6 +32,7 @@ FEWEST_EFFECTIVE = 200.0  # draws by weight, of all rounds
 PRIOR_DRAWS, FEWEST_PRIOR = 2000, 100.0  # that show where to begin, drawn at once; so many of them by weight
 PRIOR_SHARE, PRIOR_MIXTURE = 0.5, 4  # of the first proposal, that they have; components at most
 RESAMPLED = 1000  # to which a mixture is fitted
+EXPECTATIONS = {"tol": 0.01, "max_iter": 10}  # of a fit, which the next round improves
 SUITS = 0.06  # largest distance of distribution functions at which the mixture of the round before is improved
 PATIENCE = 2  # rounds in turn that show nothing nearer
 WIDER = 1.5  # standard deviations of the first proposal, in its own
@@ -66,16 +67,15 @@ def adapted(work: FitWork, start: MixtureReference, like: MixtureReference | Non
     for number in range(ROUNDS):
         proposal = proposals[-1]
         drawn = proposal.sample(DRAWS, work.rng(Part.ADAPTED, number))
-        log_ratio = np.where(np.isnan(ratio := work.log_ratio(proposal, drawn)), -np.inf, ratio)
-        shown = truncated(log_ratio)
+        log_joint, by_proposal = work.joint(drawn), [one.log_density(drawn) for one in proposals]
+        shown = truncated(log_joint - by_proposal[-1])
         if number > 0 and shown < least:
             best, least, found_at = proposal, shown, number
         if least < NEAR or (best is not None and number >= found_at + PATIENCE):
             break
         log_proposed = np.logaddexp(log_proposed, proposal.log_density(states))
-        by_proposal = [one.log_density(drawn) for one in proposals]
         states = np.concatenate([states, drawn])
-        log_target = np.concatenate([log_target, log_ratio + by_proposal[-1]])
+        log_target = np.concatenate([log_target, log_joint])
         log_proposed = np.concatenate([log_proposed, logsumexp(by_proposal, axis=0)])
         log_weights = log_target - log_proposed + np.log(len(proposals))
         weights = tempered(log_weights, FEWEST_EFFECTIVE)
@@ -193,7 +193,7 @@ def _fitted(
     points = (points - centre) / spread
     moved = None if like is None else _standardised(like, centre, spread)
     try:
-        model = mixture_near(points, most, moved, SUITS)
+        model = mixture_near(points, most, moved, SUITS, **EXPECTATIONS)
         laws = [_law(model, centre, spread, transformed, degrees) for degrees in TAILS]
     except (np.linalg.LinAlgError, ValueError):  # a component of repeated draws
         return None

@@ -5,22 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from bread.backends.base import FloatArray, Posterior
-from bread.paths.kinds import ReferencePath
+from bread.errors import BreadError
+from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference
 
 
 def joint_log_density(posterior: Posterior, states: FloatArray) -> FloatArray:
-    """Return log prior + log likelihood (nats) at each state, shape (n,); -inf where it is NaN.
-
-    From the log ratio of a reference path. Its reference is a Student t with one degree of freedom in each coordinate,
-    whose log density is small however far a state is: little is lost when the two are added.
-    """
-    dim = states.shape[1]
-    wide = Component(np.zeros(dim), np.ones(dim), degrees=np.ones(dim))
-    reference = MixtureReference((wide,), np.ones(1), "")
+    """Return log prior + log likelihood (nats) at each state, shape (n,); -inf where it is NaN."""
     usable = np.isfinite(states).all(axis=1)
     values = np.full(len(states), -np.inf)
     if usable.any():
-        ratio = posterior.log_ratio(ReferencePath(reference), np.ascontiguousarray(states[usable]))
-        values[usable] = ratio + reference.log_density(states[usable])
+        values[usable] = _log_density(posterior, np.ascontiguousarray(states[usable]))
     return np.where(np.isnan(values) | (values == np.inf), -np.inf, values)
+
+
+def _log_density(posterior: Posterior, states: FloatArray) -> FloatArray:
+    """Return it at finite states: along the prior path where there is one, as that evaluates nothing else.
+
+    Else from the log ratio of a reference path. Its reference is a Student t with one degree of freedom in each
+    coordinate, whose log density is small however far a state is: little is lost when the two are added.
+    """
+    try:
+        return posterior.log_density(PriorPath(), states)
+    except BreadError:
+        dim = states.shape[1]
+        wide = Component(np.zeros(dim), np.ones(dim), degrees=np.ones(dim))
+        reference = MixtureReference((wide,), np.ones(1), "")
+        return posterior.log_ratio(ReferencePath(reference), states) + reference.log_density(states)

@@ -47,15 +47,15 @@ def resampled(states: FloatArray, weights: FloatArray, n: int) -> FloatArray:
     return np.asarray(states[np.minimum(chosen, len(states) - 1)])
 
 
-def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE) -> Any:
+def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE, **settings: Any) -> Any:
     """Return the mixture of at most so many components that has the smallest BIC.
 
-    Where it has risen with so many more components in turn, others are not tried.
+    Where it has risen with so many more components in turn, others are not tried. ``settings`` are those of a mixture.
     """
     best = gaussian_mixture(points, 1)
     least, n_worse = best.bic(points), 0
     for n in range(2, most + 1):
-        model = gaussian_mixture(points, n)
+        model = gaussian_mixture(points, n, **settings)
         bic = model.bic(points)
         if bic < least:
             best, least, n_worse = model, bic, 0
@@ -66,7 +66,9 @@ def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE
     return best
 
 
-def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = None, suits: float = SUITS) -> Any:
+def mixture_near(
+    points: FloatArray, most: int, like: MixtureReference | None = None, suits: float = SUITS, **settings: Any
+) -> Any:
     """Return a mixture as `best_mixture` does, in a third of its time from one fitted to the same law of other data.
 
     That one is moved and stretched to the mean and the covariance of the points, and improved from there. Where one
@@ -81,17 +83,19 @@ def mixture_near(points: FloatArray, most: int, like: MixtureReference | None = 
     like : MixtureReference, optional
         Of normal laws.
     suits : float
+    **settings
+        Of a mixture.
     """
     if like is None:
-        return best_mixture(points, most)
+        return best_mixture(points, most, **settings)
     if len(like.components) == 1:
-        return best_mixture(points, most, enough_worse=1)
+        return best_mixture(points, most, enough_worse=1, **settings)
     try:
-        near = _moved(points, like)
+        near = _moved(points, like, **settings)
     except (np.linalg.LinAlgError, ValueError):  # a covariance without an inverse, here or there
-        return best_mixture(points, most)
+        return best_mixture(points, most, **settings)
     is_better = near.bic(points) < _normal_bic(points)
-    return near if is_better and _misfit(points, near) < suits else best_mixture(points, most)
+    return near if is_better and _misfit(points, near) < suits else best_mixture(points, most, **settings)
 
 
 def _normal_bic(points: FloatArray) -> float:
@@ -102,7 +106,7 @@ def _normal_bic(points: FloatArray) -> float:
     return float(n * (dim * (1.0 + np.log(2.0 * np.pi)) + log_volume) + n_parameters * np.log(n))
 
 
-def _moved(points: FloatArray, like: MixtureReference) -> Any:
+def _moved(points: FloatArray, like: MixtureReference, **settings: Any) -> Any:
     """Return a mixture fitted from one that has been given the mean and the covariance of the points."""
     weights, means, covariances = _moments(like)
     mean = weights @ means
@@ -112,7 +116,7 @@ def _moved(points: FloatArray, like: MixtureReference) -> Any:
     precisions = np.linalg.inv(stretch @ covariances @ stretch.T)
     return gaussian_mixture(
         points, len(weights), weights_init=weights, means_init=points.mean(axis=0) + (means - mean) @ stretch.T,
-        precisions_init=0.5 * (precisions + np.swapaxes(precisions, 1, 2)),
+        precisions_init=0.5 * (precisions + np.swapaxes(precisions, 1, 2)), **settings,
     )  # fmt: skip
 
 

@@ -93,6 +93,11 @@ class FitWork:
         self.n_evaluations += len(states)
         return self.posterior.log_ratio(ReferencePath(reference), states)
 
+    def joint(self, states: FloatArray) -> FloatArray:
+        """Return log p(theta, y) (nats) at states, -inf where it is NaN."""
+        self.n_evaluations += len(states)
+        return joint_log_density(self.posterior, states)
+
     def evolve(
         self, reference: Reference, kernel: Kernel, state: FloatArray, keep: range, seed: SeedSequence
     ) -> Evolution:
@@ -121,8 +126,7 @@ class FitWork:
         """Return log ratios at the second half of a chain, whose densities are taken once for all references."""
         half = chain[len(chain) // 2 :]
         if id(chain) not in self._ends:
-            self.n_evaluations += len(half)
-            self._ends[id(chain)] = chain, joint_log_density(self.posterior, half)  # the chain is kept with its number
+            self._ends[id(chain)] = chain, self.joint(half)  # the chain is kept with its number
         with np.errstate(invalid="ignore"):
             return np.asarray(self._ends[id(chain)][1] - reference.log_density(half))
 

@@ -27,10 +27,13 @@ class Target:
     """A law with a density, off by a constant, and exact draws: the posterior of a `FitWork`."""
 
     def __init__(self, log_density, draw, transformed=(False, False)):
-        self.log_density, self.draw, self.transformed = log_density, draw, np.array(transformed)
+        self.value, self.draw, self.transformed = log_density, draw, np.array(transformed)
+
+    def log_density(self, path, states):
+        return self.value(states) + 7.0
 
     def log_ratio(self, path, states):
-        return self.log_density(states) + 7.0 - path.reference.log_density(states)
+        return self.log_density(path, states) - path.reference.log_density(states)
 
     def work(self, root=1):
         return FitWork(self, self.transformed, root, 0)
@@ -39,7 +42,7 @@ class Target:
         """Jeffreys divergence (nats), each log ratio held within 10 nats, and its standard error, by exact draws."""
         own, exact = reference.sample(N_DRAWS, default_rng(2)), self.draw(N_DRAWS, default_rng(3))
         end, start = (
-            np.clip(self.log_density(states) - reference.log_density(states), -10.0, 10.0) for states in (exact, own)
+            np.clip(self.value(states) - reference.log_density(states), -10.0, 10.0) for states in (exact, own)
         )
         return end.mean() - start.mean(), np.sqrt((end.var() + start.var()) / N_DRAWS)
 
@@ -86,7 +89,7 @@ class WithPrior(Target):
     n_batches = 0
 
     def __init__(self, target):
-        super().__init__(target.log_density, target.draw)
+        super().__init__(target.value, target.draw)
 
     def draw_prior_batch(self, n, seed):
         self.n_batches += 1
@@ -94,7 +97,7 @@ class WithPrior(Target):
 
     def log_ratio(self, path, states):
         if path.reference is None:
-            return self.log_density(states) - stats.norm.logpdf(states, 0.0, 5.0).sum(axis=-1)
+            return self.value(states) - stats.norm.logpdf(states, 0.0, 5.0).sum(axis=-1)
         return super().log_ratio(path, states)
 
 
@@ -164,11 +167,11 @@ def test_heavy_tails_are_reached_and_light_ones_are_left_light():
     target = cauchy()
     found = adapted(target.work(), WIDE)
     far = np.array([[500.0, 0.0], [0.0, -1500.0], [500.0, 1500.0]])
-    short = target.log_density(far) - found.log_density(far)
+    short = target.value(far) - found.log_density(far)
     assert (np.abs(short) < 6.0).all()
     parts = tuple(replace(part, degrees=None) for part in found.components)
     light = replace(found, components=parts)
-    assert (target.log_density(far) - light.log_density(far)).max() > 100.0, "control: the same laws, normal"
+    assert (target.value(far) - light.log_density(far)).max() > 100.0, "control: the same laws, normal"
     normal = Target(lambda x: stats.norm.logpdf(x).sum(axis=-1), lambda n, rng: rng.standard_normal((n, 2)))
     assert adapted(normal.work(), WIDE).log_density(np.array([500.0, 500.0])) < -1000.0
 
@@ -266,7 +269,7 @@ def test_a_divergence_is_held_where_a_draw_is_far_off():
 
 @pytest.mark.statistical
 def test_a_fit_takes_it_where_chains_show_no_gaussian_and_moves_it():
-    """Rosenbrock's valley: by draws of both below 1 nat, moved to other data too, where the first one is above 3."""
+    """Rosenbrock's valley: by draws of both below 1 nat, moved to other data below 2, where the first is above 3."""
 
     def build(y):
         with pm.Model() as model:
@@ -284,4 +287,4 @@ def test_a_fit_takes_it_where_chains_show_no_gaussian_and_moves_it():
     kernel = None  # no chain runs
     moved = move_reference(posterior, fit, kernel, root=1, simulation=1)
     work = FitWork(posterior, request.transformed, 1, 2)
-    assert work.own_divergence(moved.reference) < 1.0 < 3.0 < work.own_divergence(fit.reference)
+    assert work.own_divergence(moved.reference) < 2.0 < 3.0 < work.own_divergence(fit.reference)

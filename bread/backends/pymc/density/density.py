@@ -243,8 +243,9 @@ class DensityControls:
         return self._beta
 
     def set_beta(self, beta: float) -> None:
-        """Set the inverse temperature."""
-        self._beta.set_value(np.array(beta, dtype=self._beta.type.dtype), borrow=True)
+        """Set the inverse temperature, where it is not the same already."""
+        if self._beta.get_value(borrow=True) != beta:
+            self._beta.set_value(np.array(beta, dtype=self._beta.type.dtype), borrow=True)
 
     def set_data(self, data: Mapping[str, NDArray[Any]]) -> None:
         """Set the data of all observed variables, cast to the dtypes of the model's own.
