@@ -18,7 +18,7 @@ from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES
 from bread.fitting.found import Found
-from bread.fitting.pilot import N_CHAINS, SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
+from bread.fitting.pilot import N_CHAINS, SELECTION_DRAWS, SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
 from bread.fitting.rotations import rotatable
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running import costs as path_choice
@@ -66,7 +66,7 @@ class PathChooser:
         self._stage = stage
         self._errors: list[DensityError] = []
         self._extra: _Extra | None = None
-        self._decides_tails = True
+        self._is_rough = False
         self._others = list(OTHERS)  # data sets that have not been looked at
         self._skipped: str | None = None  # the kind of path that was not looked at
         self._left: Entrant | None = None  # the path that lost
@@ -81,8 +81,9 @@ class PathChooser:
         layout = self._info.layout
         is_shared = not self._plan.tune_each
         fit = FitRequest(
-            layout.dim, layout.may_be_scale, self._plan.tune, is_shared=is_shared, rotatable=rotatable(layout)
-        )
+            layout.dim, layout.may_be_scale, self._plan.tune, is_shared=is_shared, rotatable=rotatable(layout),
+            n_selection_draws=SHORT_SELECTION_DRAWS if self._is_rough else SELECTION_DRAWS,
+        )  # fmt: skip
         return PathRequest(kind, None, fit)
 
     def quick(self, request: PathRequest) -> PathRequest:
@@ -95,10 +96,10 @@ class PathChooser:
         )
         return replace(request, fit=fit)
 
-    def choose(self, extra: Simulations, *, decides_tails: bool = True) -> list[Pilot]:
+    def choose(self, extra: Simulations, *, is_rough: bool = False) -> list[Pilot]:
         """Return the pilots, one a data set of ``extra``, along the path asked for or the cheapest one.
 
-        ``decides_tails``: with as many draws from the start of a path as tell whether B has a mean there.
+        ``is_rough``: from a few draws of each law, too few to tell whether B has a mean along the path.
 
         Raises
         ------
@@ -106,7 +107,7 @@ class PathChooser:
             No pilot could run along any path.
         """
         asked = self._plan.path.kind
-        self._extra, self._decides_tails = _Extra(SHARED, extra), decides_tails
+        self._extra, self._is_rough = _Extra(SHARED, extra), is_rough
         if asked != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if asked == AUTO else asked)
         reference = self._first_reference()  # the model has both paths
@@ -290,7 +291,16 @@ class PathChooser:
         if fit is not None:
             asked[0] = replace(asked[0], fit=replace(fit, looked=self._extra.looked))
         tasks = [
-            PilotTask(first - i, extra.data_of(i), request, self._plan.root, n_steps, True, source, may_fail=True)
+            PilotTask(
+                first - i,
+                extra.data_of(i),
+                request,
+                self._plan.root,
+                n_steps,
+                not self._is_rough,
+                source,
+                may_fail=True,
+            )
             for i, request in enumerate(asked)
         ]
         found = self._stage.run_pilots(tasks)
@@ -298,7 +308,7 @@ class PathChooser:
         pilots = [item for item in found if isinstance(item, Pilot)]
         if len(pilots) < len(found):
             return None
-        if not self._decides_tails:
+        if self._is_rough:
             return pilots
 
         def more(first: int, last: int) -> list[FloatArray]:

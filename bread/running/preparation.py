@@ -107,7 +107,7 @@ class Preparation:
         ``is_rough``: on one, and without the many draws that tell whether B has a mean.
         """
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" and not is_rough else 1
-        pilots = self._chooser.choose(self.draw_simulations(n, SHARED), decides_tails=not is_rough)
+        pilots = self._chooser.choose(self.draw_simulations(n, SHARED), is_rough=is_rough)
         self._take(pilots, self._chosen_cost())
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:

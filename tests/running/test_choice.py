@@ -12,7 +12,7 @@ import pytest
 from bread.backends.base import Kernel, Simulations
 from bread.fitting.found import Found
 from bread.fitting.looking import Look
-from bread.fitting.pilot import ReferenceFit
+from bread.fitting.pilot import SHORT_SELECTION_DRAWS, ReferenceFit
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from bread.running.choice import PathChooser
@@ -89,7 +89,7 @@ class FakeStage:
         return nullcontext()
 
 
-def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1)):  # noqa: B008
+def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), is_rough=False):  # noqa: B008
     plan = Plan(
         simulate_from="fitted", hyperparameters=(), init_steps=0, simulations=20, chains=4, n_temperatures=None,
         max_temperatures=max_temperatures, goal=goal, schedule="adaptive", path=PathRequest(AUTO), tune=200,
@@ -99,7 +99,7 @@ def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1)):  # n
     info = SimpleNamespace(paths=(PriorPath.name, ReferencePath.name), layout=layout)
     chooser = PathChooser(info, plan, stage)
     first = np.full((n_data_sets, 2), float(SHARED))
-    return chooser.choose(Simulations(first, {}, {"y": first}))
+    return chooser.choose(Simulations(first, {}, {"y": first}), is_rough=is_rough)
 
 
 def test_a_reference_found_on_another_data_set_is_taken():
@@ -125,6 +125,18 @@ def test_what_a_look_found_goes_to_the_fit_on_the_same_data():
     assert looked["reference", SHARED] is found
     assert [one for place, one in looked.items() if place != ("reference", SHARED)] == [None] * (len(looked) - 1)
     assert len(looked) >= 2
+
+
+@pytest.mark.parametrize("is_rough", [True, False])
+def test_a_rough_choice_rests_on_few_draws(is_rough):
+    """Of the start of a path and of each law: with a density that takes a millisecond thousands are its time."""
+    stage, asked = FakeStage({SHARED}), []
+    run_pilots = stage.run_pilots
+    stage.run_pilots = lambda tasks: asked.extend(tasks) or run_pilots(tasks)
+    choose(stage, is_rough=is_rough)
+    assert len(asked) >= 1 and all(task.shows_tail != is_rough for task in asked)
+    fits = [task.request.fit for task in asked if task.request.fit is not None]
+    assert fits and all((fit.n_selection_draws == SHORT_SELECTION_DRAWS) == is_rough for fit in fits)
 
 
 def test_where_one_is_found_at_once_nothing_more_is_spent():
