@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from bread.backends.base import FloatArray, Posterior
@@ -25,10 +27,11 @@ def _log_density(posterior: Posterior, states: FloatArray) -> FloatArray:
     Else from the log ratio of a reference path. Its reference is a Student t with one degree of freedom in each
     coordinate, whose log density is small however far a state is: little is lost when the two are added.
     """
-    try:
-        return posterior.log_density(PriorPath(), states)
-    except BreadError:
-        dim = states.shape[1]
-        wide = Component(np.zeros(dim), np.ones(dim), degrees=np.ones(dim))
-        reference = MixtureReference((wide,), np.ones(1), "")
-        return posterior.log_ratio(ReferencePath(reference), states) + reference.log_density(states)
+    log_density = getattr(posterior, "log_density", None)  # which not every posterior inherits
+    if log_density is not None:
+        with suppress(BreadError):  # there is no prior path
+            return np.asarray(log_density(PriorPath(), states), dtype=np.float64)
+    dim = states.shape[1]
+    wide = Component(np.zeros(dim), np.ones(dim), degrees=np.ones(dim))
+    reference = MixtureReference((wide,), np.ones(1), "")
+    return posterior.log_ratio(ReferencePath(reference), states) + reference.log_density(states)

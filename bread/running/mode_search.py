@@ -82,6 +82,7 @@ class ModeSearch:
         self._root = root
         self._data = dict(model.info.data.observed)
         self._n_prior = int(np.clip(n_spent // DRAW_COST, FEWEST_PRIOR_DRAWS, MOST_PRIOR_DRAWS)) // BATCH * BATCH
+        self._is_dear = n_spent < 2 * MODE_COST  # two proposals are always weighed
         self._most_modes = int(np.clip(n_spent // MODE_COST, FEWEST_MODES, MOST_MODES))
         self.n_gradients = 0
         self.n_evaluations = 0
@@ -198,11 +199,12 @@ class ModeSearch:
         """Draw from each proposal; also return the log density at some draws, and these."""
         pairs = zip(proposals, draws, strict=True)
         tasks = [
-            WeighTask(self._data, proposal, statistics.PROPOSED, self._seed(number), some)
+            WeighTask(self._data, proposal, statistics.PROPOSED, self._seed(number), some, self._is_dear)
             for number, (proposal, some) in enumerate(pairs)
         ]
-        self.n_evaluations += sum(task.n + len(task.more) for task in tasks)
-        return [(*result, some) for result, some in zip(self._run(tasks), draws, strict=True)]
+        weighed = self._run(tasks)
+        self.n_evaluations += sum(len(proposed.states) + len(there) for proposed, there in weighed)
+        return [(*result, some) for result, some in zip(weighed, draws, strict=True)]
 
 
 def own_draws(model: Model, fit: Fit | None) -> FloatArray | None:

@@ -15,8 +15,9 @@ from bread.fitting.joint_density import joint_log_density
 from bread.fitting.mode_search import Found, climb, draw_prior, proposal_at
 from bread.running.results import OBSERVED
 from bread.seeds import Purpose, chain_seeds
-from bread.statistics.modes import Proposal
+from bread.statistics.modes import Proposal, region_evidence
 
+FIRST, ENOUGH_EFFECTIVE = 1000, 400.0  # draws of a proposal, of which so many effective ones are enough
 DRAWN, WEIGHED = 0, 1  # seeds of prior draws and of draws of proposals, in place of T
 
 
@@ -94,17 +95,27 @@ class ProposalTask:
 
 @dataclass(frozen=True)
 class WeighTask:
-    """Draw from a proposal and evaluate the joint density there, and at some more states."""
+    """Draw from a proposal and evaluate the joint density there, and at some more states.
+
+    With ``may_stop`` the first `FIRST` draws are all where they have `ENOUGH_EFFECTIVE` effective ones, and no density
+    above those at the other states, as the peak of a narrow mode has.
+    """
 
     data: dict[str, NDArray[Any]]
     proposal: Proposal
     n: int
     seed: SeedSequence
     more: FloatArray
+    may_stop: bool = False
     n_chains: int = field(default=1, init=False)
 
     def run(self, model: Model) -> tuple[Evaluated, FloatArray]:
         """Return the draws, and the log density (nats) at the other states."""
-        states = self.proposal.sample(self.n, np.random.default_rng(self.seed))
-        values = joint_log_density(model.condition(self.data), np.concatenate([states, self.more]))
-        return Evaluated(states, values[: self.n]), values[self.n :]
+        states, posterior = self.proposal.sample(self.n, np.random.default_rng(self.seed)), model.condition(self.data)
+        n_first = FIRST if self.may_stop else self.n
+        values = joint_log_density(posterior, np.concatenate([self.more, states[:n_first]]))
+        there, values = values[: len(self.more)], values[len(self.more) :]
+        is_enough = region_evidence(self.proposal, states[:n_first], values).n_effective >= ENOUGH_EFFECTIVE
+        if n_first < self.n and not (is_enough and values.max() <= max(there, default=np.inf)):
+            values = np.concatenate([values, joint_log_density(posterior, states[n_first:])])
+        return Evaluated(states[: len(values)], values), there

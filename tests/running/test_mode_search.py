@@ -7,6 +7,7 @@ from scipy.special import expit, logsumexp
 from bread.fitting import mode_search
 from bread.running.executors import SerialExecutor
 from bread.running.mode_search import ModeSearch
+from bread.running.mode_tasks import FIRST, WeighTask
 from bread.statistics import modes as statistics
 from tests.support.mode_cases import MISSED, NOT_MISSED, ModeCase, halves, labels, planted_regime
 
@@ -144,3 +145,27 @@ def test_what_is_spent_is_counted_and_follows_the_check():
         draws = case.draw(N_DRAWS, np.random.default_rng(9))
         large = ModeSearch(case, executor.run, 9, 200_000).run(draws, case.log_lower, None)
     assert large.n_prior == 2500
+
+
+@pytest.mark.parametrize(
+    ("spike", "scale", "may_stop", "n_evaluated"),
+    [(False, 1.0, True, FIRST), (False, 1.0, False, 4000), (True, 1.0, True, 4000), (False, 0.2, True, 4000)],
+)
+def test_a_proposal_is_weighed_by_its_first_draws_where_these_are_enough(spike, scale, may_stop, n_evaluated):
+    """Not where few of them count, or one is above all densities that draws have: a peak that the draws may miss."""
+    proposal = statistics.Proposal(np.zeros(2), np.eye(2))
+    seed = np.random.SeedSequence(3)
+    peak = proposal.sample(4000, np.random.default_rng(seed))[7]
+
+    def log_f(states):
+        plain = -0.5 * ((states / scale) ** 2).sum(axis=1)
+        return np.where(spike & (states == peak).all(axis=1), 5.0, plain)
+
+    half = halves(2)
+    case = ModeCase(2, log_f, half.draw, half.draw_prior, 0.0)
+    draws = np.zeros((1, 2))  # of the largest density
+    proposed, there = WeighTask({}, proposal, 4000, seed, draws, may_stop).run(case)
+    assert len(proposed.states) == len(proposed.log_density) == n_evaluated
+    np.testing.assert_array_equal(proposed.states, proposal.sample(4000, np.random.default_rng(seed))[:n_evaluated])
+    np.testing.assert_allclose(proposed.log_density, log_f(proposed.states), atol=1e-9)
+    np.testing.assert_allclose(there, log_f(draws), atol=1e-9)

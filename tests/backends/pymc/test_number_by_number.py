@@ -7,8 +7,11 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode
+from pytensor.tensor.random.basic import bernoulli
+from pytensor.tensor.random.type import random_generator_type
 
 from bread.backends.pymc.density.compiling import interpret_function, interpreted
+from bread.backends.pymc.density.number_by_number import COMPARISONS
 
 pytestmark = pytest.mark.pymc
 
@@ -52,6 +55,46 @@ def test_no_number_is_looked_at_in_python():
     for name in ("softplus", "log1mexp"):
         ours = interpret_function([x], [CASES[name]])
         assert calls(lambda ours=ours: ours(LARGE)) < 0.05 * len(LARGE)
+
+
+SUCCESS = np.array([0.0, 1e-3, 0.3, 0.5, 0.97, 1.0])
+probability, number, generator = pt.dvector("p"), pt.lscalar("n"), random_generator_type("rng")
+
+
+def bernoulli_function(rewrites, *, has_size=True):
+    size = (number, probability.shape[0]) if has_size else None
+    drawn = bernoulli.make_node(generator, size, probability).outputs[1]
+    return interpret_function([probability, number, generator], [drawn], rewrites=rewrites)
+
+
+@pytest.mark.statistical
+def test_bernoulli_draws_have_their_probabilities():
+    """Each of six to 4 standard errors of 40,000 draws, and each pair uncorrelated; the seed gives the bits."""
+    draw = bernoulli_function([COMPARISONS])
+    (drawn,) = draw(SUCCESS, np.int64(40_000), np.random.default_rng(1))
+    assert drawn.shape == (40_000, 6) and drawn.dtype == np.int64 and set(np.unique(drawn)) == {0, 1}
+    error = np.sqrt(SUCCESS * (1.0 - SUCCESS) / 40_000)
+    assert (np.abs(drawn.mean(axis=0) - SUCCESS) <= 4.0 * error).all()
+    assert (np.abs(drawn.mean(axis=0) - SUCCESS[::-1]) > 4.0 * error).any(), "control"
+    inner = np.corrcoef(drawn[:, 1:5].T)
+    assert np.abs(inner - np.eye(4)).max() < 4.0 / np.sqrt(40_000)
+    np.testing.assert_array_equal(draw(SUCCESS, np.int64(40_000), np.random.default_rng(1))[0], drawn)
+    (alone,) = bernoulli_function([COMPARISONS], has_size=False)(SUCCESS, np.int64(0), np.random.default_rng(1))
+    assert alone.shape == (6,) and alone[0] == 0 and alone[5] == 1
+
+
+def test_bernoulli_draws_take_no_binomial_law():
+    for rewrites, left in (([COMPARISONS], False), ([], True)):
+        profile = cProfile.Profile()
+        profile.runcall(bernoulli_function(rewrites), SUCCESS, np.int64(5), np.random.default_rng(1))
+        assert any("_discrete_distns" in str(entry.code) for entry in profile.getstats()) == left
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -1e-9, 1.0 + 1e-9])
+@pytest.mark.parametrize("rewrites", [[COMPARISONS], []], ids=["as comparisons", "as PyTensor draws"])
+def test_what_is_no_probability_is_refused(wrong, rewrites):
+    with pytest.raises((AssertionError, ValueError)):
+        bernoulli_function(rewrites)(np.array([0.5, wrong]), np.int64(3), np.random.default_rng(1))
 
 
 def calls(function):

@@ -118,15 +118,16 @@ def compile_density(vector: Any, outputs: Sequence[Any], check_bounds: bool) -> 
 
 
 def interpret_function(
-    inputs: Sequence[Any], outputs: Sequence[Any], *, without: Sequence[str] = ()
+    inputs: Sequence[Any], outputs: Sequence[Any], *, without: Sequence[str] = (), rewrites: Sequence[Any] = ()
 ) -> InterpretedFunction:
     """Build ``outputs`` as a pure function of ``inputs``; random generators among the inputs are used up.
 
     All rewrites that make an expression stable run; only the compiler and the fusion of loops, which pays when
     compiled, are left out, and rewrites named in ``without``. Draws are the same whatever PyTensor's default mode is.
+    ``rewrites`` are pairs of one more and its position.
     """
     arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
-    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS)
+    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, *rewrites)
     outputs = _with_whole_counts(outputs)
     with interpreted():
         return InterpretedFunction(pytensor.function(arguments, list(outputs), mode=mode, on_unused_input="ignore"))

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.rewriting.basic import in2out, node_rewriter
+from pytensor.raise_op import Assert
 from pytensor.scalar.basic import Clip
 from pytensor.scalar.math import Log1mexp, Softplus
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.random.basic import BernoulliRV, uniform
+from pytensor.tensor.type_other import NoneTypeT
 
 # After the rewrites that make an expression stable, which would bring these operations back; before those in place.
 POSITION = 48.0
@@ -33,3 +37,18 @@ def as_arrays(_: Any, node: Any) -> list[Any] | None:
 
 
 ARRAYS = (in2out(node_rewriter([Elemwise])(as_arrays), name="numbers_as_arrays"), POSITION)
+
+
+def as_comparisons(_: Any, node: Any) -> list[Any]:
+    """Return Bernoulli draws as uniform numbers below their probabilities: SciPy makes a binomial law of each."""
+    generator, size, probability = node.inputs
+    size = probability.shape if isinstance(size.type, NoneTypeT) else size
+    after, numbers = uniform.make_node(generator, size, 0.0, 1.0).outputs
+    is_probability = pt.all(pt.ge(probability, 0.0) & pt.le(probability, 1.0))  # not where it is NaN
+    kind = np.dtype(node.outputs[1].type.dtype).type
+    drawn = pt.switch(pt.lt(numbers, probability), kind(1), kind(0))  # a cast would be run number by number
+    checked = Assert("a probability of a Bernoulli law is not between 0 and 1")(drawn, is_probability)
+    return [after, node.outputs[1].type.filter_variable(checked)]
+
+
+COMPARISONS = (in2out(node_rewriter([BernoulliRV])(as_comparisons), name="bernoulli_as_comparisons"), POSITION)

@@ -16,6 +16,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type_other import NoneTypeT
 
 from bread.backends.pymc.density.compiling import detach, interpret_function, replace
+from bread.backends.pymc.density.number_by_number import COMPARISONS
 
 _RANDOM = (RandomVariable, SymbolicRandomVariable)
 
@@ -37,7 +38,8 @@ class Draws:
     def of(cls, inputs: Sequence[Any], outputs: Sequence[Any]) -> Draws:
         """Build it."""
         graph = detach(outputs)
-        return cls(interpret_function([*inputs, *graph.generators], graph.outputs), len(graph.generators))
+        call = interpret_function([*inputs, *graph.generators], graph.outputs, rewrites=[COMPARISONS])
+        return cls(call, len(graph.generators))
 
 
 def with_number(variable: Any, number: Any, many: Mapping[Any, Any], given: Sequence[Any] = ()) -> Any:
