@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from bread.backends.base import FloatArray, Model
 from bread.errors import UnsupportedModelError
+from bread.running import interrupts
 from bread.running.annealing import Annealing
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
@@ -19,6 +21,9 @@ from bread.statistics.draws import effective_draws_suffice
 
 FEWEST_DRAWS = 100  # where more cost too much, or nothing can be compared
 STATES_PER_TASK = 500
+SHARE_OF_TIME = 0.6  # of what is left, that draws may take: tests of the fit and modes come after them
+MOST_IN_TIME = 1_000_000
+TIMED = ("search", "confirm")  # phases whose wall time is that of annealed chains alone
 CONFIRMATION = ("start", "search", "confirm")  # phases that anneal simulated data sets for the bound
 
 
@@ -26,9 +31,15 @@ def draw_and_compare(
     model: Model, plan: Plan, result: CheckResult, annealing: Annealing, ledger: Ledger, n_temperatures: int
 ) -> None:
     """Anneal draws on the real data at this T, and take the log density of the fit's draws to compare with them."""
-    n_draws = wanted_draws(plan, result, n_temperatures)
+    n_wanted = wanted_draws(plan, result, n_temperatures)
+    n_draws = wanted_draws(plan, result, n_temperatures, interrupts.seconds_left())
     if n_draws == 0:
         return
+    if n_draws < n_wanted:
+        result.warnings.append(
+            f"max_seconds= left time for {n_draws} annealed draws on your data in place of {n_wanted}: smaller "
+            "differences from the fit go unseen. More seconds, or draws=, give more."
+        )
     annealing.draws_on_real_data(n_temperatures, n_draws)
     if is_compared(result):
         result.fit_log_density = _log_density_of_fit(model, result, ledger)
@@ -62,13 +73,15 @@ def has_enough_draws(result: CheckResult) -> bool:
     return True
 
 
-def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
+def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int, seconds_left: float = math.inf) -> int:
     """Return how many draws to anneal on the real data: what the user asked for, or what the comparison needs.
 
     By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so;
     `FEWEST_DRAWS` where there is nothing to compare, or the fit has too few effective draws to be compared.
     Where chains do not run whole in compiled code, no more than cost what search and confirmation have cost, with the
-    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone: not on the machine's speed.
+    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone, not on the machine's speed,
+    unless that many would take more than `SHARE_OF_TIME` of the ``seconds_left`` (`max_seconds=`): then it is what
+    simulated chains have taken that tells how many there is time for, before any draw is seen.
     """
     if plan.draws is not None:
         return plan.draws
@@ -79,18 +92,35 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int) -> int:
         needed = max(needed, draws_needed(n_parameters + 1))  # the log density is one more
         if not result.info.identity.runs_compiled:
             needed = min(needed, max(FEWEST_DRAWS, _affordable(result, n_temperatures)))
+    needed = min(needed, max(FEWEST_DRAWS, _in_time(result, n_temperatures, seconds_left)))
     return -(-needed // plan.chains) * plan.chains  # whole rows of (chain, draw)
 
 
 def _affordable(result: CheckResult, n_temperatures: int) -> int:
     """Return how many draws cost as many gradient evaluations as search and confirmation did."""
+    return int(_spent(result, CONFIRMATION) / max(_of_a_draw(result, n_temperatures), 1.0))
+
+
+def _of_a_draw(result: CheckResult, n_temperatures: int) -> float:
     run = result.runs[OBSERVED, "forward", n_temperatures]
-    own = np.maximum(run.n_gradients, run.n_evaluations).mean()  # some kernels take no gradient
-    spent = sum(result.n_gradients.get(phase, 0) for phase in CONFIRMATION)
-    if spent == 0:
-        runs = (run for (simulation, _, _), run in result.runs.items() if simulation != OBSERVED)
-        spent = sum(int(run.n_evaluations.sum()) for run in runs)
-    return int(spent / max(own, 1.0))
+    return float(np.maximum(run.n_gradients, run.n_evaluations).mean())  # some kernels take no gradient
+
+
+def _spent(result: CheckResult, phases: Sequence[str]) -> int:
+    """Return the gradients of these phases; where a kernel takes none, the evaluations of all simulated chains."""
+    spent = sum(result.n_gradients.get(phase, 0) for phase in phases)
+    runs = (run for (simulation, _, _), run in result.runs.items() if simulation != OBSERVED)
+    return spent or sum(int(run.n_evaluations.sum()) for run in runs)
+
+
+def _in_time(result: CheckResult, n_temperatures: int, seconds_left: float) -> int:
+    """Return how many draws there is time for, by what gradients of simulated chains have taken; at most a million."""
+    seconds = sum(result.seconds.get(phase, 0.0) for phase in TIMED)
+    if not seconds or math.isinf(seconds_left):
+        return MOST_IN_TIME
+    per_second = _spent(result, TIMED) / seconds
+    in_time = SHARE_OF_TIME * max(seconds_left, 0.0) * per_second / max(_of_a_draw(result, n_temperatures), 1.0)
+    return int(min(in_time, MOST_IN_TIME))
 
 
 def _log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> FloatArray | None:

@@ -232,6 +232,12 @@ def is_over() -> bool:
     return signals is not None and signals.is_over
 
 
+def seconds_left() -> float:
+    """Return the seconds until the deadline of `limited`; infinity where there is none."""
+    signals = _signals()
+    return math.inf if signals is None else signals.deadline - time.monotonic()
+
+
 def can_limit() -> bool:
     """Return whether `limited` can stop this thread: signals are handled in the main one alone."""
     return _is_main()

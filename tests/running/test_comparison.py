@@ -39,6 +39,21 @@ def test_others_cost_no_more_than_search_and_confirmation(affordable, expected):
     assert wanted(compared(runs_compiled=False, n_gradients=affordable * per_draw)) == expected
 
 
+@pytest.mark.parametrize(
+    ("seconds_left", "expected"), [(np.inf, 400), (1e4, 400), (2.0, FEWEST_DRAWS), (-1.0, FEWEST_DRAWS), (50.0, 300)]
+)
+def test_as_many_as_there_is_time_for(seconds_left, expected):
+    """A draw takes a tenth of a second, as simulated chains did; six tenths of what is left may go into draws."""
+    per_draw = 10 * T
+    result = compared(runs_compiled=False, n_gradients=400 * per_draw)
+    result.seconds = {"search": 0.0, "confirm": 40.0, "tune": 1e6}
+    plan = SimpleNamespace(draws=None, chains=4)
+    assert wanted_draws(plan, result, T, seconds_left) == expected
+    assert wanted_draws(SimpleNamespace(draws=37, chains=4), result, T, seconds_left) == 37
+    result.seconds = {}
+    assert wanted_draws(plan, result, T, seconds_left) == 400, "nothing has been timed"
+
+
 def test_without_a_fit_to_compare_a_hundred_do():
     assert wanted(fake_result(info=model_info(runs_compiled=True))) == FEWEST_DRAWS
     localised = compared(runs_compiled=True)

@@ -107,6 +107,22 @@ def test_what_the_check_itself_finished_goes_before_the_rough_look(
     assert read_attributes(report)["simulate_from"] == "fitted"
 
 
+@pytest.mark.parametrize("is_short", [True, False])
+def test_there_are_as_many_draws_on_the_real_data_as_there_is_time_for(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, is_short: bool
+) -> None:
+    """Confirmation has taken nine tenths of the time: the check finishes with the fewest draws, and says so."""
+    measured = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: measured() + clock.ahead)
+    goes_on(monkeypatch, clock, 0.9 * FOREVER, lambda phase, number: is_short and phase == "confirm" and number == 3)
+    model = NormalMean(Y, prior_mean=0.5, prior_sd=1.5, kernel=AutoregressiveKernel(rho=0.3))
+    report = bread.check(model, **QUICK, max_seconds=FOREVER, max_error=0.3)
+    assert ("left time for 100 annealed draws" in read_attributes(report)["warnings"]) == is_short
+    assert read_attributes(report)["is_interrupted"] == 0
+    n_draws = read_group(report, "posterior").sizes["draw"] * read_group(report, "posterior").sizes["chain"]
+    assert (n_draws == 100) == is_short and bread.verdict(report).status == "converged"
+
+
 def test_the_look_ends_with_what_it_has_after_a_tenth_of_the_time(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
