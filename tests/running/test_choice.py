@@ -16,6 +16,7 @@ from bread.fitting.pilot import SHORT_SELECTION_DRAWS, ReferenceFit
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from bread.running.choice import PathChooser
+from bread.running.costs import PathCost
 from bread.running.plan import AUTO, PathRequest, Plan
 from bread.running.results import OTHERS, SHARED
 from bread.running.tasks import LookTask, PilotTask, RaceResult, RaceTask
@@ -90,6 +91,11 @@ class FakeStage:
 
 
 def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), is_rough=False):  # noqa: B008
+    first = np.full((n_data_sets, 2), float(SHARED))
+    return chooser(stage, max_temperatures, goal).choose(Simulations(first, {}, {"y": first}), is_rough=is_rough)
+
+
+def chooser(stage, max_temperatures, goal):
     plan = Plan(
         simulate_from="fitted", hyperparameters=(), init_steps=0, simulations=20, chains=4, n_temperatures=None,
         max_temperatures=max_temperatures, goal=goal, schedule="adaptive", path=PathRequest(AUTO), tune=200,
@@ -97,9 +103,7 @@ def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), is_ro
     )  # fmt: skip
     layout = SimpleNamespace(dim=2, may_be_scale=np.zeros(2, bool), positions={})
     info = SimpleNamespace(paths=(PriorPath.name, ReferencePath.name), layout=layout)
-    chooser = PathChooser(info, plan, stage)
-    first = np.full((n_data_sets, 2), float(SHARED))
-    return chooser.choose(Simulations(first, {}, {"y": first}), is_rough=is_rough)
+    return PathChooser(info, plan, stage)
 
 
 def test_a_reference_found_on_another_data_set_is_taken():
@@ -209,3 +213,16 @@ def test_as_many_other_data_sets_as_there_were():
     assert len(choose(stage, n_data_sets=3)) == 3
     piloted = [simulation for kind, simulation in stage.piloted if kind == "reference"]
     assert piloted == [first - i for first in (SHARED, SECOND) for i in range(3)]
+
+
+@pytest.mark.parametrize(("searched", "raced"), [(4096, {256, 1024, 4096}), (1024, {256, 1024}), (64, set())])
+def test_a_path_that_lost_races_again_as_far_as_the_search_has_been(searched, raced):
+    """It looks a hundred times cheaper after one round; that takes the fall of its gap for ideal."""
+    stage, found = FakeStage(set(), along_prior=500.0, fitted_gap=4000.0), set()
+    result_of = stage.result_of
+    stage.result_of = lambda task: (isinstance(task, RaceTask) and found.add(len(task.betas))) or result_of(task)
+    again, first = chooser(stage, 4096, Goal(0.1)), np.full((1, 2), float(SHARED))
+    assert again.choose(Simulations(first, {}, {"y": first}))[0].fit is None and found == {64}
+    found.clear()
+    dear = PathCost(PriorPath.name, True, 1e8, 10.0, 0.0, 8)
+    assert again.look_again(dear, searched) is not None and found == raced
