@@ -31,7 +31,7 @@ from bread.backends.base import (
 from bread.backends.pymc.kernels.chains import Chain
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.support.arguments import check_run
-from bread.backends.support.base_draws import StateSimulator, draw_many, draw_reference
+from bread.backends.support.base_draws import StateSimulator, draw_many, draw_reference, states_at_once
 from bread.backends.support.independence import Proposals, draw_proposals
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
@@ -77,8 +77,7 @@ class PyMCPosterior:
 
     def draw_prior_batch(self, n: int, seed: SeedSequence) -> FloatArray | None:
         """Draw many from the prior with one seed, shape (n, dim), where that is faster than one by one."""
-        draw = getattr(self.simulator, "draw_states_at_once", None)
-        return None if draw is None else draw(n, seed)
+        return states_at_once(self.simulator, n, seed)
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,); an exception becomes NaN."""

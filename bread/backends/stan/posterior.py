@@ -30,7 +30,7 @@ from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel, ad
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.native.runs import Schedule
 from bread.backends.support.arguments import check_run, within_limits
-from bread.backends.support.base_draws import StateSimulator, draw_many, draw_reference
+from bread.backends.support.base_draws import StateSimulator, draw_many, draw_reference, states_at_once
 from bread.backends.support.independence import Proposals, draw_proposals
 from bread.backends.support.stretching import stretched_metric
 from bread.errors import DensityError, InvalidArgumentError
@@ -72,8 +72,7 @@ class StanPosterior:
 
     def draw_prior_batch(self, n: int, seed: SeedSequence) -> FloatArray | None:
         """Draw many from the prior with one seed, shape (n, dim), where the simulator can."""
-        draw = getattr(self.simulator, "draw_states_at_once", None)
-        return None if draw is None else draw(n, seed)
+        return states_at_once(self.simulator, n, seed)
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log f_1 - log f_0 (nats) at each state, shape (n,).

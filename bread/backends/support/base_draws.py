@@ -49,3 +49,9 @@ def draw_many(posterior: DrawsBase, path: Path, seeds: Sequence[SeedSequence]) -
         if batch is not None:
             return np.asarray(batch, dtype=np.float64)
     return posterior.draw_base(path, seeds)
+
+
+def states_at_once(simulator: StateSimulator, n: int, seed: SeedSequence) -> FloatArray | None:
+    """Return many prior draws of a simulator with one seed, shape (n, dim); None where it draws one by one."""
+    draw = getattr(simulator, "draw_states_at_once", None)
+    return None if draw is None else draw(n, seed)
