@@ -18,6 +18,7 @@ from bread.seeds import Purpose, chain_seeds
 from bread.statistics.modes import Proposal, region_evidence
 
 FIRST, ENOUGH_EFFECTIVE = 1000, 400.0  # draws of a proposal, of which so many effective ones are enough
+LITTLE = 0.05  # of their weight
 DRAWN, WEIGHED = 0, 1  # seeds of prior draws and of draws of proposals, in place of T
 
 
@@ -97,8 +98,8 @@ class ProposalTask:
 class WeighTask:
     """Draw from a proposal and evaluate the joint density there, and at some more states.
 
-    With ``may_stop`` the first `FIRST` draws are all where they have `ENOUGH_EFFECTIVE` effective ones, and no density
-    above those at the other states, as the peak of a narrow mode has.
+    With ``may_stop`` the first `FIRST` draws are all where they have `ENOUGH_EFFECTIVE` effective ones, and little of
+    their weight where the density exceeds that at all other states, as the peak of a narrow mode would have.
     """
 
     data: dict[str, NDArray[Any]]
@@ -115,7 +116,10 @@ class WeighTask:
         n_first = FIRST if self.may_stop else self.n
         values = joint_log_density(posterior, np.concatenate([self.more, states[:n_first]]))
         there, values = values[: len(self.more)], values[len(self.more) :]
-        is_enough = region_evidence(self.proposal, states[:n_first], values).n_effective >= ENOUGH_EFFECTIVE
-        if n_first < self.n and not (is_enough and values.max() <= max(there, default=np.inf)):
+        if n_first < self.n and not self._is_enough(states[:n_first], values, max(there, default=np.inf)):
             values = np.concatenate([values, joint_log_density(posterior, states[n_first:])])
         return Evaluated(states[: len(values)], values), there
+
+    def _is_enough(self, states: FloatArray, values: FloatArray, level: float) -> bool:
+        whole, peak = (region_evidence(self.proposal, states, values, above) for above in (-np.inf, level))
+        return whole.n_effective >= ENOUGH_EFFECTIVE and peak.value < whole.value + np.log(LITTLE)

@@ -149,10 +149,12 @@ def test_what_is_spent_is_counted_and_follows_the_check():
 
 @pytest.mark.parametrize(
     ("spike", "scale", "may_stop", "n_evaluated"),
-    [(False, 1.0, True, FIRST), (False, 1.0, False, 4000), (True, 1.0, True, 4000), (False, 0.2, True, 4000)],
-)
+    [
+        (False, 1.0, True, FIRST), (False, 1.0, False, 4000), (True, 1.0, True, 4000), (False, 0.2, True, 4000),
+    ],
+)  # fmt: skip
 def test_a_proposal_is_weighed_by_its_first_draws_where_these_are_enough(spike, scale, may_stop, n_evaluated):
-    """Not where few of them count, or one is above all densities that draws have: a peak that the draws may miss."""
+    """Not where few of them count, or one that is above all densities of draws counts: a peak that draws may miss."""
     proposal = statistics.Proposal(np.zeros(2), np.eye(2))
     seed = np.random.SeedSequence(3)
     peak = proposal.sample(4000, np.random.default_rng(seed))[7]
@@ -163,7 +165,7 @@ def test_a_proposal_is_weighed_by_its_first_draws_where_these_are_enough(spike, 
 
     half = halves(2)
     case = ModeCase(2, log_f, half.draw, half.draw_prior, 0.0)
-    draws = np.zeros((1, 2))  # of the largest density
+    draws = np.full((1, 2), 0.05)  # of nearly the largest density: a few draws of the proposal lie above
     proposed, there = WeighTask({}, proposal, 4000, seed, draws, may_stop).run(case)
     assert len(proposed.states) == len(proposed.log_density) == n_evaluated
     np.testing.assert_array_equal(proposed.states, proposal.sample(4000, np.random.default_rng(seed))[:n_evaluated])
