@@ -25,6 +25,7 @@ from bread.paths.rotated import RotatedReference
 MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
 
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
+FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
 
 GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
 FittedReference = MixtureReference | GivenReference | RotatedReference
@@ -103,7 +104,7 @@ class Found:
         bool
             Whether there is one that is to be taken in its place.
         """
-        is_badly_moved = family in BADLY_MOVED
+        is_badly_moved = family in BADLY_MOVED or (family == CONDITIONAL and criterion[family] > FAR)
         if work.dim > LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
             return False
         draws = np.concatenate(chains)

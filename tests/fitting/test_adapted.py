@@ -14,7 +14,9 @@ from scipy import stats
 from bread.backends.base import OpenOptions
 from bread.backends.pymc.opened import open_model
 from bread.errors import InvalidArgumentError
-from bread.fitting.adapted import LARGEST_DIM, adapted, adapted_near, better_adapted, tempered, truncated
+from bread.fitting import found
+from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, adapted, adapted_near, better_adapted, tempered, truncated
+from bread.fitting.found import Found
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, fit_reference
 from bread.fitting.work import FitWork
@@ -228,6 +230,21 @@ def test_chains_that_saw_one_hump_do_not_speak_for_what_was_fitted_to_them():
         start, end = (target.log_ratio(path, states) for states in (law.sample(400, default_rng(6)), ends))
         shown.append(truncated(start, end))
     assert shown[1] + 0.5 > shown[0], "control: by draws of the chains alone the hump stays"
+
+
+@pytest.mark.parametrize(
+    ("family", "criterion", "gain"),
+    [("conditional", 1.5, -LOSS), ("conditional", 0.9, GAIN), ("nested", 1.5, GAIN), ("mixture", 0.1, -LOSS),
+     ("full", 1.5, GAIN), ("full", 0.1, None)],
+)  # fmt: skip
+def test_what_moves_badly_may_be_a_little_nearer(monkeypatch, family, criterion, gain):
+    asked = []
+    monkeypatch.setattr(found, "better_adapted", lambda *arguments: asked.append(arguments[-1]))
+    target = curved()
+    chains = [target.draw(400, default_rng(4))]
+    law = Found({family: WIDE})
+    assert not law.look_for_adapted(target.work(), chains, family, {"full": 9.0, family: criterion}, 9)
+    assert asked == ([] if gain is None else [gain])
 
 
 def test_nothing_is_adapted_in_many_coordinates_or_where_no_draw_has_a_density():
