@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bread.backends.base import FloatArray
+from bread.backends.support.base_draws import prior_batch
 from bread.errors import BreadError, DensityError
 from bread.fitting.families import SMALLEST_SCALE
 from bread.fitting.work import FitWork, Part
@@ -74,8 +75,7 @@ def weighted_prior_draws(work: FitWork, n: int, part: Part) -> tuple[FloatArray,
 
     None where a posterior does not draw many at once, or has no prior path.
     """
-    draw = getattr(work.posterior, "draw_prior_batch", None)  # not every posterior has it
-    drawn = None if draw is None else draw(n, work.seed(part))
+    drawn = prior_batch(work.posterior, n, work.seed(part))
     if drawn is None:
         return None
     try:

@@ -287,20 +287,11 @@ class PathChooser:
         assert self._extra is not None
         source, first, extra = "an extra simulated data set", self._extra.first, self._extra.simulations
         asked = [self.request(kind)] * len(extra)
-        fit = asked[0].fit
+        fit, root, shows_tail = asked[0].fit, self._plan.root, not self._is_rough
         if fit is not None:
             asked[0] = replace(asked[0], fit=replace(fit, looked=self._extra.looked))
         tasks = [
-            PilotTask(
-                first - i,
-                extra.data_of(i),
-                request,
-                self._plan.root,
-                n_steps,
-                not self._is_rough,
-                source,
-                may_fail=True,
-            )
+            PilotTask(first - i, extra.data_of(i), request, root, n_steps, shows_tail, source, may_fail=True)
             for i, request in enumerate(asked)
         ]
         found = self._stage.run_pilots(tasks)

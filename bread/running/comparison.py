@@ -31,10 +31,11 @@ def draw_and_compare(
     model: Model, plan: Plan, result: CheckResult, annealing: Annealing, ledger: Ledger, n_temperatures: int
 ) -> None:
     """Anneal draws on the real data at this T, and take the log density of the fit's draws to compare with them."""
-    n_wanted = wanted_draws(plan, result, n_temperatures)
-    n_draws = wanted_draws(plan, result, n_temperatures, interrupts.seconds_left())
+    seconds_left = interrupts.seconds_left()
+    n_draws = wanted_draws(plan, result, n_temperatures, seconds_left)
     if n_draws == 0:
         return
+    n_wanted = n_draws if math.isinf(seconds_left) else wanted_draws(plan, result, n_temperatures)
     if n_draws < n_wanted:
         result.warnings.append(
             f"max_seconds= left time for {n_draws} annealed draws on your data in place of {n_wanted}: smaller "

@@ -82,7 +82,7 @@ class ModeSearch:
         self._root = root
         self._data = dict(model.info.data.observed)
         self._n_prior = int(np.clip(n_spent // DRAW_COST, FEWEST_PRIOR_DRAWS, MOST_PRIOR_DRAWS)) // BATCH * BATCH
-        self._is_dear = n_spent < 4 * MODE_COST  # of which two are always weighed: the bulk and a mode
+        self._is_dear = n_spent < 4 * MODE_COST  # to weigh the bulk and a mode would be a large part of the check
         self._most_modes = int(np.clip(n_spent // MODE_COST, FEWEST_MODES, MOST_MODES))
         self.n_gradients = 0
         self.n_evaluations = 0

@@ -43,12 +43,15 @@ def draw_many(posterior: DrawsBase, path: Path, seeds: Sequence[SeedSequence]) -
     """
     if path.reference is not None and len(seeds):
         return np.asarray(path.reference.sample(len(seeds), default_rng(seeds[0])), dtype=np.float64)
+    batch = prior_batch(posterior, len(seeds), seeds[0]) if path.reference is None and len(seeds) else None
+    return posterior.draw_base(path, seeds) if batch is None else batch
+
+
+def prior_batch(posterior: DrawsBase, n: int, seed: SeedSequence) -> FloatArray | None:
+    """Return many prior draws with one seed, shape (n, dim); None where a posterior does not draw them at once."""
     draw = getattr(posterior, "draw_prior_batch", None)
-    if path.reference is None and draw is not None and len(seeds):
-        batch = draw(len(seeds), seeds[0])
-        if batch is not None:
-            return np.asarray(batch, dtype=np.float64)
-    return posterior.draw_base(path, seeds)
+    batch = None if draw is None else draw(n, seed)
+    return None if batch is None else np.asarray(batch, dtype=np.float64)
 
 
 def states_at_once(simulator: StateSimulator, n: int, seed: SeedSequence) -> FloatArray | None:
