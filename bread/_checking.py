@@ -12,10 +12,10 @@ import bread.report.container as report
 from bread._arguments import Arguments, make_plan, require_parameters
 from bread._checkpoint import Checkpoint
 from bread._run import purse_of, run
+from bread.arviz_import import require_containers
 from bread.backends import open_model
 from bread.backends.base import Fit, Model, Simulations
 from bread.paths.kinds import PriorPath
-from bread.report.compat import require_containers
 from bread.running.executors import Workers
 from bread.running.plan import Plan
 from bread.running.progress import Display

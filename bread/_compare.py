@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bread._arguments import Arguments, is_number, make_plan
+from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, Simulations
 from bread.errors import BreadError, InvalidArgumentError
 from bread.paths.kinds import PriorPath
 from bread.report.compare import compare_container
-from bread.report.compat import require_containers
 from bread.running import interrupts
 from bread.running.compared import Entry, anneal_entry
 from bread.running.executors import available_cores, open_executor

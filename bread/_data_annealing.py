@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from bread._arguments import is_number, require_count
+from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Data, Model, OpenOptions
 from bread.backends.observations import require_separable
 from bread.errors import InvalidArgumentError
-from bread.report.compat import require_containers
 from bread.report.data_annealing import DataAnnealingRun, data_annealing_container
 from bread.running.block_kernels import block_ends, tuned_targets
 from bread.running.direct_alone import tests_alone

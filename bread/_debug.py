@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import default_rng
 from threadpoolctl import threadpool_limits
 
+from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, OpenOptions
 from bread.backends.info import Identity
@@ -23,7 +24,6 @@ from bread.debugging.target import Target
 from bread.debugging.targets import Kind, default_targets
 from bread.debugging.whole_model import run_on_model
 from bread.errors import InvalidArgumentError
-from bread.report.compat import require_containers
 from bread.report.debug import debug_container
 from bread.running import interrupts
 from bread.running.executors import available_cores

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from bread._arguments import is_number, require_count
+from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, OpenOptions, Posterior
 from bread.backends.observations import require_separable
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
-from bread.report.compat import require_containers
 from bread.report.path_sampling import path_sampling_container
 from bread.running.direct_alone import tests_alone
 from bread.running.path_evidence import evidence_pairs

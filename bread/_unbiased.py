@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from bread._arguments import is_number, require_count
+from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import FloatArray, Model, OpenOptions, Posterior
 from bread.couplings.adapting import adapted_kernel
@@ -18,7 +19,6 @@ from bread.couplings.chains import Pairs, run_pairs
 from bread.couplings.kernel import CoupledKernel
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
-from bread.report.compat import require_containers
 from bread.report.unbiased import UnbiasedRun, unbiased_container
 from bread.running.progress import Display
 from bread.seeds import Purpose, root_entropy, seed_sequence

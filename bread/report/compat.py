@@ -1,62 +1,18 @@
 """The differences between ArviZ generations: `InferenceData` before 1.0, `xarray.DataTree` from 1.0 on.
 
-Nothing else in bread asks for ArviZ's version. Reading accepts either kind on either version, since a report
-may have been written by the other one or reopened by xarray alone.
+Nothing else in bread depends on which it is; `bread.arviz_import` finds out. Reading accepts either kind on either
+version, since a report may have been written by the other one or reopened by xarray alone.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import xarray as xr
 
-from bread.errors import BreadError, InvalidArgumentError
-
-
-def import_arviz() -> Any:
-    """Return ArviZ; called before anything is computed, because a report that cannot be made would be lost.
-
-    Raises
-    ------
-    BreadError
-        It cannot be imported, which happens where a user has no home folder.
-    """
-    try:
-        with warnings.catch_warnings():  # ArviZ 0.23 announces its successor on import
-            warnings.simplefilter("ignore", FutureWarning)
-            import arviz
-    except Exception as error:
-        raise BreadError(
-            f"ArviZ, which reports are made with, cannot be imported ({type(error).__name__}: {error}). Nothing was "
-            "computed. If this user has no home folder, set the environment variable HOME."
-        ) from error
-    return arviz
-
-
-def require_containers() -> None:
-    """Import what `make_container` needs: ArviZ before 1.0, seconds of processor time; after that nothing of it.
-
-    Raises
-    ------
-    BreadError
-        ArviZ cannot be imported.
-    """
-    if not _has_trees():
-        import_arviz()
-
-
-def _has_trees() -> bool:
-    """Return whether the installed ArviZ keeps its data in xarray's trees, as from 1.0 on."""
-    loaded = sys.modules.get("arviz")
-    try:
-        found = version("arviz") if loaded is None else loaded.__version__
-    except PackageNotFoundError:
-        found = import_arviz().__version__
-    return int(found.split(".")[0]) >= 1
+from bread.arviz_import import has_trees, import_arviz
+from bread.errors import InvalidArgumentError
 
 
 def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
@@ -71,7 +27,7 @@ def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
     -------
     InferenceData or DataTree
     """
-    if _has_trees():
+    if has_trees():
         tree = xr.DataTree.from_dict(dict(groups))
         tree.attrs.update(attributes)
         return tree

@@ -12,12 +12,12 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 import bread
+from bread.arviz_import import import_arviz
 from bread.backends.reference import AutoregressiveKernel, HierarchicalNormal
 from bread.cli import app
 from bread.debugging.targets import default_targets
 from bread.errors import InvalidArgumentError
 from bread.reading.verdict import Verdict
-from bread.report.compat import import_arviz
 from tests.support.reference_models import CONJUGATE
 
 SCALE = 1.5
