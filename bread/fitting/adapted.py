@@ -1,10 +1,8 @@
-"""Mixtures adapted to a posterior of a few coordinates by importance sampling, round by round.
+"""Mixtures adapted to a posterior of a few coordinates by importance sampling (`bread.fitting.adaptation`).
 
-Draws of the mixture are weighted to the posterior, and a mixture is fitted to them again (population Monte Carlo;
-Cappe, Douc, Guillin, Marin and Robert 2008). Weights of all rounds are those of draws from the mixture of all
-proposals, and tempered where few draws would have all of the weight. It sees curved laws, skewed ones and long tails
-that chains of some hundreds of steps do not come to, and takes densities, no gradients. Prior draws, weighted by the
-likelihood, show where to begin besides: a mixture adapted to other data may reach little of the posterior's mass.
+They see curved laws, skewed ones and long tails that chains of some hundreds of steps do not come to. Prior draws,
+weighted by the likelihood, show where to begin besides: a mixture adapted to other data may reach little of the
+posterior's mass.
 """
 
 from __future__ import annotations
@@ -14,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
+from bread.fitting.adaptation import Family, adapt, nearer, tempered, truncated
 from bread.fitting.families import ROUNDING, mixture_components, with_heavy_tails
 from bread.fitting.initial import weighted_prior_draws
 from bread.fitting.nested import middle_and_spread
@@ -26,15 +24,12 @@ from bread.paths.mixture import Component, MixtureReference, Reference
 
 LARGEST_DIM = 5  # coordinates: in more, mixtures of a few laws miss parts, and are found no faster than by chains
 LARGEST_MIXTURE = 7  # components
-ROUNDS, DRAWS = 8, 800  # at most; of the mixture in each
-NEAR = 0.15  # nats of divergence shown by its own draws, from which on a mixture is near enough
-FEWEST_EFFECTIVE = 200.0  # draws by weight, of all rounds
+DRAWS = 800  # of the mixture in each round
 PRIOR_DRAWS, FEWEST_PRIOR = 2000, 100.0  # that show where to begin, drawn at once; so many of them by weight
 PRIOR_SHARE, PRIOR_MIXTURE = 0.5, 4  # of the first proposal, that they have; components at most
 RESAMPLED = 1000  # to which a mixture is fitted
 EXPECTATIONS = {"tol": 0.01, "max_iter": 10}  # of a fit, which the next round improves
 SUITS = 0.06  # largest distance of distribution functions at which the mixture of the round before is improved
-PATIENCE = 2  # rounds in turn that show nothing nearer
 WIDER = 1.5  # standard deviations of the first proposal, in its own
 TAILS = (np.inf, 7.0, 3.0)  # degrees of freedom that are tried
 FAR_TAIL, FAR_WIDER, FAR_WEIGHT = 1.0, 3.0, 0.05  # degrees of freedom of one more component, which reaches farther; how
@@ -43,7 +38,6 @@ FARTHER, FAR_DRAWS, FAR_SHARE, UNREACHED = 10.0, 200, 0.05, 5.0  # so many times
 # wanted: of so many draws there such a share must be so many nats short of the posterior
 GAIN = 0.5  # nats by which an adapted mixture must be nearer than a reference that is found again on other data
 LOSS = 1.0  # nats by which it may be farther than one that a short chain moves to other data
-MOST = 10.0  # nats off the middle, beyond which one log ratio tells no more than another
 
 
 def adapted(work: FitWork, start: MixtureReference, like: MixtureReference | None = None) -> MixtureReference | None:
@@ -59,32 +53,15 @@ def adapted(work: FitWork, start: MixtureReference, like: MixtureReference | Non
     """
     if start.dim > LARGEST_DIM:
         return None
-    proposals, states = [_first(work, start)], np.empty((0, start.dim))
-    log_target, log_proposed = np.empty(0), np.empty(0)  # at the states; the second of all proposals together
     reaches_far = not all(_is_near(component) for component in start.components)
-    best: MixtureReference | None = None
-    least, found_at = np.inf, 0
-    for number in range(ROUNDS):
-        proposal = proposals[-1]
-        drawn = proposal.sample(DRAWS, work.rng(Part.ADAPTED, number))
-        log_joint, by_proposal = work.joint(drawn), [one.log_density(drawn) for one in proposals]
-        shown = truncated(log_joint - by_proposal[-1])
-        if number > 0 and shown < least:
-            best, least, found_at = proposal, shown, number
-        if least < NEAR or (best is not None and number >= found_at + PATIENCE):
-            break
-        log_proposed = np.logaddexp(log_proposed, proposal.log_density(states))
-        states = np.concatenate([states, drawn])
-        log_target = np.concatenate([log_target, log_joint])
-        log_proposed = np.concatenate([log_proposed, logsumexp(by_proposal, axis=0)])
-        log_weights = log_target - log_proposed + np.log(len(proposals))
-        weights = tempered(log_weights, FEWEST_EFFECTIVE)
-        like = None if weights is None else _fitted(states, weights, work.transformed, like)
-        if like is None:
-            break
-        log_evidence = None if reaches_far else logsumexp(log_weights) - np.log(len(log_weights))
-        proposals.append(_reaching_far(work, like, log_evidence, ROUNDS + 1 + number))
-    return best
+
+    def completed(law: MixtureReference, log_evidence: float, index: int) -> MixtureReference:
+        return _reaching_far(work, law, None if reaches_far else log_evidence, index)
+
+    def fitted(states: FloatArray, weights: FloatArray, like: MixtureReference | None) -> MixtureReference | None:
+        return _fitted(states, weights, work.transformed, like)
+
+    return adapt(work, Family(DRAWS, fitted, completed), _first(work, start), start.dim, like)
 
 
 def adapted_near(work: FitWork, reference: MixtureReference, limit: float) -> MixtureReference | None:
@@ -99,86 +76,8 @@ def adapted_near(work: FitWork, reference: MixtureReference, limit: float) -> Mi
 def better_adapted(
     work: FitWork, start: MixtureReference, best: Reference, chains: list[FloatArray], n_draws: int, gain: float = GAIN
 ) -> MixtureReference | None:
-    """Return a mixture adapted from ``start`` if it is nearer than ``best``; None where it is not.
-
-    By draws of chains, and by draws of the mixture, weighted to the posterior: the larger divergence of the two counts.
-    What was fitted to chains looks near to where they have been.
-
-    Parameters
-    ----------
-    work : FitWork
-    start : MixtureReference
-    best : Reference
-        The nearest by the criterion of `bread.fitting.work.FitWork.criterion`.
-    chains : list of ndarray, shape (n, dim)
-    n_draws : int
-        Of each of the two.
-    gain : float
-        Nats by which it must be nearer.
-    """
-    found = adapted(work, start)
-    if found is None:
-        return None
-    pair = (found, best)
-    drawn = [one.sample(n_draws, work.rng(Part.ADAPTED, ROUNDS)) for one in pair]
-    starts = [work.log_ratio(one, states) for one, states in zip(pair, drawn, strict=True)]
-    if not np.isfinite(starts[0]).any() or np.isnan(starts[0]).any():
-        return None
-    weighted = resampled(drawn[0], np.exp(starts[0] - starts[0].max()), n_draws)
-    ends = (np.concatenate([states[len(states) // 2 :] for states in chains]), weighted)
-    shown = [
-        max(truncated(start, work.log_ratio(one, end)) for end in ends) for one, start in zip(pair, starts, strict=True)
-    ]
-    return found if shown[0] + gain < shown[1] else None
-
-
-def truncated(start: FloatArray, end: FloatArray | None = None) -> float:
-    """Return a Jeffreys divergence (nats) of log ratios that are held within `MOST` nats of the log of their mean.
-
-    A thousandth of the draws that lies a thousand nats off costs an annealed chain a thousandth of its draws: it must
-    not decide between laws whose other draws overlap more or less.
-
-    Parameters
-    ----------
-    start : ndarray, shape (n,)
-        At draws of a law.
-    end : ndarray, shape (m,), optional
-        At draws of the posterior; without them those of the law are weighted.
-    """
-    if not (np.isfinite(start).any() and not np.isnan(start).any()):
-        return float("inf")
-    middle = logsumexp(start) - np.log(len(start))
-    held = np.clip(start - middle, -MOST, MOST)
-    if end is None:
-        weights = np.exp(start - start.max())
-        return float(weights @ held / weights.sum() - held.mean())
-    return float(np.clip(end - middle, -MOST, MOST).mean() - held.mean())
-
-
-def tempered(log_weights: FloatArray, fewest: float) -> FloatArray | None:
-    """Return normalised weights of the largest power, at most 1, that leaves so many effective draws; None without any.
-
-    Parameters
-    ----------
-    log_weights : ndarray, shape (n,)
-        Minus infinity where the density is zero.
-    fewest : float
-    """
-    if np.isfinite(log_weights).sum() <= fewest:
-        return None
-    level = log_weights - log_weights.max()
-
-    def weights(power: float) -> FloatArray:
-        raised = np.exp(power * np.where(np.isfinite(level), level, 0.0)) * np.isfinite(level)
-        return np.asarray(raised / raised.sum())
-
-    low, high = 0.0, 1.0
-    if 1.0 / (weights(1.0) ** 2).sum() < fewest:
-        for _ in range(30):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if 1.0 / (weights(middle) ** 2).sum() >= fewest else (low, middle)
-        high = low
-    return weights(high)
+    """Return a mixture adapted from ``start`` if it is nearer than ``best``; None where it is not (`nearer`)."""
+    return nearer(work, adapted(work, start), best, chains, n_draws, gain)
 
 
 def _fitted(

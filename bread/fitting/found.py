@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel
-from bread.fitting import searches
+from bread.fitting import adapted_product, searches
+from bread.fitting.adaptation import nearer
 from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
 from bread.fitting.families import FAMILIES, fit_diagonal
 from bread.fitting.initial import prior_draws
@@ -19,6 +20,7 @@ from bread.fitting.work import FitWork, Part
 from bread.paths.conditional import ConditionalReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
+from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference
 
 # families that are found by optimisation, not fitted to draws
@@ -28,7 +30,7 @@ BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short cha
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
 
 GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
-FittedReference = MixtureReference | GivenReference | RotatedReference
+FittedReference = MixtureReference | GivenReference | RotatedReference | ProductReference
 
 
 @dataclass
@@ -97,7 +99,9 @@ class Found:
     def look_for_adapted(
         self, work: FitWork, chains: list[FloatArray], family: str, criterion: dict[str, float], n_draws: int
     ) -> bool:
-        """Look for a mixture adapted to the posterior, where ``family``, the best one, is not near or moves badly.
+        """Look for a law adapted to the posterior, where ``family``, the best one, is not near or moves badly.
+
+        A mixture in few coordinates, in more of them independent ones.
 
         Returns
         -------
@@ -105,14 +109,18 @@ class Found:
             Whether there is one that is to be taken in its place.
         """
         is_badly_moved = family in BADLY_MOVED or (family == CONDITIONAL and criterion[family] > FAR)
-        if work.dim > LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
+        if work.dim > adapted_product.LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
             return False
         draws = np.concatenate(chains)
         nearest = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
         start = FAMILIES[nearest](draws, work.transformed) or fit_diagonal(draws, work.transformed)
         best = self.references.get(family, start)
-        before = work.n_evaluations
-        adapted = better_adapted(work, start, best, chains, n_draws, -LOSS if is_badly_moved else GAIN)
+        before, gain = work.n_evaluations, -LOSS if is_badly_moved else GAIN
+        adapted: FittedReference | None
+        if work.dim <= LARGEST_DIM:
+            adapted = better_adapted(work, start, best, chains, n_draws, gain)
+        else:
+            adapted = nearer(work, adapted_product.product_adapted(work, draws), best, chains, n_draws, gain)
         if adapted is None:
             return False
         self.references[ADAPTED] = adapted
@@ -131,7 +139,7 @@ class Found:
         return {
             name: item
             for name, item in self.references.items()
-            if isinstance(item, GivenReference | RotatedReference) or len(item.components) == 1
+            if not isinstance(item, MixtureReference) or len(item.components) == 1
         }
 
     def is_near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> bool:

@@ -10,6 +10,7 @@ from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.adapted import adapted_near
+from bread.fitting.adapted_product import product_near
 from bread.fitting.found import ADAPTED, MODES, FittedReference, GivenReference
 from bread.fitting.nested import middle_and_spread
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, ReferenceFit, fit_reference
@@ -17,6 +18,7 @@ from bread.fitting.rotated import rotated_near
 from bread.fitting.searches import BELIED
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference
+from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference
 
 LOST_STEPS = 100  # of each chain of a fit of its own, where what is found elsewhere is not
@@ -40,11 +42,10 @@ def move_reference(
         known = shared.criterion.get(shared.family, 0.0)
         moved = searches.given_near(work, reference, shared.drivers, known if np.isfinite(known) else 0.0)
     elif shared.family == ADAPTED:
-        assert isinstance(reference, MixtureReference)
-        moved = adapted_near(work, reference, BELIED)
+        moved = _adapted_near(work, reference, kernel)
     elif isinstance(reference, RotatedReference):
         moved = rotated_near(work, reference, kernel)
-    elif shared.family == MODES:
+    elif shared.family == MODES and isinstance(reference, MixtureReference):
         components = reference.components
         near = components[0].mean if len(components) == 1 else None
         moved = searches.checked_modes(work, kernel, len(components), near)
@@ -69,6 +70,14 @@ def relative_widths(moved: FittedReference, shared: FittedReference) -> FloatArr
     )
     is_known = (one > 0.0) & (other > 0.0) & np.isfinite(one) & np.isfinite(other)
     return np.where(is_known, one, 1.0) / np.where(is_known, other, 1.0)
+
+
+def _adapted_near(work: FitWork, reference: FittedReference, kernel: Kernel) -> FittedReference | None:
+    """Return a law adapted to these data, of the family of ``reference``; None where it is not near."""
+    if isinstance(reference, ProductReference):
+        return product_near(work, reference, kernel, BELIED)
+    assert isinstance(reference, MixtureReference)
+    return adapted_near(work, reference, BELIED)
 
 
 def _fit_of_its_own(work: FitWork, kernel: Kernel) -> FittedReference | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
-from bread.fitting.found import ADAPTED, MODES, ROTATED, FittedReference, Found, GivenReference
+from bread.fitting.found import ADAPTED, MODES, ROTATED, FittedReference, Found
 from bread.fitting.initial import initial_states, without_lost_chains
 from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.fitting.rotations import invariant_under
@@ -19,7 +19,6 @@ from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.selection import Choice, select_family, settled
 from bread.fitting.work import FitWork, Part, plain
 from bread.paths.mixture import MixtureReference
-from bread.paths.rotated import RotatedReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
@@ -33,7 +32,7 @@ class ReferenceFit:
 
     Attributes
     ----------
-    reference : MixtureReference, NestedReference, ConditionalReference or RotatedReference
+    reference : MixtureReference, NestedReference, ConditionalReference, RotatedReference or ProductReference
     family : str
         A key of `bread.fitting.families.FAMILIES`, "modes", "nested", "conditional", "rotated" or "adapted".
     criterion : dict of str to float
@@ -76,7 +75,7 @@ class ReferenceFit:
 
     def move_gradients(self, per_transition: float) -> float:
         """Return about how many gradient evaluations the reference of another data set costs."""
-        if isinstance(self.reference, GivenReference | RotatedReference) or self.family == ADAPTED:
+        if not isinstance(self.reference, MixtureReference) or self.family == ADAPTED:
             return float(self.n_given_gradients)
         n_components = len(self.reference.components)
         if self.family == MODES and n_components == 1:

@@ -15,7 +15,8 @@ from bread.backends.base import OpenOptions
 from bread.backends.pymc.opened import open_model
 from bread.errors import InvalidArgumentError
 from bread.fitting import found
-from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, adapted, adapted_near, better_adapted, tempered, truncated
+from bread.fitting.adaptation import tempered, truncated
+from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, adapted, adapted_near, better_adapted
 from bread.fitting.found import Found
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, fit_reference
