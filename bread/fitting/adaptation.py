@@ -53,11 +53,14 @@ class Family(Generic[Law]):
         (states, weights, the law of the round before or of other data) -> law, or None where it fails.
     completed : callable
         (law, log evidence in nats, index of random numbers) -> the law from which draws are taken.
+    n_rounds : int
+        At most.
     """
 
     n_draws: int
     fitted: Callable[[FloatArray, FloatArray, Law | None], Law | None]
     completed: Callable[[Law, float, int], Law] = lambda law, log_evidence, index: law
+    n_rounds: int = ROUNDS
 
 
 def adapt(target: Target, family: Family[Law], first: Law, dim: int, like: Law | None = None) -> Law | None:
@@ -78,7 +81,7 @@ def adapt(target: Target, family: Family[Law], first: Law, dim: int, like: Law |
     log_target, log_proposed = np.empty(0), np.empty(0)  # at the states; the second of all proposals together
     best: Law | None = None
     least, found_at = np.inf, 0
-    for number in range(ROUNDS):
+    for number in range(family.n_rounds):
         proposal = proposals[-1]
         drawn = proposal.sample(family.n_draws, target.rng(Part.ADAPTED, number))
         log_joint, by_proposal = target.joint(drawn), [one.log_density(drawn) for one in proposals]

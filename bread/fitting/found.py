@@ -12,7 +12,7 @@ from bread.fitting import adapted_product, searches
 from bread.fitting.adaptation import nearer
 from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
 from bread.fitting.families import FAMILIES, fit_diagonal
-from bread.fitting.initial import prior_draws
+from bread.fitting.initial import many_prior_draws, prior_draws
 from bread.fitting.nested import rank_drivers
 from bread.fitting.rotated import fit_rotated
 from bread.fitting.searches import ENOUGH
@@ -20,16 +20,18 @@ from bread.fitting.work import FitWork, Part
 from bread.paths.conditional import ConditionalReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
+from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference
 
 # families that are found by optimisation, not fitted to draws
 MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
+PRECISION = "precision"
 
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
 
-GivenReference = NestedReference | ConditionalReference  # laws of all coordinates given some
+GivenReference = NestedReference | ConditionalReference | PrecisionReference  # laws of all coordinates given some
 FittedReference = MixtureReference | GivenReference | RotatedReference | ProductReference
 
 
@@ -79,14 +81,25 @@ class Found:
         drivers += [driver for driver in rank_drivers(prior_draws(work), work.transformed) if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-        nested = searches.nested(work, drivers, middle, spread)
-        if nested is not None:
-            self.references[NESTED] = nested
-        if nested is None or work.own_divergence(nested, 1) >= ENOUGH:
-            conditional = searches.conditional(work, drivers, middle, draws)
-            if conditional is not None:
-                self.references[CONDITIONAL] = conditional
+        if not self._look_by_precision(work, draws):
+            nested = searches.nested(work, drivers, middle, spread)
+            if nested is not None:
+                self.references[NESTED] = nested
+            if nested is None or work.own_divergence(nested, 1) >= ENOUGH:
+                conditional = searches.conditional(work, drivers, middle, draws)
+                if conditional is not None:
+                    self.references[CONDITIONAL] = conditional
         self.n_given_gradients += work.n_gradients - before
+
+    def _look_by_precision(self, work: FitWork, draws: FloatArray) -> bool:
+        """Look for the exact law given scales; return whether there is one that is near."""
+        found = searches.by_precision(work, many_prior_draws(work))
+        if found is None or work.own_divergence(found, 1) >= ENOUGH:
+            found = searches.by_precision(work, draws) or found
+        if found is None:
+            return False
+        self.references[PRECISION] = found
+        return work.own_divergence(found, 1) < ENOUGH
 
     def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
         """Look for a law of what rotations leave alone, from draws of a chain."""
@@ -130,7 +143,9 @@ class Found:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        is_enough = {NESTED, CONDITIONAL, ROTATED} & set(self.references) or len(self.single) < len(self.references)
+        is_enough = {NESTED, CONDITIONAL, PRECISION, ROTATED} & set(self.references) or len(self.single) < len(
+            self.references
+        )
         return bool(is_enough) and not self.is_looked
 
     @property

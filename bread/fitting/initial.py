@@ -14,6 +14,7 @@ from bread.paths.mixture import Reference
 
 INITIAL_CANDIDATES = 20  # prior draws, of which the chains of a fit begin at the best
 PRIOR_DRAWS = 400  # to see which coordinates drive the widths of others
+PRIOR_BATCH = 1000  # the same, where they are drawn at once
 MOST_BATCHES = 20  # of so many prior draws, where the density is zero at nearly all of them
 
 
@@ -68,6 +69,12 @@ def prior_draws(work: FitWork) -> FloatArray:
     seeds = work.seeds(Part.PRIOR, range(PRIOR_DRAWS))
     draws = work.posterior.draw_base(PriorPath(), seeds)
     return np.asarray(draws[np.isfinite(draws).all(axis=1)])
+
+
+def many_prior_draws(work: FitWork) -> FloatArray:
+    """Return draws from the prior as `prior_draws` does, more of them where a posterior draws many at once."""
+    drawn = prior_batch(work.posterior, PRIOR_BATCH, work.seed(Part.PRIOR))
+    return prior_draws(work) if drawn is None else np.asarray(drawn[np.isfinite(drawn).all(axis=1)])
 
 
 def weighted_prior_draws(work: FitWork, n: int, part: Part) -> tuple[FloatArray, FloatArray] | None:

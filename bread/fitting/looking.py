@@ -7,8 +7,8 @@ from typing import NamedTuple
 from bread.backends.base import Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.found import CONDITIONAL, NESTED, Found, GivenReference
-from bread.fitting.initial import initial_states, prior_draws
+from bread.fitting.found import CONDITIONAL, NESTED, PRECISION, Found, GivenReference
+from bread.fitting.initial import initial_states, many_prior_draws, prior_draws
 from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.pilot import FitRequest
 from bread.fitting.rotated import rotated_anywhere
@@ -57,6 +57,10 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         return Look(False, work.n_gradients)
     before, prior = work.n_gradients, prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
+    exact = searches.by_precision(work, many_prior_draws(work), limit=CHECKED)
+    if exact is not None:
+        found_exact = Found({PRECISION: exact}, tuple(drivers), work.n_gradients - before, is_looked=True)
+        return Look(True, work.n_gradients, found_exact)
     if not drivers:
         return Look(False, before)
     law: GivenReference | None = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)

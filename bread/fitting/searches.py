@@ -13,14 +13,17 @@ from bread.errors import DensityError
 from bread.fitting.cloud import FIRST_STEP
 from bread.fitting.conditional import MOST_DRIVERS, fit_conditional
 from bread.fitting.families import fit_mixture, move_component
+from bread.fitting.initial import many_prior_draws
 from bread.fitting.modes import MOST_STARTS, fit_modes, narrowed
 from bread.fitting.nested import STEP, fit_nested
+from bread.fitting.precision import find_structure, fit_precision
 from bread.fitting.probing import is_hopeless
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
+from bread.paths.precision import PrecisionReference
 
 MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data set
 FEWEST_MOVE_DRAWS = 15  # of them near a component, or it stays
@@ -32,10 +35,12 @@ FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins 
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
 MARGINAL_DRAWS = 1000  # of the drivers' law, always the same, for its moments
 SHORTER_STEP = 1.0  # standard deviations, of a second climb's first step
+FEWEST_SCALES = 2  # of a law that is known by its precision
 ENOUGH = 0.5  # nats: where a reference that is found is so near, no other is looked for
 
 
-Given = TypeVar("Given", NestedReference, ConditionalReference)
+Given = NestedReference | ConditionalReference | PrecisionReference
+Kind = TypeVar("Kind", NestedReference, ConditionalReference)
 
 
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
@@ -213,9 +218,28 @@ def conditional_near(work: FitWork, reference: ConditionalReference, limit: floa
     return again if again is not None and work.own_divergence(again) < limit else None
 
 
-def given_near(
-    work: FitWork, reference: NestedReference | ConditionalReference, drivers: Sequence[int], known: float = 0.0
-) -> NestedReference | ConditionalReference | None:
+def by_precision(work: FitWork, draws: FloatArray, limit: float = BELIED) -> PrecisionReference | None:
+    """Return the exact Gaussian law given scales, where a posterior has one; None without one.
+
+    Where the others are Gaussian given a single coordinate, a law nested in it is as near, and evaluated faster.
+
+    Parameters
+    ----------
+    work : FitWork
+    draws : ndarray, shape (n, dim)
+        They show about where coordinates are, and how far apart. They should reach all of the posterior: what begins
+        at the law of other data misses tails of scales.
+    limit : float
+        Nats of divergence that the law's own draws may show.
+    """
+    structure = find_structure(work, draws)
+    if structure is None or len(structure.drivers) < FEWEST_SCALES:
+        return None
+    found = fit_precision(work, draws, structure)
+    return found if found is not None and work.own_divergence(found, 1) < limit else None
+
+
+def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: float = 0.0) -> Given | None:
     """Return a law of all coordinates given one, or some, on another data set than that of ``reference``.
 
     One scale may have been enough there and not be here, where another one is small: then a law given several is
@@ -224,13 +248,15 @@ def given_near(
     Parameters
     ----------
     work : FitWork
-    reference : NestedReference or ConditionalReference
+    reference : NestedReference, ConditionalReference or PrecisionReference
     drivers : sequence of int
         Coordinates that may drive the widths of others, the likeliest first.
     known : float
         Nats of divergence that ``reference`` has on its own data: another may have some times as many.
     """
     limit = max(BELIED, WORSE * known)
+    if isinstance(reference, PrecisionReference):
+        return by_precision(work, many_prior_draws(work), limit)
     if isinstance(reference, ConditionalReference):
         return conditional_near(work, reference, limit)
     found = nested_near(work, reference, limit)
@@ -244,8 +270,8 @@ def given_near(
 
 
 def _least_divergent(
-    work: FitWork, fits: Iterable[tuple[Given | None, int]], n_left_out: int, limit: float, enough: float = -np.inf
-) -> Given | None:
+    work: FitWork, fits: Iterable[tuple[Kind | None, int]], n_left_out: int, limit: float, enough: float = -np.inf
+) -> Kind | None:
     """Return the reference whose own draws show the smallest divergence, below a limit; the first that is near enough.
 
     Each of ``fits`` is a reference, or None, and the gradients that it took.

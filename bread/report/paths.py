@@ -8,12 +8,9 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Direction, IntArray
-from bread.paths.conditional import ConditionalReference
+from bread.fitting.found import FittedReference
 from bread.paths.knots import kept_knots
 from bread.paths.mixture import MixtureReference, Reference
-from bread.paths.nested import NestedReference
-from bread.paths.product import ProductReference
-from bread.paths.rotated import RotatedReference
 from bread.report.labels import storable
 from bread.running.results import OBSERVED, SHARED, CheckResult
 
@@ -78,8 +75,7 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
         for index, path in [(SHARED, result.path), *sorted(result.paths.items())]
         if path.reference
     }
-    own = MixtureReference | NestedReference | ConditionalReference | RotatedReference | ProductReference
-    fitted = {index: item for index, item in references.items() if isinstance(item, own)}
+    fitted = {index: item for index, item in references.items() if isinstance(item, FittedReference)}
     variables: dict[str, Any] = {}
     coords: dict[str, Any] = {}
     attributes: dict[str, str] = {}

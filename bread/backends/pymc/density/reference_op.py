@@ -18,18 +18,27 @@ from pytensor.graph.basic import Apply
 from pytensor.link.c.op import COp
 
 from bread.backends.base import FloatArray
-from bread.backends.pymc.density import conditional_code, mixture_code, nested_code, product_code, rotated_code
+from bread.backends.pymc.density import (
+    conditional_code,
+    mixture_code,
+    nested_code,
+    precision_code,
+    product_code,
+    rotated_code,
+)
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.paths.conditional import ConditionalReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
+from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference
 
 # Each is a function that is not inlined: in the one function of PyTensor's module, which it takes to run once, the
 # compiler vectorises no loop.
 _CODES: dict[str, str] = {
-    code.NAME: code.CODE for code in (nested_code, conditional_code, rotated_code, mixture_code, product_code)
+    code.NAME: code.CODE
+    for code in (nested_code, conditional_code, rotated_code, mixture_code, product_code, precision_code)
 }
 
 
@@ -135,6 +144,8 @@ def compiled_base(reference: object) -> CompiledReference | None:
         return CompiledReference(nested_code.NAME, nested_code.packed(reference))
     if isinstance(reference, ProductReference):
         return CompiledReference(product_code.NAME, product_code.packed(reference))
+    if isinstance(reference, PrecisionReference):
+        return CompiledReference(precision_code.NAME, precision_code.packed(reference))
     name, pack = "", None
     if isinstance(reference, ConditionalReference):
         name, pack = conditional_code.NAME, conditional_code.packed(reference)

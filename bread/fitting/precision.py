@@ -1,0 +1,158 @@
+"""Fit of a `bread.paths.precision.PrecisionReference`: the others' exact law, and the scales' by importance sampling.
+
+With the others integrated out, in closed form, what is left is a density of the scales alone, which is smooth and has
+one mode where the joint law is a funnel for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bread.backends.base import FloatArray
+from bread.fitting.adaptation import Family, adapt
+from bread.fitting.adapted_product import LARGEST_DIM as MOST_DRIVERS
+from bread.fitting.adapted_product import RESAMPLED, WIDER
+from bread.fitting.modes import CountedDensity
+from bread.fitting.nested import middle_and_spread
+from bread.fitting.one_thread import resampled
+from bread.fitting.product import fit_product
+from bread.fitting.sums import Quadratic, find_sums, quadratic_coordinates
+from bread.fitting.work import FitWork, Part
+from bread.paths.precision import PrecisionReference, Sums
+from bread.paths.product import ProductReference
+
+MOST_OTHERS = 60  # coordinates: every evaluation factorises their matrix
+ROUNDS = 12
+FEW, FEW_DRAWS, MANY_DRAWS = 6, 1000, 2000  # drivers; draws in each round of up to so many of them, and of more
+JITTER, REACH = 0.4, 2.0  # of a spread, of where the sums are looked for; within which they are compared
+CHECKS = 4  # places where they are compared
+SEED = 11  # of what is always the same
+
+
+class Structure(NamedTuple):
+    """Which coordinates have a Gaussian law given the others, and how it depends on those.
+
+    Attributes
+    ----------
+    drivers, others : ndarray of int
+    precision, linear : Sums
+    """
+
+    drivers: NDArray[np.int64]
+    others: NDArray[np.int64]
+    precision: Sums
+    linear: Sums
+
+
+class Collapsed:
+    """The density of the drivers, the others integrated out: what `bread.fitting.adaptation.adapt` asks of a target."""
+
+    def __init__(self, work: FitWork, structure: Structure) -> None:
+        self._work, self._structure = work, structure
+
+    def rng(self, part: Part, index: int = 0) -> Generator:
+        """Return random numbers."""
+        return self._work.rng(part, index)
+
+    def joint(self, u: FloatArray) -> FloatArray:
+        """Return the log density (nats) at rows of u, shape (n,), minus infinity where there is no Gaussian law."""
+        structure, n = self._structure, len(self._structure.others)
+        lower = structure.precision.at(u, n * n).reshape(-1, n, n)
+        linear = structure.linear.at(u, n)
+        factors, is_law = _factors(lower)
+        states = np.zeros((len(u), self._work.dim))
+        states[:, structure.drivers] = u
+        half = np.linalg.solve(factors, linear[..., None])
+        states[:, structure.others] = np.linalg.solve(np.swapaxes(factors, 1, 2), half)[..., 0]
+        is_law &= np.isfinite(states).all(axis=1)
+        values = np.full(len(u), -np.inf)
+        values[is_law] = self._work.joint(states[is_law])
+        return np.asarray(values - np.log(np.einsum("nii->ni", factors)).sum(axis=1))
+
+
+def find_structure(work: FitWork, draws: FloatArray) -> Structure | None:
+    """Return which coordinates have a Gaussian law given the others, and how it depends on them; None if none has.
+
+    Parameters
+    ----------
+    work : FitWork
+        What is spent is added to it.
+    draws : ndarray, shape (n, dim)
+        They show about where, and how far apart, coordinates are; of the prior, or of the posterior.
+    """
+    dim = work.dim
+    middle, spread = middle_and_spread(draws)
+    if not (np.isfinite(middle).all() and np.isfinite(spread).all() and (spread > 0.0).all()):
+        return None
+    target = CountedDensity(work.posterior, dim)
+
+    def gradient(state: FloatArray) -> FloatArray:
+        return -target(state)[1]
+
+    rng = np.random.default_rng(SEED)
+    others = quadratic_coordinates(gradient, middle + JITTER * spread * rng.standard_normal(dim), spread)
+    drivers = np.delete(np.arange(dim), others)
+    found = None
+    if len(others) and len(others) <= MOST_OTHERS and 0 < len(drivers) <= MOST_DRIVERS:
+        quadratic = Quadratic(gradient, others, dim, spread)
+        at, wide = middle[drivers], spread[drivers]
+        u = at + JITTER * wide * rng.standard_normal(len(drivers))
+        checks = at + wide * rng.uniform(-REACH, REACH, (CHECKS, len(drivers)))
+        away = spread[others] * rng.standard_normal((CHECKS, len(others)))
+        found = find_sums(quadratic, u, checks, away)
+    work.n_gradients += target.n_gradients
+    return None if found is None else Structure(drivers, others, *found)
+
+
+def fit_precision(work: FitWork, draws: FloatArray, structure: Structure | None = None) -> PrecisionReference | None:
+    """Return the law of scales and of the others given them; None where there is no such structure, or no fit.
+
+    Parameters
+    ----------
+    work : FitWork
+        What is spent is added to it.
+    draws : ndarray, shape (n, dim)
+        As of `find_structure`; where scales are first looked for.
+    structure : Structure, optional
+        What that has found.
+    """
+    structure = structure or find_structure(work, draws)
+    if structure is None:
+        return None
+    first = fit_product(draws[:, structure.drivers])
+    if first is None:
+        return None
+    first = ProductReference(first.centre, first.matrix, first.weights, first.means, WIDER * first.scales)
+    k = len(structure.drivers)
+
+    def fitted(states: FloatArray, weights: FloatArray, like: ProductReference | None) -> ProductReference | None:
+        return fit_product(resampled(states, weights, RESAMPLED), like)
+
+    family = Family(FEW_DRAWS if k <= FEW else MANY_DRAWS, fitted, n_rounds=ROUNDS)
+    marginal = adapt(Collapsed(work, structure), family, first, k)
+    if marginal is None:
+        return None
+    drivers = tuple(int(driver) for driver in structure.drivers)
+    return PrecisionReference(drivers, marginal, structure.precision, structure.linear, len(structure.others))
+
+
+def _factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return Cholesky factors of lower triangles, the identity where there is none, and where there is one."""
+    is_law: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
+    identity = np.eye(matrices.shape[1])
+    matrices = np.where(is_law[:, None, None], matrices, identity)
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64), is_law
+    except np.linalg.LinAlgError:
+        pass
+    factors = np.empty_like(matrices)
+    for index, matrix in enumerate(matrices):
+        try:
+            factors[index] = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            factors[index], is_law[index] = identity, False
+    return factors, is_law
