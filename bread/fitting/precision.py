@@ -22,12 +22,12 @@ from bread.fitting.one_thread import resampled
 from bread.fitting.product import fit_product
 from bread.fitting.sums import Quadratic, find_sums, quadratic_coordinates
 from bread.fitting.work import FitWork, Part
-from bread.paths.precision import PrecisionReference, Sums
+from bread.paths.precision import PrecisionReference, Sums, cholesky_factors
 from bread.paths.product import ProductReference
 
 MOST_OTHERS = 60  # coordinates: every evaluation factorises their matrix
 ROUNDS = 12
-FEW, FEW_DRAWS, MANY_DRAWS = 6, 1000, 2000  # drivers; draws in each round of up to so many of them, and of more
+FEW, FEW_DRAWS, MANY_DRAWS = 6, 600, 2000  # drivers; draws in each round of up to so many of them, and of more
 JITTER, REACH = 0.4, 2.0  # of a spread, of where the sums are looked for; within which they are compared
 CHECKS = 4  # places where they are compared
 SEED = 11  # of what is always the same
@@ -63,7 +63,7 @@ class Collapsed:
         structure, n = self._structure, len(self._structure.others)
         lower = structure.precision.at(u, n * n).reshape(-1, n, n)
         linear = structure.linear.at(u, n)
-        factors, is_law = _factors(lower)
+        factors, is_law = cholesky_factors(lower)
         states = np.zeros((len(u), self._work.dim))
         states[:, structure.drivers] = u
         half = np.linalg.solve(factors, linear[..., None])
@@ -138,21 +138,3 @@ def fit_precision(work: FitWork, draws: FloatArray, structure: Structure | None 
         return None
     drivers = tuple(int(driver) for driver in structure.drivers)
     return PrecisionReference(drivers, marginal, structure.precision, structure.linear, len(structure.others))
-
-
-def _factors(matrices: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return Cholesky factors of lower triangles, the identity where there is none, and where there is one."""
-    is_law: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
-    identity = np.eye(matrices.shape[1])
-    matrices = np.where(is_law[:, None, None], matrices, identity)
-    try:
-        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64), is_law
-    except np.linalg.LinAlgError:
-        pass
-    factors = np.empty_like(matrices)
-    for index, matrix in enumerate(matrices):
-        try:
-            factors[index] = np.linalg.cholesky(matrix)
-        except np.linalg.LinAlgError:
-            factors[index], is_law[index] = identity, False
-    return factors, is_law

@@ -22,6 +22,7 @@ from bread.paths.product import ProductReference
 LARGEST_EXPONENT = 300.0
 SMALLEST_PRECISION = 1e-300
 _MOMENT_DRAWS = 2000
+_AT_ONCE = 256  # rows
 
 
 @dataclass(frozen=True)
@@ -159,15 +160,17 @@ class PrecisionReference:
         draws = np.empty((n, self.dim))
         draws[:, self.at] = self.marginal.sample(n, rng)
         noise = rng.standard_normal((n, self.n_others))
-        for row, one in zip(draws, noise, strict=True):
-            law = self.given(row[self.at])
-            row[self.others] = law.mean + np.linalg.solve(law.factor.T, one)
+        for first in range(0, n, _AT_ONCE):
+            rows = slice(first, first + _AT_ONCE)
+            draws[rows, self.others] = self._given_noise(draws[rows, self.at], noise[rows])
         return draws
 
     def log_density(self, states: FloatArray) -> FloatArray:
         """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
         rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[0] for row in rows]).reshape(np.shape(states)[:-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = [self._value(self.given(row[self.at]), row[self.others]) for row in rows]
+        return np.asarray(self.marginal.log_density(rows[:, self.at]) + values).reshape(np.shape(states)[:-1])
 
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
@@ -176,11 +179,33 @@ class PrecisionReference:
 
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
-        u, y = state[self.at], state[self.others]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._value_and_gradient(state[self.at], state[self.others])
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
+        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
+        return draws.mean(axis=0), draws.std(axis=0)
+
+    def _given_noise(self, u: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return draws of the others at rows of u, from standard normal ones."""
+        n = self.n_others
+        matrices, linear = self.precision.at(u, n * n).reshape(-1, n, n), self.linear.at(u, n)
+        factors, is_law = cholesky_factors(matrices)
+        diagonal = np.maximum(np.einsum("nii->ni", matrices), SMALLEST_PRECISION)[~is_law]
+        factors[~is_law] = np.sqrt(diagonal)[:, :, None] * np.eye(n)
+        half = np.linalg.solve(factors, linear[..., None])
+        return np.asarray(np.linalg.solve(np.swapaxes(factors, 1, 2), half + noise[..., None])[..., 0])
+
+    def _value(self, law: Given, y: FloatArray) -> float:
+        """Return the log density (nats) of the others, given u."""
+        residual = law.factor.T.dot(y - law.mean)
+        half_log_volume = float(np.log(np.diag(law.factor)).sum())
+        return half_log_volume - 0.5 * float(residual.dot(residual)) - 0.5 * self.n_others * float(np.log(2.0 * np.pi))
+
+    def _value_and_gradient(self, u: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
         law = self.given(u)
         away = y - law.mean
-        residual = law.factor.T.dot(away)
-        pull = law.factor.dot(residual)
         inverse = np.linalg.inv(law.factor)
         by_matrix = 0.5 * (inverse.T.dot(inverse) - np.outer(y, y) + np.outer(law.mean, law.mean))
         twice = np.where(self.rows == self.columns, 1.0, 2.0)
@@ -188,12 +213,27 @@ class PrecisionReference:
         by_linear = law.linear_terms * away[self.linear.places] * law.linear_changes
         own, own_gradient = self.marginal.value_and_gradient(u)
         gradient = np.empty(self.dim)
-        gradient[self.others] = -pull
+        gradient[self.others] = -law.factor.dot(law.factor.T.dot(away))
         gradient[self.at] = own_gradient + by_term.dot(self.precision.exponents) + by_linear.dot(self.linear.exponents)
-        value = own - 0.5 * float(residual.dot(residual)) + float(np.log(np.diag(law.factor)).sum())
-        return value - 0.5 * self.n_others * float(np.log(2.0 * np.pi)), gradient
+        return own + self._value(law, y), gradient
 
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
-        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
-        return draws.mean(axis=0), draws.std(axis=0)
+
+def cholesky_factors(lower: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return Cholesky factors of matrices, shape (rows, n, n), the identity where there is none, and where one is.
+
+    Only lower triangles are read.
+    """
+    is_law: NDArray[np.bool_] = np.asarray(np.isfinite(lower).all(axis=(1, 2)))
+    identity = np.eye(lower.shape[1])
+    lower = np.where(is_law[:, None, None], lower, identity)
+    try:
+        return np.asarray(np.linalg.cholesky(lower), dtype=np.float64), is_law
+    except np.linalg.LinAlgError:
+        pass
+    factors = np.empty_like(lower)
+    for index, matrix in enumerate(lower):
+        try:
+            factors[index] = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            factors[index], is_law[index] = identity, False
+    return factors, is_law

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +12,8 @@ from scipy import stats
 
 from bread.errors import InvalidArgumentError
 from bread.paths.mixture import Component, MixtureReference, Reference, diagonal, gaussian
+from bread.paths.precision import PrecisionReference, Sums
+from bread.paths.product import ProductReference
 from bread.paths.user import UserReference, as_reference
 
 DIM = 3
@@ -41,7 +43,31 @@ def mixture():
     return MixtureReference(parts, np.array([0.5, 0.3, 0.2]))
 
 
+LAWS = ProductReference(
+    MEAN[:2],
+    np.array([[1.2, 0.0], [-0.5, 0.8]]),
+    np.array([[0.3, 0.7], [0.6, 0.4]]),
+    np.array([[-1.5, 0.4], [0.2, 1.0]]),
+    np.array([[0.3, 0.8], [0.5, 1.1]]),
+)
+
+
+def independent_mixtures():
+    third = [np.append(part, [row], axis=0) for part, row in ((LAWS.weights, [1.0, 0.0]), (LAWS.means, [0.3, 9.0]))]
+    matrix = np.array([[1.2, 0.0, 0.3], [-0.5, 0.8, 0.0], [0.0, 0.4, 1.0]])
+    return ProductReference(MEAN, matrix, *third, np.append(LAWS.scales, [[0.7, 1.0]], axis=0))
+
+
+def given_precision():
+    """Coordinate 1 is Gaussian, its precision 0.5 + 2 exp(2 u_0 - u_1), its linear coefficient -exp(u_1)."""
+    precision = Sums(np.zeros(2, int), np.array([2.0, 0.5]), np.array([[2.0, -1.0], [0.0, 0.0]]))
+    linear = Sums(np.zeros(1, int), np.array([-1.0]), np.array([[0.0, 1.0]]))
+    return PrecisionReference((0, 2), replace(LAWS, centre=np.array([0.0, -0.5])), precision, linear, 1)
+
+
 REFERENCES = {
+    "independent mixtures": independent_mixtures(),
+    "by precision": given_precision(),
     "diagonal": diagonal(MEAN, SCALE),
     "full": gaussian(MEAN, COVARIANCE),
     "low_rank": single(directions=DIRECTIONS, stretch=STRETCH),
@@ -67,7 +93,26 @@ def of_mixture(states):
     return np.log(sum(parts))
 
 
+def of_independent_mixtures(states):
+    law = REFERENCES["independent mixtures"]
+    z = (states - law.centre) @ law.matrix.T
+    parts = [
+        law.weights[:, k] * stats.norm.pdf(z, law.means[:, k], law.scales[:, k]) for k in range(law.weights.shape[1])
+    ]
+    return np.log(sum(parts)).sum(axis=-1) + np.log(abs(np.linalg.det(law.matrix)))
+
+
+def of_given_precision(states):
+    law = REFERENCES["by precision"].marginal
+    u, y = states[..., [0, 2]], states[..., 1]
+    precision = 0.5 + 2.0 * np.exp(2.0 * u[..., 0] - u[..., 1])
+    own = stats.norm.logpdf(y, -np.exp(u[..., 1]) / precision, precision**-0.5)
+    return law.log_density(u) + own
+
+
 EXACT = {
+    "independent mixtures": of_independent_mixtures,
+    "by precision": of_given_precision,
     "diagonal": stats.multivariate_normal(MEAN, np.diag(SCALE**2)).logpdf,
     "full": stats.multivariate_normal(MEAN, COVARIANCE).logpdf,
     "low_rank": stats.multivariate_normal(MEAN, low_rank_covariance()).logpdf,

@@ -17,6 +17,8 @@ from bread.backends.pymc.density.reference_op import compiled_base
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
+from bread.paths.precision import PrecisionReference, Sums
+from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference, gauge_at
 
 pytestmark = pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")
@@ -109,7 +111,34 @@ def mixture(dim, kinds, *, is_heavy=True):
     return MixtureReference(parts, weights / weights.sum())
 
 
+def independent(dim, n_laws=3):
+    """Independent mixtures, one law of which has no weight."""
+    rng = default_rng([dim, n_laws])
+    weights = rng.dirichlet(np.ones(n_laws), dim)
+    weights[0] = np.eye(n_laws)[0]
+    matrix = np.eye(dim) + rng.normal(0.0, 0.5 / np.sqrt(dim), (dim, dim))
+    laws = rng.normal(size=(dim, n_laws)), rng.uniform(0.3, 1.2, (dim, n_laws))
+    return ProductReference(rng.normal(size=dim), matrix, weights, *laws)
+
+
+def by_precision(n, k, *, is_indefinite=False):
+    """A regression on n effects with k - 1 scales of their own, and one of the noise."""
+    rng = default_rng([n, k])
+    design, (rows, columns) = rng.normal(size=(n + 3, n)), np.tril_indices(n)
+    squares = (design.T @ design)[rows, columns] * (-1.0 if is_indefinite else 1.0)
+    exponents = np.zeros((len(rows) + n, k))
+    exponents[: len(rows), -1] = -2.0
+    exponents[np.arange(len(rows), len(exponents)), np.arange(n) % max(k - 1, 1)] -= 2.0
+    places = np.concatenate([rows * n + columns, np.arange(n) * (n + 1)])
+    linear = Sums(np.arange(n), rng.normal(size=n), -2.0 * np.eye(k)[[-1] * n])
+    drivers = tuple(sorted(int(i) for i in rng.permutation(n + k)[:k]))
+    precision = Sums(places, np.concatenate([squares, np.ones(n)]), exponents)
+    return PrecisionReference(drivers, independent(k), precision, linear, n)
+
+
 BOTH = {
+    "independent": independent(4),
+    "by precision": by_precision(2, 2),
     "nested": nested(4, 1),
     "conditional": conditional(4, (1, 3)),
     "rotated": rotated(3, 1, 1),
@@ -173,6 +202,37 @@ def test_a_mixture_that_differs_a_little_is_seen(wrong):
             for one in reference.components
         ]
         other = replace(reference, components=tuple(parts))
+    assert largest_difference(compiled_base(other), reference) > 100 * ROUNDING
+
+
+@pytest.mark.parametrize(("dim", "n_laws"), [(1, 1), (2, 3), (7, 2), (60, 3)])
+def test_independent_mixtures_are_those_of_numpy(dim, n_laws):
+    reference = independent(dim, n_laws)
+    assert largest_difference(compiled_base(reference), reference) < ROUNDING
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 2), (5, 1), (20, 22), (40, 3)])
+def test_laws_given_their_precision_are_those_of_numpy(n, k):
+    """To a thousandfold of rounding: by another order of sums of which the largest terms cancel."""
+    reference = by_precision(n, k)
+    assert largest_difference(compiled_base(reference), reference) < 1000 * ROUNDING
+    no_factor = by_precision(n, k, is_indefinite=True)
+    assert largest_difference(compiled_base(no_factor), no_factor) < 1000 * ROUNDING
+
+
+@pytest.mark.parametrize("name", ["independent", "by precision"])
+@pytest.mark.parametrize("wrong", ["means", "scales", "matrix", "values", "exponents"])
+def test_independent_mixtures_and_precisions_that_differ_a_little_are_seen(name, wrong):
+    reference = other = BOTH[name]
+    if wrong in ("values", "exponents"):
+        if name == "independent":
+            return
+        sums = reference.precision
+        other = replace(reference, precision=replace(sums, **{wrong: getattr(sums, wrong) * (1.0 + 1e-6)}))
+    else:
+        law = reference if name == "independent" else reference.marginal
+        moved = replace(law, **{wrong: getattr(law, wrong) * (1.0 + 1e-6)})
+        other = moved if name == "independent" else replace(reference, marginal=moved)
     assert largest_difference(compiled_base(other), reference) > 100 * ROUNDING
 
 

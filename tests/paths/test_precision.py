@@ -1,0 +1,69 @@
+"""Laws of scales and Gaussian laws given them: moments, and where no matrix has an inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+from scipy import stats
+
+from bread.errors import InvalidArgumentError
+from bread.paths.precision import LARGEST_EXPONENT, PrecisionReference, Sums
+from bread.paths.product import ProductReference
+
+ONE = ProductReference(np.zeros(1), np.eye(1), np.ones((1, 1)), np.zeros((1, 1)), np.full((1, 1), 0.5))
+
+
+def two_given_one(off_diagonal):
+    """Precision matrix [[1, a], [a, exp(u)]]: positive definite where exp(u) > a^2."""
+    precision = Sums(np.array([0, 2, 3]), np.array([1.0, off_diagonal, 1.0]), np.array([[0.0], [0.0], [1.0]]))
+    linear = Sums(np.array([1]), np.array([0.5]), np.array([[0.0]]))
+    return PrecisionReference((1,), ONE, precision, linear, 2)
+
+
+@pytest.mark.statistical
+def test_moments_are_those_of_draws():
+    """4 standard errors of 40,000 draws, and of the 2000 that moments are of."""
+    reference = two_given_one(0.3)
+    draws = reference.sample(40_000, default_rng(1))
+    mean, deviation = reference.moments()
+    np.testing.assert_array_less(np.abs(mean - draws.mean(axis=0)), 4.2 * draws.std(axis=0) / np.sqrt(2000))
+    np.testing.assert_allclose(deviation, draws.std(axis=0), rtol=0.15)
+
+
+@pytest.mark.statistical
+def test_a_matrix_without_a_factor_leaves_a_normalised_law():
+    """With a = 1 half of all u have none: the density still has the integral 1, by draws of itself and of a wide t."""
+    reference = two_given_one(1.0)
+    state = np.array([0.4, -0.7, 0.2])
+    value, gradient = reference.value_and_gradient(state)
+    alone = stats.norm.logpdf(state[0]) + stats.norm.logpdf(state[2], 0.5 * np.exp(0.7), np.exp(0.35))
+    assert value == pytest.approx(stats.norm.logpdf(-0.7, 0.0, 0.5) + alone)
+    step = 1e-6
+    for index in range(3):
+        shift = step * np.eye(3)[index]
+        difference = (reference.log_density(state + shift) - reference.log_density(state - shift)) / (2.0 * step)
+        assert gradient[index] == pytest.approx(float(difference), rel=1e-6, abs=1e-7)
+    wide = stats.t(3.0, scale=3.0)
+    draws = wide.rvs(size=(60_000, 3), random_state=default_rng(2))
+    weights = np.exp(reference.log_density(draws) - wide.logpdf(draws).sum(axis=1))
+    error = weights.std() / np.sqrt(len(weights))
+    assert abs(weights.mean() - 1.0) < 4.0 * error < 0.2
+
+
+@pytest.mark.parametrize("u", [900.0, -900.0])
+def test_far_out_nothing_is_infinite_or_missing_but_what_must_be(u):
+    reference = two_given_one(0.3)
+    value, gradient = reference.value_and_gradient(np.array([0.4, u, 0.2]))
+    assert value < -1e5
+    assert np.isfinite(gradient[[0, 2]]).all()
+    terms, changes = reference.precision.terms(np.array([u]))
+    assert np.isfinite(terms).all() and not changes[2]
+    assert abs(np.log(terms[2])) == pytest.approx(LARGEST_EXPONENT)
+
+
+def test_errors_of_independent_mixtures():
+    with pytest.raises(InvalidArgumentError, match=r"sum 1, got array"):
+        ProductReference(np.zeros(1), np.eye(1), np.array([[0.9]]), np.zeros((1, 1)), np.ones((1, 1)))
+    with pytest.raises(InvalidArgumentError, match=r"above 0, got array"):
+        ProductReference(np.zeros(1), np.eye(1), np.ones((1, 1)), np.zeros((1, 1)), np.zeros((1, 1)))
