@@ -35,6 +35,13 @@ GivenReference = NestedReference | ConditionalReference | PrecisionReference  # 
 FittedReference = MixtureReference | GivenReference | RotatedReference | ProductReference
 
 
+def family_of(law: GivenReference) -> str:
+    """Return the family of a law of all coordinates given some."""
+    if isinstance(law, PrecisionReference):
+        return PRECISION
+    return NESTED if isinstance(law, NestedReference) else CONDITIONAL
+
+
 @dataclass
 class Found:
     """References that optimisation finds on a data set, and what finding the nested one cost.
@@ -81,25 +88,22 @@ class Found:
         drivers += [driver for driver in rank_drivers(prior_draws(work), work.transformed) if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-        if not self._look_by_precision(work, draws):
-            nested = searches.nested(work, drivers, middle, spread)
-            if nested is not None:
-                self.references[NESTED] = nested
-            if nested is None or work.own_divergence(nested, 1) >= ENOUGH:
-                conditional = searches.conditional(work, drivers, middle, draws)
-                if conditional is not None:
-                    self.references[CONDITIONAL] = conditional
+        nested_first = searches.prefers_nested(work.posterior)
+        is_near = False
+        for is_exact in (False, True) if nested_first else (True, False):
+            if not is_near:
+                law = _exact(work, draws) if is_exact else searches.nested(work, drivers, middle, spread)
+                is_near = self._adds(work, law)
+        if not is_near:
+            self._adds(work, searches.conditional(work, drivers, middle, draws))
         self.n_given_gradients += work.n_gradients - before
 
-    def _look_by_precision(self, work: FitWork, draws: FloatArray) -> bool:
-        """Look for the exact law given scales; return whether there is one that is near."""
-        found = searches.by_precision(work, many_prior_draws(work))
-        if found is None or work.own_divergence(found, 1) >= ENOUGH:
-            found = searches.by_precision(work, draws) or found
-        if found is None:
+    def _adds(self, work: FitWork, law: GivenReference | None) -> bool:
+        """Add a law that was looked for, if there is one; return whether no other need be looked for."""
+        if law is None:
             return False
-        self.references[PRECISION] = found
-        return work.own_divergence(found, 1) < ENOUGH
+        self.references[family_of(law)] = law
+        return work.own_divergence(law, 1) < ENOUGH
 
     def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
         """Look for a law of what rotations leave alone, from draws of a chain."""
@@ -163,3 +167,11 @@ class Found:
             work.criterion(reference, chains, n_draws, Part.SINGLE, number) < ENOUGH
             for number, reference in enumerate(self.single.values())
         )
+
+
+def _exact(work: FitWork, draws: FloatArray) -> PrecisionReference | None:
+    """Return the exact law given scales, which are looked for from prior draws, and from these where that fails."""
+    found = searches.by_precision(work, many_prior_draws(work))
+    if found is None or work.own_divergence(found, 1) >= ENOUGH:
+        found = searches.by_precision(work, draws) or found
+    return found

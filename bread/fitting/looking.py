@@ -7,7 +7,7 @@ from typing import NamedTuple
 from bread.backends.base import Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
-from bread.fitting.found import CONDITIONAL, NESTED, PRECISION, Found, GivenReference
+from bread.fitting.found import Found, GivenReference, family_of
 from bread.fitting.initial import initial_states, many_prior_draws, prior_draws
 from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.pilot import FitRequest
@@ -15,7 +15,6 @@ from bread.fitting.rotated import rotated_anywhere
 from bread.fitting.rotations import invariant_under
 from bread.fitting.searches import CHECKED
 from bread.fitting.work import FitWork, plain
-from bread.paths.nested import NestedReference
 
 
 class Look(NamedTuple):
@@ -57,17 +56,17 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         return Look(False, work.n_gradients)
     before, prior = work.n_gradients, prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
-    exact = searches.by_precision(work, many_prior_draws(work), limit=CHECKED)
-    if exact is not None:
-        found_exact = Found({PRECISION: exact}, tuple(drivers), work.n_gradients - before, is_looked=True)
-        return Look(True, work.n_gradients, found_exact)
-    if not drivers:
-        return Look(False, before)
-    law: GivenReference | None = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
-    if law is None:
+    law: GivenReference | None = None
+    for is_exact in (False, True) if searches.prefers_nested(work.posterior) else (True, False):
+        if is_exact:
+            law = searches.by_precision(work, many_prior_draws(work), limit=CHECKED)
+        elif drivers:
+            law = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
+        if law is not None:
+            break
+    if law is None and drivers:
         law = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
     if law is None:
         return Look(False, work.n_gradients)
-    family = NESTED if isinstance(law, NestedReference) else CONDITIONAL
-    looked = Found({family: law}, tuple(drivers), work.n_gradients - before, is_looked=True)
+    looked = Found({family_of(law): law}, tuple(drivers), work.n_gradients - before, is_looked=True)
     return Look(True, work.n_gradients, looked)

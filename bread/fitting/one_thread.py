@@ -9,6 +9,7 @@ imported does not hold for its OpenMP.
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -142,6 +143,12 @@ def _covariance(component: Component) -> FloatArray:
     if component.matrix is not None:
         colour = colour @ np.linalg.inv(component.matrix)
     return np.asarray(colour @ colour.T)
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Return a context in which linear algebra runs on one thread: several wait for each other on small matrices."""
+    limit: AbstractContextManager[object] = _controller().limit(limits=1)
+    return limit
 
 
 @cache

@@ -12,6 +12,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray
 from bread.fitting.families import ROUNDING
+from bread.fitting.one_thread import one_thread
 from bread.paths.product import ProductReference
 
 LAWS, DRAWS_A_LAW = (2, 3), 500  # of each coordinate; so many draws are needed for one law more
@@ -43,21 +44,11 @@ def fit_product(draws: FloatArray, like: ProductReference | None = None) -> Prod
     centre, spread = draws.mean(axis=0), draws.std(axis=0)
     if n < FEWEST or not (spread > ROUNDING * np.abs(centre)).all():
         return None
-    x = (draws - centre) / spread
-    n_laws = min(max(n // DRAWS_A_LAW, LAWS[0]), LAWS[-1])
-    if like is not None and like.weights.shape[1] == n_laws:
-        state = _standardised(like, centre, spread)
-        n_iterations = FEWER_ITERATIONS
-    else:
-        slopes = _regressed(x)
-        residual = x - x @ slopes.T
-        starts = [_improved(x, one, STARTING, False) for one in _starts(residual, slopes, n_laws)]
-        state = _better(residual, *starts)
-        n_iterations = ITERATIONS
-    state = _improved(x, state, n_iterations, True)
+    with one_thread():
+        state = _fitted((draws - centre) / spread, None if like is None else _standardised(like, centre, spread))
     if not all(np.isfinite(part).all() for part in (state.slopes, state.means, state.variances)):
         return None
-    label = f"independent mixtures of {n_laws} Gaussian laws, adapted by importance sampling"
+    label = f"independent mixtures of {state.weights.shape[1]} Gaussian laws, adapted by importance sampling"
     matrix = (np.eye(dim) - state.slopes) / spread
     return ProductReference(centre, matrix, state.weights, state.means, np.sqrt(state.variances * INFLATION), label)
 
@@ -76,6 +67,17 @@ class _State:
         away = residual[:, :, None] - self.means
         factors = np.log(self.weights) - 0.5 * np.log(self.variances) - _HALF_LOG_TWO_PI
         return np.asarray(factors - 0.5 * away * away / self.variances)
+
+
+def _fitted(x: FloatArray, like: _State | None) -> _State:
+    """Return slopes and laws fitted to standardised draws."""
+    n_laws = min(max(len(x) // DRAWS_A_LAW, LAWS[0]), LAWS[-1])
+    if like is not None and like.weights.shape[1] == n_laws:
+        return _improved(x, like, FEWER_ITERATIONS, True)
+    slopes = _regressed(x)
+    residual = x - x @ slopes.T
+    starts = [_improved(x, one, STARTING, False) for one in _starts(residual, slopes, n_laws)]
+    return _improved(x, _better(residual, *starts), ITERATIONS, True)
 
 
 def _starts(residual: FloatArray, slopes: FloatArray, n_laws: int) -> tuple[_State, _State]:

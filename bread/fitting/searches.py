@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from bread.backends.base import FloatArray, Kernel
+from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting.cloud import FIRST_STEP
 from bread.fitting.conditional import MOST_DRIVERS, fit_conditional
@@ -216,6 +216,15 @@ def conditional_near(work: FitWork, reference: ConditionalReference, limit: floa
     )
     work.n_gradients += n_gradients
     return again if again is not None and work.own_divergence(again) < limit else None
+
+
+def prefers_nested(posterior: Posterior) -> bool:
+    """Return whether a law nested in one coordinate is evaluated natively, and one that is known by its precision not.
+
+    Then the nearer of the two is often the dearer one.
+    """
+    native = getattr(posterior, "native_references", None)
+    return native is not None and NestedReference in native and PrecisionReference not in native
 
 
 def by_precision(work: FitWork, draws: FloatArray, limit: float = BELIED) -> PrecisionReference | None:

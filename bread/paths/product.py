@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import logsumexp
 
 from bread.errors import InvalidArgumentError
 from bread.paths.mixture import FloatArray, rows_times
@@ -81,13 +80,17 @@ class ProductReference:
     def log_density(self, states: FloatArray) -> FloatArray:
         """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
         terms, _ = self._terms(rows_times(self.matrix, np.asarray(states) - self.centre))
-        return np.asarray(logsumexp(terms, axis=-1).sum(axis=-1) + self.log_determinant)
+        largest = np.maximum(terms.max(axis=-1), np.finfo(np.float64).min)  # also where all are -inf
+        with np.errstate(divide="ignore"):
+            logs = largest + np.log(np.exp(terms - largest[..., None]).sum(axis=-1))
+        return np.asarray(logs.sum(axis=-1) + self.log_determinant)
 
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
         terms, standard = self._terms(rows_times(self.matrix, np.asarray(states) - self.centre))
-        share = np.exp(terms - logsumexp(terms, axis=-1, keepdims=True))
-        return rows_times(self.matrix.T, -(share * standard * self.rates).sum(axis=-1))
+        share = np.exp(terms - terms.max(axis=-1, keepdims=True))
+        pull = (share * standard * self.rates).sum(axis=-1) / share.sum(axis=-1)
+        return rows_times(self.matrix.T, -pull)
 
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""

@@ -62,6 +62,11 @@ def test_far_out_nothing_is_infinite_or_missing_but_what_must_be(u):
     assert abs(np.log(terms[2])) == pytest.approx(LARGEST_EXPONENT)
 
 
+def test_independent_mixtures_are_zero_and_not_nan_far_away():
+    assert ONE.log_density(np.array([[1e200], [0.0]]))[0] == -np.inf
+    assert np.isfinite(ONE.log_density(np.array([[1e100], [0.0]]))).all()
+
+
 def test_errors_of_independent_mixtures():
     with pytest.raises(InvalidArgumentError, match=r"sum 1, got array"):
         ProductReference(np.zeros(1), np.eye(1), np.array([[0.9]]), np.zeros((1, 1)), np.ones((1, 1)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -35,6 +36,8 @@ from bread.backends.support.independence import Proposals, draw_proposals
 from bread.backends.support.stretching import stretched_metric
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path
+from bread.paths.mixture import MixtureReference
+from bread.paths.nested import NestedReference
 
 FIRST_STEP_SIZE = 1.0  # Stan's default; its search for a first step size starts here
 
@@ -57,6 +60,8 @@ class StanPosterior:
         Log of what the prior integrates to, as the program states it (nats): it is taken off, so that the prior is
         normalised.
     """
+
+    native_references: ClassVar[tuple[type, ...]] = (MixtureReference, NestedReference)  # others call back to Python
 
     instance: StanInstance
     simulator: StateSimulator
