@@ -12,7 +12,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
-from bread.fitting.adaptation import Family, Target, adapt, truncated
+from bread.fitting.adaptation import ROUNDS, Family, Target, adapt, truncated
 from bread.fitting.one_thread import resampled
 from bread.fitting.product import fit_product
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
@@ -25,7 +25,9 @@ WIDER = 1.3  # standard deviations of the laws of the first proposal, in their o
 BURN_IN, MOVE_DRAWS = 40, 160  # of a chain that shows where the posterior of other data is
 
 
-def product_adapted(target: Target, draws: FloatArray) -> ProductReference | None:
+def product_adapted(
+    target: Target, draws: FloatArray, n_draws: int = DRAWS, n_rounds: int = ROUNDS
+) -> ProductReference | None:
     """Return independent mixtures adapted to a density, the one whose own draws show the least divergence.
 
     Parameters
@@ -33,6 +35,8 @@ def product_adapted(target: Target, draws: FloatArray) -> ProductReference | Non
     target : Target
     draws : ndarray, shape (n, dim)
         They show where to begin.
+    n_draws, n_rounds : int
+        Of a law in each round; at most.
 
     Returns
     -------
@@ -48,7 +52,7 @@ def product_adapted(target: Target, draws: FloatArray) -> ProductReference | Non
         return fit_product(resampled(states, weights, RESAMPLED), like)
 
     wide = replace(first, scales=WIDER * first.scales)
-    return adapt(target, Family(DRAWS, fitted), wide, dim)
+    return adapt(target, Family(n_draws, fitted, n_rounds=n_rounds), wide, dim)
 
 
 def product_near(work: FitWork, reference: ProductReference, kernel: Kernel, limit: float) -> ProductReference | None:

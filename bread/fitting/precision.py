@@ -13,17 +13,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.fitting.adaptation import Family, adapt
 from bread.fitting.adapted_product import LARGEST_DIM as MOST_DRIVERS
-from bread.fitting.adapted_product import RESAMPLED, WIDER
+from bread.fitting.adapted_product import product_adapted
 from bread.fitting.modes import CountedDensity
 from bread.fitting.nested import middle_and_spread
-from bread.fitting.one_thread import resampled
-from bread.fitting.product import fit_product
 from bread.fitting.sums import Quadratic, find_sums, quadratic_coordinates
 from bread.fitting.work import FitWork, Part
 from bread.paths.precision import PrecisionReference, Sums, cholesky_factors
-from bread.paths.product import ProductReference
 
 MOST_OTHERS = 60  # coordinates: every evaluation factorises their matrix
 ROUNDS = 12
@@ -123,17 +119,9 @@ def fit_precision(work: FitWork, draws: FloatArray, structure: Structure | None 
     structure = structure or find_structure(work, draws)
     if structure is None:
         return None
-    first = fit_product(draws[:, structure.drivers])
-    if first is None:
-        return None
-    first = ProductReference(first.centre, first.matrix, first.weights, first.means, WIDER * first.scales)
     k = len(structure.drivers)
-
-    def fitted(states: FloatArray, weights: FloatArray, like: ProductReference | None) -> ProductReference | None:
-        return fit_product(resampled(states, weights, RESAMPLED), like)
-
-    family = Family(FEW_DRAWS if k <= FEW else MANY_DRAWS, fitted, n_rounds=ROUNDS)
-    marginal = adapt(Collapsed(work, structure), family, first, k)
+    n_draws = FEW_DRAWS if k <= FEW else MANY_DRAWS
+    marginal = product_adapted(Collapsed(work, structure), draws[:, structure.drivers], n_draws, ROUNDS)
     if marginal is None:
         return None
     drivers = tuple(int(driver) for driver in structure.drivers)
