@@ -17,15 +17,17 @@ from bread.fitting.adapted_product import LARGEST_DIM as MOST_DRIVERS
 from bread.fitting.adapted_product import product_adapted
 from bread.fitting.modes import CountedDensity
 from bread.fitting.nested import middle_and_spread
-from bread.fitting.sums import Quadratic, find_sums, quadratic_coordinates
+from bread.fitting.sums import Quadratic, Where, find_linear, find_sums, quadratic_coordinates
 from bread.fitting.work import FitWork, Part
-from bread.paths.precision import PrecisionReference, Sums, cholesky_factors
+from bread.paths.precision import PrecisionReference, cholesky_factors
+from bread.paths.sums import Sums
 
 MOST_OTHERS = 60  # coordinates: every evaluation factorises their matrix
 ROUNDS = 12
 FEW, FEW_DRAWS, MANY_DRAWS = 6, 600, 2000  # drivers; draws in each round of up to so many of them, and of more
 JITTER, REACH = 0.4, 2.0  # of a spread, of where the sums are looked for; within which they are compared
 CHECKS = 4  # places where they are compared
+OUTSIDE = 1e-3  # share of draws to either side of where a coordinate is interpolated
 SEED = 11  # of what is always the same
 
 
@@ -70,7 +72,7 @@ class Collapsed:
         return np.asarray(values - np.log(np.einsum("nii->ni", factors)).sum(axis=1))
 
 
-def find_structure(work: FitWork, draws: FloatArray) -> Structure | None:
+def find_structure(work: FitWork, draws: FloatArray, like: PrecisionReference | None = None) -> Structure | None:
     """Return which coordinates have a Gaussian law given the others, and how it depends on them; None if none has.
 
     Parameters
@@ -79,6 +81,8 @@ def find_structure(work: FitWork, draws: FloatArray) -> Structure | None:
         What is spent is added to it.
     draws : ndarray, shape (n, dim)
         They show about where, and how far apart, coordinates are; of the prior, or of the posterior.
+    like : PrecisionReference, optional
+        Of other data: often only the linear coefficients depend on these.
     """
     dim = work.dim
     middle, spread = middle_and_spread(draws)
@@ -89,19 +93,31 @@ def find_structure(work: FitWork, draws: FloatArray) -> Structure | None:
     def gradient(state: FloatArray) -> FloatArray:
         return -target(state)[1]
 
-    rng = np.random.default_rng(SEED)
-    others = quadratic_coordinates(gradient, middle + JITTER * spread * rng.standard_normal(dim), spread)
-    drivers = np.delete(np.arange(dim), others)
-    found = None
-    if len(others) and len(others) <= MOST_OTHERS and 0 < len(drivers) <= MOST_DRIVERS:
+    def looked(others: NDArray[np.int64]) -> tuple[Quadratic, Where]:
         quadratic = Quadratic(gradient, others, dim, spread)
+        drivers = quadratic.drivers
         at, wide = middle[drivers], spread[drivers]
-        u = at + JITTER * wide * rng.standard_normal(len(drivers))
-        checks = at + wide * rng.uniform(-REACH, REACH, (CHECKS, len(drivers)))
-        away = spread[others] * rng.standard_normal((CHECKS, len(others)))
-        found = find_sums(quadratic, u, checks, away)
+        low, high = np.quantile(draws[:, drivers], (OUTSIDE, 1.0 - OUTSIDE), axis=0)
+        return quadratic, Where(
+            at + JITTER * wide * rng.standard_normal(len(drivers)),
+            (low, high),
+            np.clip(at + wide * rng.uniform(-REACH, REACH, (CHECKS, len(drivers))), low, high),
+            spread[others] * rng.standard_normal((CHECKS, len(others))),
+        )
+
+    rng = np.random.default_rng(SEED)
+    found: tuple[Sums, Sums] | None = None
+    if like is not None:
+        others = like.others
+        quadratic, where = looked(others)
+        linear = find_linear(quadratic, like.precision, where)
+        found = None if linear is None else (like.precision, linear)
+    if found is None:
+        others = quadratic_coordinates(gradient, middle + JITTER * spread * rng.standard_normal(dim), spread)
+        if 0 < len(others) <= MOST_OTHERS and 0 < dim - len(others) <= MOST_DRIVERS:
+            found = find_sums(*looked(others))
     work.n_gradients += target.n_gradients
-    return None if found is None else Structure(drivers, others, *found)
+    return None if found is None else Structure(np.delete(np.arange(dim), others), others, *found)
 
 
 def fit_precision(work: FitWork, draws: FloatArray, structure: Structure | None = None) -> PrecisionReference | None:

@@ -227,7 +227,9 @@ def prefers_nested(posterior: Posterior) -> bool:
     return native is not None and NestedReference in native and PrecisionReference not in native
 
 
-def by_precision(work: FitWork, draws: FloatArray, limit: float = BELIED) -> PrecisionReference | None:
+def by_precision(
+    work: FitWork, draws: FloatArray, limit: float = BELIED, like: PrecisionReference | None = None
+) -> PrecisionReference | None:
     """Return the exact Gaussian law given scales, where a posterior has one; None without one.
 
     Where the others are Gaussian given a single coordinate, a law nested in it is as near, and evaluated faster.
@@ -240,8 +242,10 @@ def by_precision(work: FitWork, draws: FloatArray, limit: float = BELIED) -> Pre
         at the law of other data misses tails of scales.
     limit : float
         Nats of divergence that the law's own draws may show.
+    like : PrecisionReference, optional
+        Of other data: much of it is the same on these.
     """
-    structure = find_structure(work, draws)
+    structure = find_structure(work, draws, like)
     if structure is None or len(structure.drivers) < FEWEST_SCALES:
         return None
     found = fit_precision(work, draws, structure)
@@ -265,7 +269,7 @@ def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: f
     """
     limit = max(BELIED, WORSE * known)
     if isinstance(reference, PrecisionReference):
-        return by_precision(work, many_prior_draws(work), limit)
+        return by_precision(work, many_prior_draws(work), limit, like=reference)
     if isinstance(reference, ConditionalReference):
         return conditional_near(work, reference, limit)
     found = nested_near(work, reference, limit)

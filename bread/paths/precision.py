@@ -18,45 +18,11 @@ from numpy.typing import NDArray
 
 from bread.paths.mixture import FloatArray
 from bread.paths.product import ProductReference
+from bread.paths.sums import Factors, Sums
 
-LARGEST_EXPONENT = 300.0
 SMALLEST_PRECISION = 1e-300
 _MOMENT_DRAWS = 2000
 _AT_ONCE = 256  # rows
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Numbers that are sums of exponentials: ``values * exp(exponents u)``, added up by place.
-
-    Attributes
-    ----------
-    places : ndarray of int, shape (t,)
-    values : ndarray, shape (t,)
-    exponents : ndarray, shape (t, k)
-    """
-
-    places: NDArray[np.int64]
-    values: FloatArray
-    exponents: FloatArray
-
-    def terms(self, u: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return the terms at one u, shape (t,), and which of them change with it: none does that is far too large."""
-        power = self.exponents.dot(u)
-        with np.errstate(invalid="ignore"):
-            changes = np.abs(power) < LARGEST_EXPONENT
-            return self.values * np.exp(np.clip(power, -LARGEST_EXPONENT, LARGEST_EXPONENT)), changes
-
-    def at(self, u: FloatArray, n: int) -> FloatArray:
-        """Return the n sums at rows of u, shape (rows, n)."""
-        power = np.clip(u @ self.exponents.T, -LARGEST_EXPONENT, LARGEST_EXPONENT)
-        terms = self.values * np.exp(power)
-        sums = np.zeros((len(u), n))
-        order = np.argsort(self.places, kind="stable")
-        if len(order):
-            ends, starts = np.unique(self.places[order], return_index=True)
-            sums[:, ends] = np.add.reduceat(terms[:, order], starts, axis=1)
-        return sums
 
 
 class Given(NamedTuple):
@@ -67,18 +33,17 @@ class Given(NamedTuple):
     factor : ndarray, shape (n, n)
         Lower triangular L, of the precision matrix ``L L'``.
     mean : ndarray, shape (n,)
-    terms, linear_terms : ndarray
-        Of the precision matrix and of the linear coefficients.
-    changes, linear_changes : ndarray of bool
-        Which of them change with u.
+    by_matrix, by_linear : Factors
+        Functions of which the elements of the precision matrix, and the linear coefficients, are sums.
+    is_used : ndarray of bool, shape (n, n)
+        Which elements of the matrix the law depends on: all, or those of the diagonal that are not too small.
     """
 
     factor: FloatArray
     mean: FloatArray
-    terms: FloatArray
-    linear_terms: FloatArray
-    changes: NDArray[np.bool_]
-    linear_changes: NDArray[np.bool_]
+    by_matrix: Factors
+    by_linear: Factors
+    is_used: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -139,10 +104,10 @@ class PrecisionReference:
     def given(self, u: FloatArray) -> Given:
         """Return the law of the others at one u, shape (k,)."""
         n = self.n_others
-        terms, changes = self.precision.terms(u)
-        linear_terms, linear_changes = self.linear.terms(u)
-        linear = np.bincount(self.linear.places, linear_terms, n)
-        matrix = np.bincount(self.precision.places, terms, n * n).reshape(n, n)
+        by_matrix, by_linear = self.precision.functions.at_one(u), self.linear.functions.at_one(u)
+        linear = self.linear.of(by_linear, n)
+        matrix = self.precision.of(by_matrix, n * n).reshape(n, n)
+        is_used = np.ones((n, n), dtype=bool)
         try:
             factor = np.linalg.cholesky(matrix)
             mean = np.linalg.solve(factor.T, np.linalg.solve(factor, linear))
@@ -150,10 +115,9 @@ class PrecisionReference:
                 raise np.linalg.LinAlgError
         except np.linalg.LinAlgError:
             diagonal = np.maximum(np.diag(matrix), SMALLEST_PRECISION)
-            is_kept = np.diag(matrix) > SMALLEST_PRECISION
-            changes = changes & (self.rows == self.columns) & is_kept[self.rows]
+            is_used = np.diag(np.diag(matrix) > SMALLEST_PRECISION)
             factor, mean = np.diag(np.sqrt(diagonal)), linear / diagonal
-        return Given(factor, mean, terms, linear_terms, changes, linear_changes)
+        return Given(np.asarray(factor, dtype=np.float64), mean, by_matrix, by_linear, is_used)
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""
@@ -207,14 +171,13 @@ class PrecisionReference:
         law = self.given(u)
         away = y - law.mean
         inverse = np.linalg.inv(law.factor)
-        by_matrix = 0.5 * (inverse.T.dot(inverse) - np.outer(y, y) + np.outer(law.mean, law.mean))
-        twice = np.where(self.rows == self.columns, 1.0, 2.0)
-        by_term = law.terms * by_matrix[self.rows, self.columns] * twice * law.changes
-        by_linear = law.linear_terms * away[self.linear.places] * law.linear_changes
+        by_element = (inverse.T.dot(inverse) - np.outer(y, y) + np.outer(law.mean, law.mean)) * law.is_used
+        by_element[np.diag_indices(self.n_others)] *= 0.5
+        by_u = self.precision.gradient(law.by_matrix, by_element.ravel()) + self.linear.gradient(law.by_linear, away)
         own, own_gradient = self.marginal.value_and_gradient(u)
         gradient = np.empty(self.dim)
         gradient[self.others] = -law.factor.dot(law.factor.T.dot(away))
-        gradient[self.at] = own_gradient + by_term.dot(self.precision.exponents) + by_linear.dot(self.linear.exponents)
+        gradient[self.at] = own_gradient + by_u
         return own + self._value(law, y), gradient
 
 

@@ -17,6 +17,7 @@ from bread.fitting.looking import finds_reference
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, fit_reference
 from bread.fitting.precision import find_structure, fit_precision
+from bread.fitting.product import fit_product
 from bread.fitting.searches import by_precision
 from bread.fitting.work import FitWork
 from bread.paths.kinds import ReferencePath
@@ -129,7 +130,7 @@ def structure_of(gradient):
 def test_a_regression_with_two_scales_has_one(offset):
     found = structure_of(lambda state: regression(state, offset=offset))
     assert list(found.drivers) == [4, 5]
-    assert set(np.unique(found.precision.exponents)) == {-2.0, 0.0}
+    assert set(np.unique(found.precision.functions.exponents)) == {-2.0, 0.0}
 
 
 @pytest.mark.parametrize(
@@ -137,17 +138,101 @@ def test_a_regression_with_two_scales_has_one(offset):
     [
         {"cubic": 1e-3},
         {"together": 1e-3},
-        {"rate": lambda u: 1.0 / (1.0 + u**2)},
-        {"rate": lambda u: np.exp(-2.0 * u) + 1e-3 * np.exp(3.0 * u)},
-        {"rate": lambda u: np.exp(-2.0 * u) * (1.0 + 1e-3 * np.tanh(u))},
-        {"rate": lambda u: np.log1p(np.exp(u))},
+        {"rate": lambda u: 1.0 / (1.0 + 9.0 * u**2)},
+        {"rate": lambda u: 1.0 + 1e-3 * abs(u)},
+        {"rate": lambda u: np.exp(-2.0 * u) * (1.0 + 1e-3 * np.tanh(30.0 * u))},
+        {"rate": lambda u: 1.5 + np.sin(40.0 * u)},
     ],
-    ids=["cubic", "three together", "rational", "two exponentials", "nearly exponential", "softplus"],
+    ids=["cubic", "three together", "rational", "kink", "step", "wave"],
 )
 def test_what_is_not_quite_so_is_not_taken_for_it(change):
-    """A thousandth of another term; three coordinates that are linear each, and not together."""
+    """A thousandth of another term; three coordinates that are linear each, and not together; what is not smooth."""
     found = structure_of(lambda state: regression(state, **change))
     assert found is None or not {0, 1, 2, 3} <= set(found.others)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        lambda u: np.exp(-2.0 * u) + 1e-3 * np.exp(3.0 * u),
+        lambda u: np.exp(-2.0 * u) * (1.0 + 1e-3 * np.tanh(u)),
+        lambda u: np.log1p(np.exp(u)),
+        lambda u: 1.0 / (1.0 - 0.9 * np.tanh(u) ** 2),
+    ],
+    ids=["two exponentials", "nearly exponential", "softplus", "autoregression"],
+)
+def test_other_functions_of_a_coordinate_are_told_apart(rate):
+    """To a hundred-thousandth, between the coordinate's bounds; what is taken for another is the control."""
+    found = structure_of(lambda state: regression(state, rate=rate))
+    assert list(found.drivers) == [4, 5]
+    u = default_rng(2).uniform(-2.5, 2.5, (20, 2))
+    design = np.cos(np.arange(20.0)).reshape(5, 4)
+    matrix = found.precision.at(u, 16).reshape(-1, 4, 4)
+    for of, (of_effects, v) in zip(matrix, u, strict=True):
+        exact = np.exp(-2.0 * v) * design.T @ design + rate(of_effects) * np.eye(4)
+        assert np.abs(of - np.tril(exact)).max() < 1e-4 * np.abs(exact).max()
+        exact *= 1.001
+        assert np.abs(of - np.tril(exact)).max() > 1e-4 * np.abs(of).max(), "control"
+
+
+# ---- correlated effects, and other data ----------------------------------------------------------------------
+
+
+def loadings(u):
+    """Intercepts and slopes of two groups, non-centred: what five measurements of each are multiplied by."""
+    x = np.array([-1.0, -0.3, 0.2, 0.9, 1.5])
+    first, second = np.exp(u[0]) + u[1] * x, np.exp(u[2]) * x
+    return np.kron(np.eye(2), np.column_stack([first, second]))
+
+
+def correlated(state, y, *, off=1.0):
+    """The gradient of such a density by the effects, and by differences along the others, which nobody asks for."""
+    z, u = state[:4], state[4:]
+    design = off * loadings(u)
+    return np.concatenate([design.T @ (y - design @ z) * np.exp(-2.0 * u[3]) - z, -(u**3) - 1.0])
+
+
+def correlated_work(y, off=1.0):
+    return FitWork(Density(lambda state: correlated(state, y, off=off)), np.arange(8) >= 4, 1, 0)
+
+
+Y = np.sin(np.arange(10.0))
+DRAWS = default_rng(1).normal(size=(400, 8))
+
+
+def largest_error(found, y, off=1.0):
+    """Of precision matrix and linear coefficients at 20 places, relative to the largest of each."""
+    worst = 0.0
+    for u in default_rng(3).uniform(-2.0, 2.0, (20, 4)):
+        design = off * loadings(u)
+        matrix, linear = design.T @ design * np.exp(-2.0 * u[3]) + np.eye(4), design.T @ y * np.exp(-2.0 * u[3])
+        off_matrix = np.abs(found.precision.at(u[None], 16).reshape(4, 4) - np.tril(matrix)).max() / matrix.max()
+        off_linear = np.abs(found.linear.at(u[None], 4)[0] - linear).max() / np.abs(linear).max()
+        worst = max(worst, off_matrix, off_linear)
+    return worst
+
+
+def test_a_factor_of_a_covariance_is_a_polynomial():
+    """Exact for correlated effects: products of exponentials and of the element off the diagonal."""
+    found = find_structure(correlated_work(Y), DRAWS)
+    assert list(found.drivers) == [4, 5, 6, 7] and not found.precision.functions.is_held.any()
+    assert largest_error(found, Y) < 1e-6
+    assert largest_error(found, 1.001 * Y) > 1e-4, "control"
+
+
+@pytest.mark.parametrize("off", [1.0, 1.001], ids=["the same matrix", "another"])
+def test_other_data_have_the_same_matrix_or_one_of_their_own(off):
+    """A matrix that is off by a thousandth is not taken over."""
+    first = find_structure(correlated_work(Y), DRAWS)
+    marginal = fit_product(DRAWS[:, 4:])
+    like = PrecisionReference((4, 5, 6, 7), marginal, first.precision, first.linear, 4)
+    work, alone = correlated_work(np.cos(Y), off), correlated_work(np.cos(Y), off)
+    found, anew = find_structure(work, DRAWS, like), find_structure(alone, DRAWS)
+    assert largest_error(found, np.cos(Y), off) < 1e-6 and largest_error(anew, np.cos(Y), off) < 1e-6
+    if off == 1.0:
+        assert found.precision is first.precision and work.n_gradients < 0.5 * alone.n_gradients
+    else:
+        assert found.precision is not first.precision and largest_error(first, np.cos(Y), off) > 1e-4
 
 
 def test_a_density_that_is_zero_or_missing_somewhere_has_none():

@@ -8,16 +8,17 @@ from numpy.random import default_rng
 from scipy import stats
 
 from bread.errors import InvalidArgumentError
-from bread.paths.precision import LARGEST_EXPONENT, PrecisionReference, Sums
+from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
+from bread.paths.sums import LARGEST_EXPONENT, exponentials
 
 ONE = ProductReference(np.zeros(1), np.eye(1), np.ones((1, 1)), np.zeros((1, 1)), np.full((1, 1), 0.5))
 
 
 def two_given_one(off_diagonal):
     """Precision matrix [[1, a], [a, exp(u)]]: positive definite where exp(u) > a^2."""
-    precision = Sums(np.array([0, 2, 3]), np.array([1.0, off_diagonal, 1.0]), np.array([[0.0], [0.0], [1.0]]))
-    linear = Sums(np.array([1]), np.array([0.5]), np.array([[0.0]]))
+    precision = exponentials(np.array([0, 2, 3]), np.array([1.0, off_diagonal, 1.0]), np.array([[0.0], [0.0], [1.0]]))
+    linear = exponentials(np.array([1]), np.array([0.5]), np.array([[0.0]]))
     return PrecisionReference((1,), ONE, precision, linear, 2)
 
 
@@ -57,9 +58,9 @@ def test_far_out_nothing_is_infinite_or_missing_but_what_must_be(u):
     value, gradient = reference.value_and_gradient(np.array([0.4, u, 0.2]))
     assert value < -1e5
     assert np.isfinite(gradient[[0, 2]]).all()
-    terms, changes = reference.precision.terms(np.array([u]))
-    assert np.isfinite(terms).all() and not changes[2]
-    assert abs(np.log(terms[2])) == pytest.approx(LARGEST_EXPONENT)
+    values, slopes = reference.precision.functions.at_one(np.array([u]))
+    assert np.isfinite(values).all() and not slopes.any()
+    assert np.abs(np.log(values)).max() == pytest.approx(LARGEST_EXPONENT)
 
 
 def test_independent_mixtures_are_zero_and_not_nan_far_away():

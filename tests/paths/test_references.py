@@ -12,8 +12,9 @@ from scipy import stats
 
 from bread.errors import InvalidArgumentError
 from bread.paths.mixture import Component, MixtureReference, Reference, diagonal, gaussian
-from bread.paths.precision import PrecisionReference, Sums
+from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
+from bread.paths.sums import Functions, Sums, exponentials
 from bread.paths.user import UserReference, as_reference
 
 DIM = 3
@@ -58,16 +59,30 @@ def independent_mixtures():
     return ProductReference(MEAN, matrix, *third, np.append(LAWS.scales, [[0.7, 1.0]], axis=0))
 
 
+def given_polynomials():
+    """Coordinate 1 is Gaussian; its precision 2 + 0.3 f + 0.5 T_3((u_1 - 0.1) / 2), which is held, its linear
+    coefficient 0.7 f, where f is exp(u_0) T_2((u_0 - 0.2) / 1.5).
+    """
+    functions = Functions(
+        np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.array([[2, 0], [0, 3], [0, 0]]),
+        np.array([0.2, 0.1]), np.array([1.5, 2.0]), np.array([False, True]),
+    )  # fmt: skip
+    precision = Sums(np.zeros(3, int), np.array([0.3, 0.5, 2.0]), np.arange(3), functions)
+    linear = Sums(np.zeros(1, int), np.array([0.7]), np.zeros(1, int), functions)
+    return PrecisionReference((0, 2), replace(LAWS, centre=np.array([0.0, -0.5])), precision, linear, 1)
+
+
 def given_precision():
     """Coordinate 1 is Gaussian, its precision 0.5 + 2 exp(2 u_0 - u_1), its linear coefficient -exp(u_1)."""
-    precision = Sums(np.zeros(2, int), np.array([2.0, 0.5]), np.array([[2.0, -1.0], [0.0, 0.0]]))
-    linear = Sums(np.zeros(1, int), np.array([-1.0]), np.array([[0.0, 1.0]]))
+    precision = exponentials(np.zeros(2, int), np.array([2.0, 0.5]), np.array([[2.0, -1.0], [0.0, 0.0]]))
+    linear = exponentials(np.zeros(1, int), np.array([-1.0]), np.array([[0.0, 1.0]]))
     return PrecisionReference((0, 2), replace(LAWS, centre=np.array([0.0, -0.5])), precision, linear, 1)
 
 
 REFERENCES = {
     "independent mixtures": independent_mixtures(),
     "by precision": given_precision(),
+    "by polynomials": given_polynomials(),
     "diagonal": diagonal(MEAN, SCALE),
     "full": gaussian(MEAN, COVARIANCE),
     "low_rank": single(directions=DIRECTIONS, stretch=STRETCH),
@@ -102,6 +117,14 @@ def of_independent_mixtures(states):
     return np.log(sum(parts)).sum(axis=-1) + np.log(abs(np.linalg.det(law.matrix)))
 
 
+def of_given_polynomials(states):
+    law = REFERENCES["by polynomials"].marginal
+    u, y = states[..., [0, 2]], states[..., 1]
+    first = np.exp(u[..., 0]) * (2.0 * ((u[..., 0] - 0.2) / 1.5) ** 2 - 1.0)
+    precision = 2.0 + 0.3 * first + 0.5 * np.cos(3.0 * np.arccos(np.clip((u[..., 1] - 0.1) / 2.0, -1.0, 1.0)))
+    return law.log_density(u) + stats.norm.logpdf(y, 0.7 * first / precision, precision**-0.5)
+
+
 def of_given_precision(states):
     law = REFERENCES["by precision"].marginal
     u, y = states[..., [0, 2]], states[..., 1]
@@ -113,6 +136,7 @@ def of_given_precision(states):
 EXACT = {
     "independent mixtures": of_independent_mixtures,
     "by precision": of_given_precision,
+    "by polynomials": of_given_polynomials,
     "diagonal": stats.multivariate_normal(MEAN, np.diag(SCALE**2)).logpdf,
     "full": stats.multivariate_normal(MEAN, COVARIANCE).logpdf,
     "low_rank": stats.multivariate_normal(MEAN, low_rank_covariance()).logpdf,

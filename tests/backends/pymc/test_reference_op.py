@@ -17,9 +17,10 @@ from bread.backends.pymc.density.reference_op import compiled_base
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
-from bread.paths.precision import PrecisionReference, Sums
+from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference, gauge_at
+from bread.paths.sums import exponentials
 
 pytestmark = pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")
 
@@ -121,6 +122,20 @@ def independent(dim, n_laws=3):
     return ProductReference(rng.normal(size=dim), matrix, weights, *laws)
 
 
+def with_polynomials(reference, seed=5):
+    """The same with polynomials of two coordinates in both sums, one of which is held."""
+    rng = default_rng(seed)
+
+    def changed(sums):
+        degrees = rng.integers(0, 6, sums.functions.degrees.shape) * (np.arange(sums.functions.degrees.shape[1]) < 2)
+        held = np.arange(degrees.shape[1]) == 1
+        centres = rng.normal(size=len(held))
+        functions = replace(sums.functions, degrees=degrees, is_held=held, centres=centres, widths=1.0 + centres**2)
+        return replace(sums, functions=functions)
+
+    return replace(reference, precision=changed(reference.precision), linear=changed(reference.linear))
+
+
 def by_precision(n, k, *, is_indefinite=False):
     """A regression on n effects with k - 1 scales of their own, and one of the noise."""
     rng = default_rng([n, k])
@@ -130,9 +145,9 @@ def by_precision(n, k, *, is_indefinite=False):
     exponents[: len(rows), -1] = -2.0
     exponents[np.arange(len(rows), len(exponents)), np.arange(n) % max(k - 1, 1)] -= 2.0
     places = np.concatenate([rows * n + columns, np.arange(n) * (n + 1)])
-    linear = Sums(np.arange(n), rng.normal(size=n), -2.0 * np.eye(k)[[-1] * n])
+    linear = exponentials(np.arange(n), rng.normal(size=n), -2.0 * np.eye(k)[[-1] * n])
     drivers = tuple(sorted(int(i) for i in rng.permutation(n + k)[:k]))
-    precision = Sums(places, np.concatenate([squares, np.ones(n)]), exponents)
+    precision = exponentials(places, np.concatenate([squares, np.ones(n)]), exponents)
     return PrecisionReference(drivers, independent(k), precision, linear, n)
 
 
@@ -216,19 +231,23 @@ def test_laws_given_their_precision_are_those_of_numpy(n, k):
     """To a thousandfold of rounding: by another order of sums of which the largest terms cancel."""
     reference = by_precision(n, k)
     assert largest_difference(compiled_base(reference), reference) < 1000 * ROUNDING
-    no_factor = by_precision(n, k, is_indefinite=True)
-    assert largest_difference(compiled_base(no_factor), no_factor) < 1000 * ROUNDING
+    for other in (by_precision(n, k, is_indefinite=True), with_polynomials(reference), with_polynomials(reference, 6)):
+        assert largest_difference(compiled_base(other), other) < 1000 * ROUNDING
 
 
 @pytest.mark.parametrize("name", ["independent", "by precision"])
-@pytest.mark.parametrize("wrong", ["means", "scales", "matrix", "values", "exponents"])
+@pytest.mark.parametrize("wrong", ["means", "scales", "matrix", "values", "exponents", "centres", "widths"])
 def test_independent_mixtures_and_precisions_that_differ_a_little_are_seen(name, wrong):
     reference = other = BOTH[name]
-    if wrong in ("values", "exponents"):
+    if wrong in ("values", "exponents", "centres", "widths"):
         if name == "independent":
             return
+        reference = with_polynomials(reference)
         sums = reference.precision
-        other = replace(reference, precision=replace(sums, **{wrong: getattr(sums, wrong) * (1.0 + 1e-6)}))
+        part = sums if wrong == "values" else sums.functions
+        changed = replace(part, **{wrong: getattr(part, wrong) * (1.0 + 1e-6)})
+        precision = changed if wrong == "values" else replace(sums, functions=changed)
+        other = replace(reference, precision=precision)
     else:
         law = reference if name == "independent" else reference.marginal
         moved = replace(law, **{wrong: getattr(law, wrong) * (1.0 + 1e-6)})

@@ -6,7 +6,8 @@ import numpy as np
 
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density import product_code
-from bread.paths.precision import LARGEST_EXPONENT, SMALLEST_PRECISION, PrecisionReference, Sums
+from bread.paths.precision import SMALLEST_PRECISION, PrecisionReference
+from bread.paths.sums import LARGEST_EXPONENT, Functions
 
 NAME = "bread_precision"
 
@@ -16,14 +17,17 @@ def packed(reference: PrecisionReference) -> FloatArray:
     precision, linear = reference.precision, reference.linear
     parts = [
         [reference.dim, len(reference.drivers), len(precision.places), len(linear.places)],
-        reference.drivers, reference.others, reference.rows, reference.columns, *_sums(precision),
-        linear.places, *_sums(linear), product_code.packed(reference.marginal),
+        reference.drivers, reference.others, reference.rows, reference.columns, precision.numbers, precision.values,
+        linear.places, linear.numbers, linear.values, *_functions(precision.functions), *_functions(linear.functions),
+        product_code.packed(reference.marginal),
     ]  # fmt: skip
     return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in parts])
 
 
-def _sums(sums: Sums) -> tuple[FloatArray, FloatArray]:
-    return sums.values, sums.exponents
+def _functions(functions: Functions) -> tuple[FloatArray, ...]:
+    head = np.array([len(functions.exponents), functions.largest_degree], dtype=np.float64)
+    parts = (functions.centres, functions.widths, functions.is_held, functions.exponents, functions.degrees)
+    return head, *(np.asarray(part, dtype=np.float64) for part in parts)
 
 
 # From the precision matrix P = L L' and the inverse of L: mean, residual, and the derivative of the log density by P.
@@ -33,18 +37,62 @@ CODE = (
 static const double bread_largest_exponent = {LARGEST_EXPONENT!r}, bread_smallest_precision = {SMALLEST_PRECISION!r};
 """
     + """
-// terms of sums of exponentials, and which of them change with u
-static void bread_precision_terms(
-    int n, int k, const double* values, const double* exponents, const double* u, double* terms, double* changes)
+// functions at u and their derivatives by it; returns where in the pack they end
+static const double* bread_precision_functions(
+    const double* pack, int k, const double* u, std::vector<double>& values, std::vector<double>& slopes)
 {
-    for (int t = 0; t < n; ++t) {
-        double power = 0.0;
-        for (int d = 0; d < k; ++d) power += exponents[(size_t)t * k + d] * u[d];
-        changes[t] = std::fabs(power) < bread_largest_exponent;
+    const int f = (int)pack[0], size = (int)pack[1] + 1;
+    const double* centres = pack + 2;
+    const double* widths = centres + k;
+    const double* held = widths + k;
+    const double* exponents = held + k;
+    const double* degrees = exponents + (size_t)f * k;
+    values.resize(f);
+    slopes.resize((size_t)f * k);
+
+    // polynomials of all degrees in each coordinate, and their derivatives
+    std::vector<double> table(size > 1 ? 2 * (size_t)k * size : 0);
+    double* rates = table.data() + (size_t)k * size;
+    for (int d = 0; d < k && size > 1; ++d) {
+        double x = (u[d] - centres[d]) / widths[d], rate = 1.0 / widths[d], first = 0.0, second = 1.0;
+        if (held[d] != 0.0 && !(std::fabs(x) < 1.0)) {
+            x = x < 0.0 ? -1.0 : 1.0;
+            rate = 0.0;
+        }
+        double* row = table.data() + (size_t)d * size;
+        double* by_x = rates + (size_t)d * size;
+        for (int p = 0; p < size; ++p) {
+            row[p] = p == 0 ? 1.0 : p == 1 ? x : 2.0 * x * row[p - 1] - row[p - 2];
+            by_x[p] = p == 0 ? 0.0 : rate * p * second;
+            if (p > 0) {
+                const double next = 2.0 * x * second - first;
+                first = second;
+                second = next;
+            }
+        }
+    }
+    for (int t = 0; t < f; ++t) {
+        const double* exponent = exponents + (size_t)t * k;
+        const double* degree = degrees + (size_t)t * k;
+        double* slope = slopes.data() + (size_t)t * k;
+        double power = 0.0, product = 1.0;
+        for (int d = 0; d < k; ++d) power += exponent[d] * u[d];
+        const double changes = std::fabs(power) < bread_largest_exponent;
         if (power > bread_largest_exponent) power = bread_largest_exponent;
         if (power < -bread_largest_exponent) power = -bread_largest_exponent;
-        terms[t] = values[t] * std::exp(power);
+        const double value = std::exp(power);
+        for (int d = 0; d < k && size > 1; ++d) product *= table[(size_t)d * size + (int)degree[d]];
+        values[t] = value * product;
+        for (int d = 0; d < k; ++d) {
+            slope[d] = changes * values[t] * exponent[d];
+            if (size == 1 || degree[d] == 0.0) continue;
+            double rest = value * rates[(size_t)d * size + (int)degree[d]];
+            for (int e = 0; e < k; ++e)
+                if (e != d) rest *= table[(size_t)e * size + (int)degree[e]];
+            slope[d] += rest;
+        }
     }
+    return degrees + (size_t)f * k;
 }
 
 // the Cholesky factor in place, in the lower triangle; 0 where the matrix has none
@@ -75,14 +123,14 @@ __attribute__((noinline)) static double bread_precision(
     const double* others = drivers + k;
     const double* rows = others + n;
     const double* columns = rows + m;
-    const double* values = columns + m;
-    const double* exponents = values + m;
-    const double* places = exponents + (size_t)m * k;
-    const double* linear_values = places + s;
-    const double* linear_exponents = linear_values + s;
-    const double* marginal = linear_exponents + (size_t)s * k;
+    const double* numbers = columns + m;
+    const double* multiples = numbers + m;
+    const double* places = multiples + m;
+    const double* linear_numbers = places + s;
+    const double* linear_multiples = linear_numbers + s;
+    const double* functions = linear_multiples + s;
 
-    std::vector<double> memory(3 * k + 6 * (size_t)n + 2 * (size_t)(m + s) + 2 * (size_t)n * n);
+    std::vector<double> memory(3 * k + 6 * (size_t)n + 2 * (size_t)n * n);
     double* u = memory.data();
     double* by_u = u + k;
     double* own = by_u + k;
@@ -92,19 +140,17 @@ __attribute__((noinline)) static double bread_precision(
     double* away = mean + n;
     double* residual = away + n;
     double* pull = residual + n;
-    double* terms = pull + n;
-    double* changes = terms + m;
-    double* linear_terms = changes + m;
-    double* linear_changes = linear_terms + s;
-    double* factor = linear_changes + s;
+    double* factor = pull + n;
     double* inverse = factor + (size_t)n * n;
 
     for (int d = 0; d < k; ++d) u[d] = q[(int)drivers[d]];
     for (int j = 0; j < n; ++j) y[j] = q[(int)others[j]];
-    bread_precision_terms(m, k, values, exponents, u, terms, changes);
-    bread_precision_terms(s, k, linear_values, linear_exponents, u, linear_terms, linear_changes);
-    for (int t = 0; t < m; ++t) factor[(size_t)rows[t] * n + (int)columns[t]] += terms[t];
-    for (int t = 0; t < s; ++t) linear[(int)places[t]] += linear_terms[t];
+    std::vector<double> values, slopes, linear_values, linear_slopes;
+    const double* linear_functions = bread_precision_functions(functions, k, u, values, slopes);
+    const double* marginal = bread_precision_functions(linear_functions, k, u, linear_values, linear_slopes);
+    for (int t = 0; t < m; ++t)
+        factor[(size_t)rows[t] * n + (int)columns[t]] += multiples[t] * values[(int)numbers[t]];
+    for (int t = 0; t < s; ++t) linear[(int)places[t]] += linear_multiples[t] * linear_values[(int)linear_numbers[t]];
     std::vector<double> diagonal(n);
     for (int j = 0; j < n; ++j) diagonal[j] = factor[(size_t)j * n + j];
 
@@ -124,8 +170,6 @@ __attribute__((noinline)) static double bread_precision(
     }
     if (!is_full) {
         for (size_t i = 0; i < (size_t)n * n; ++i) factor[i] = 0.0;
-        for (int t = 0; t < m; ++t)
-            if (rows[t] != columns[t] || !(diagonal[(int)rows[t]] > bread_smallest_precision)) changes[t] = 0.0;
         for (int j = 0; j < n; ++j) {
             const double one = diagonal[j] > bread_smallest_precision ? diagonal[j] : bread_smallest_precision;
             factor[(size_t)j * n + j] = std::sqrt(one);
@@ -164,16 +208,17 @@ __attribute__((noinline)) static double bread_precision(
             for (int l = i; l < n; ++l) sum += first[l] * second[l];
             factor[(size_t)i * n + j] = (sum - y[i] * y[j] + mean[i] * mean[j]) * (i == j ? 0.5 : 1.0);
         }
+    std::vector<double> by_function(values.size()), by_linear(linear_values.size());
     for (int t = 0; t < m; ++t) {
-        if (changes[t] == 0.0) continue;
-        const double slope = terms[t] * factor[(size_t)rows[t] * n + (int)columns[t]];
-        for (int d = 0; d < k; ++d) by_u[d] += slope * exponents[(size_t)t * k + d];
+        const int i = (int)rows[t], j = (int)columns[t];
+        if (!is_full && (i != j || !(diagonal[i] > bread_smallest_precision))) continue;
+        by_function[(int)numbers[t]] += multiples[t] * factor[(size_t)i * n + j];
     }
-    for (int t = 0; t < s; ++t) {
-        if (linear_changes[t] == 0.0) continue;
-        const double slope = linear_terms[t] * away[(int)places[t]];
-        for (int d = 0; d < k; ++d) by_u[d] += slope * linear_exponents[(size_t)t * k + d];
-    }
+    for (int t = 0; t < s; ++t) by_linear[(int)linear_numbers[t]] += linear_multiples[t] * away[(int)places[t]];
+    for (size_t t = 0; t < values.size(); ++t)
+        for (int d = 0; d < k; ++d) by_u[d] += by_function[t] * slopes[t * k + d];
+    for (size_t t = 0; t < linear_values.size(); ++t)
+        for (int d = 0; d < k; ++d) by_u[d] += by_linear[t] * linear_slopes[t * k + d];
     const double alone[2] = {1.0, 0.0};
     value += bread_product(u, marginal, u, alone, own);
     for (int d = 0; d < k; ++d) {
