@@ -61,10 +61,10 @@ class _State:
     variances: FloatArray
 
     def log_terms(self, residual: FloatArray) -> FloatArray:
-        """Return log densities of the laws, weights included, shape (n, dim, K)."""
-        away = residual[:, :, None] - self.means
+        """Return log densities of the laws, weights included, shape (K, n, dim): sums over a last axis are slow."""
+        away = np.ascontiguousarray(residual) - self.means.T[:, None]
         factors = np.log(self.weights) - 0.5 * np.log(self.variances) - _HALF_LOG_TWO_PI
-        return np.asarray(factors - 0.5 * away * away / self.variances)
+        return np.asarray(factors.T[:, None] - away * away * (0.5 / self.variances).T[:, None])
 
 
 def _fitted(x: FloatArray, like: _State | None) -> _State:
@@ -95,8 +95,8 @@ def _better(residual: FloatArray, one: _State, other: _State) -> _State:
     levels = []
     for state in (one, other):
         terms = state.log_terms(residual)
-        largest = terms.max(axis=2, keepdims=True)
-        levels.append((np.log(np.exp(terms - largest).sum(axis=2)) + largest[:, :, 0]).sum(axis=0))
+        largest = terms.max(axis=0)
+        levels.append((np.log(np.exp(terms - largest).sum(axis=0)) + largest).sum(axis=0))
     first = (levels[0] >= levels[1])[:, None]
     return _State(
         one.slopes,
@@ -112,18 +112,17 @@ def _improved(x: FloatArray, state: _State, n_iterations: int, with_slopes: bool
     residual = x - x @ slopes.T
     for iteration in range(n_iterations):
         terms = state.log_terms(residual)
-        share = np.exp(terms - terms.max(axis=2, keepdims=True))
-        share /= share.sum(axis=2, keepdims=True)
+        share = np.exp(terms - terms.max(axis=0))
+        share /= share.sum(axis=0)
         if with_slopes and iteration % SLOPES_EVERY == SLOPES_EVERY - 1:
             slopes = _new_slopes(x, share, state)
             residual = x - x @ slopes.T
-        n_draws = share.sum(axis=0) + 1e-12
-        means = np.einsum("njk,nj->jk", share, residual) / n_draws
-        away = residual[:, :, None] - means
+        n_draws = share.sum(axis=1).T + 1e-12
+        means = (share * residual).sum(axis=1).T / n_draws
+        away = residual - means.T[:, None]
         whole = residual.var(axis=0)[:, None]
-        variances = (np.einsum("njk,njk->jk", share, away * away) + PRIOR_DRAWS * SMALLEST_VARIANCE * whole) / (
-            n_draws + PRIOR_DRAWS
-        )
+        squares = (share * away * away).sum(axis=1).T
+        variances = (squares + PRIOR_DRAWS * SMALLEST_VARIANCE * whole) / (n_draws + PRIOR_DRAWS)
         weights = np.maximum(n_draws / len(x), SMALLEST_WEIGHT)
         state = _State(
             slopes,
@@ -137,9 +136,9 @@ def _improved(x: FloatArray, state: _State, n_iterations: int, with_slopes: bool
 def _new_slopes(x: FloatArray, share: FloatArray, state: _State) -> FloatArray:
     """Return slopes by weighted least squares, given to which law each draw belongs."""
     dim = x.shape[1]
-    pull = share / state.variances
-    precision = pull.sum(axis=2)
-    target = x - (pull * state.means).sum(axis=2) / precision
+    pull = share / state.variances.T[:, None]
+    precision = pull.sum(axis=0)
+    target = x - (pull * state.means.T[:, None]).sum(axis=0) / precision
     slopes = np.zeros((dim, dim))
     for j in range(1, dim):
         before, weight = x[:, :j], precision[:, j]

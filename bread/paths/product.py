@@ -15,6 +15,7 @@ from numpy.random import Generator
 from bread.errors import InvalidArgumentError
 from bread.paths.mixture import FloatArray, rows_times
 
+_AT_ONCE = 1000  # rows, whose densities stay in the processor's cache
 _HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -79,26 +80,31 @@ class ProductReference:
 
     def log_density(self, states: FloatArray) -> FloatArray:
         """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
-        terms, _ = self._terms(rows_times(self.matrix, np.asarray(states) - self.centre))
-        largest = np.maximum(terms.max(axis=-1), np.finfo(np.float64).min)  # also where all are -inf
-        with np.errstate(divide="ignore"):
-            logs = largest + np.log(np.exp(terms - largest[..., None]).sum(axis=-1))
-        return np.asarray(logs.sum(axis=-1) + self.log_determinant)
+        z = rows_times(self.matrix, np.asarray(states) - self.centre).reshape(-1, self.dim)
+        values = np.empty(len(z))
+        for first in range(0, len(z), _AT_ONCE):
+            rows = slice(first, first + _AT_ONCE)
+            terms, _ = self._terms(z[rows])
+            largest = np.maximum(terms.max(axis=0), np.finfo(np.float64).min)  # also where all are -inf
+            with np.errstate(divide="ignore"):
+                logs = largest + np.log(np.exp(terms - largest).sum(axis=0))
+            values[rows] = logs.sum(axis=-1) + self.log_determinant
+        return values.reshape(np.shape(states)[:-1])
 
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
         terms, standard = self._terms(rows_times(self.matrix, np.asarray(states) - self.centre))
-        share = np.exp(terms - terms.max(axis=-1, keepdims=True))
-        pull = (share * standard * self.rates).sum(axis=-1) / share.sum(axis=-1)
+        share = np.exp(terms - terms.max(axis=0))
+        pull = (share * standard * _first(self.rates, standard.ndim)).sum(axis=0) / share.sum(axis=0)
         return rows_times(self.matrix.T, -pull)
 
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
         terms, standard = self._terms(self.matrix.dot(state - self.centre))
-        largest = terms.max(axis=1)
-        share = np.exp(terms - largest[:, None])
-        total = share.sum(axis=1)
-        pull = (share * standard * self.rates).sum(axis=1) / total
+        largest = terms.max(axis=0)
+        share = np.exp(terms - largest)
+        total = share.sum(axis=0)
+        pull = (share * standard * self.rates.T).sum(axis=0) / total
         value = float((largest + np.log(total)).sum()) + self.log_determinant
         return value, np.asarray(-pull.dot(self.matrix))
 
@@ -110,7 +116,16 @@ class ProductReference:
         return self.centre + colour @ mean, np.sqrt(colour**2 @ variance)
 
     def _terms(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log densities of the laws, weights included, and standardised distances, both ``(*z.shape, K)``."""
-        standard = (z[..., None] - self.means) * self.rates
+        """Return log densities of the laws, weights included, and standardised distances, both ``(K, *z.shape)``.
+
+        Sums over a last axis of two or three are slow.
+        """
+        means, rates, factors = (_first(part, z.ndim + 1) for part in (self.means, self.rates, self.log_factors))
+        standard = (np.ascontiguousarray(z) - means) * rates
         with np.errstate(over="ignore"):
-            return self.log_factors - 0.5 * standard * standard, standard
+            return factors - 0.5 * standard * standard, standard
+
+
+def _first(part: FloatArray, ndim: int) -> FloatArray:
+    """Return numbers of each coordinate's laws, shape (dim, K), with the laws along the first of so many axes."""
+    return part.T.reshape(part.shape[1], *(1,) * (ndim - 2), part.shape[0])
