@@ -29,7 +29,7 @@ OFF_POWER = 1e-3  # by which one may be off such a multiple
 SAME = 1e-5  # of a term's size, by which it may be off along another driver
 NEGLIGIBLE = 1e-8  # of the sum of the sizes of an element's terms, below which what is left is none
 AGREES = 1e-5  # of an element, in units of the diagonal, by which it may be off elsewhere
-MOST_GRADIENTS = 20_000  # for a grid
+MOST_GRADIENTS = 10_000  # for a grid
 
 
 def quadratic_coordinates(gradient: Gradient, state: FloatArray, spread: FloatArray) -> NDArray[np.int64]:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pytensor.tensor import blas
+from pytensor.link.c.op import COp
+from pytensor.tensor import blas, subtensor
 
+# Indexing with arrays, where it is not in C: from 3 on it is.
+INDEXED: tuple[Any, ...] = (
+    ()
+    if issubclass(subtensor.AdvancedSubtensor, COp)
+    else (subtensor.AdvancedSubtensor, subtensor.AdvancedIncSubtensor)
+)
 OUTER: Any = getattr(blas, "Ger", ())  # PyTensor's outer product; from 3 on it is no operation of its own
 
 

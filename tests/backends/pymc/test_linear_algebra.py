@@ -13,6 +13,7 @@ from pytensor.tensor.blockwise import Blockwise
 
 from bread.backends.pymc.density.compiling import compile_mode, density_mode
 from bread.backends.pymc.density.matrix_vector import MatrixVector
+from bread.backends.pymc.versions import INDEXED
 
 pytestmark = [pytest.mark.pymc, pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")]
 
@@ -94,7 +95,20 @@ def correlated_slopes():
     return model
 
 
-MODELS = {"regression": regression, "Gaussian process": gaussian_process, "correlated slopes": correlated_slopes}
+def effects_of_groups():
+    rng, group = default_rng(6), np.repeat(np.arange(4), 3)
+    with pm.Model() as model:
+        effects = pm.Normal("effects", 0.0, 1.0, shape=(4, 2))
+        pm.Normal("y", effects[group, 0] + effects[group, -1] * rng.normal(size=12), 0.5, observed=rng.normal(size=12))
+    return model
+
+
+MODELS = {
+    "regression": regression,
+    "effects of groups": effects_of_groups,
+    "Gaussian process": gaussian_process,
+    "correlated slopes": correlated_slopes,
+}
 
 
 def gradient(model, mode):
@@ -117,8 +131,59 @@ def test_gradients_of_models_are_those_of_pytensor_and_leave_nothing_to_python(n
         np.testing.assert_allclose(slope, expected_slope, rtol=1e-9, atol=1e-9 * np.abs(expected_slope).max())
     left = [name for name in names(ours.f) if name.startswith(LEFT_TO_PYTHON)]
     assert not left
+    if name == "effects of groups" and INDEXED:
+        assert not any(isinstance(node.op, INDEXED) for node in ours.f.maker.fgraph.toposort())
+        assert any(isinstance(node.op, INDEXED) for node in plain.f.maker.fgraph.toposort()), "control"
     if name == "regression" and not pytensor.config.blas__ldflags:  # the control: what PyTensor does by itself
         assert any(name.startswith("Gemv") for name in names(plain.f))
+
+
+PLACES = {
+    "twice and backwards": (np.array([0, 2, 2, -1]), np.array([1, 1, 1, -2])),
+    "one column": (np.array([3, 0, 3]), 1),
+    "broadcast": (np.array([[0], [3]]), np.array([2, -3, 2])),
+}
+
+
+def takes_and_adds(at, values, mode):
+    """Elements of a matrix at places, the matrix with values added there, and with values set there."""
+    matrix, added = pt.tensor("m", dtype="float64", shape=(4, 3)), pt.tensor("v", dtype="float64", shape=values.shape)
+    taken = matrix[at]
+    return pytensor.function(
+        [matrix, added], [taken, pt.inc_subtensor(taken, added), pt.set_subtensor(taken, added)], mode=mode
+    )
+
+
+@pytest.mark.skipif(not INDEXED, reason="PyTensor itself indexes in C here")
+@pytest.mark.parametrize("name", PLACES)
+def test_elements_at_constant_places_have_the_same_bits(name):
+    at, rng = PLACES[name], default_rng(7)
+    matrix = rng.normal(size=(4, 3)) * 10.0 ** rng.integers(-8, 8, (4, 3))
+    values = rng.normal(size=np.broadcast(*at).shape)
+    plain, ours = (takes_and_adds(at, values, mode) for mode in (compile_mode(), density_mode()))
+    for one, other in zip(plain(matrix, values), ours(matrix, values), strict=True):
+        assert one.tobytes() == other.tobytes() and one.shape == other.shape
+    assert not {type(node.op) for node in ours.maker.fgraph.toposort()} & set(INDEXED)
+    assert {type(node.op) for node in plain.maker.fgraph.toposort()} & set(INDEXED), "control"
+
+
+@pytest.mark.skipif(not INDEXED, reason="PyTensor itself indexes in C here")
+def test_other_places_are_left_alone():
+    """Beyond the matrix, which is an error when it is evaluated; not known; slices; truths; none at all."""
+    matrix, index = pt.tensor("m", dtype="float64", shape=(4, 3)), pt.lvector("index")
+    unknown = pt.dmatrix("unknown")
+    some = np.array([0, 1])
+    with pytest.raises(IndexError):
+        pytensor.function([matrix], matrix[np.array([4, 0]), some], mode=density_mode())(np.ones((4, 3)))
+    for inputs, taken in (
+        ([matrix, index], matrix[index, some]),
+        ([unknown], unknown[some, some]),
+        ([matrix], matrix[np.array([[True, False, True]] * 4)]),
+        ([matrix], matrix[np.zeros(0, dtype=int), np.zeros(0, dtype=int)]),
+    ):
+        values = [np.arange(12.0).reshape(4, 3), np.array([3, 1])][: len(inputs)]
+        plain, ours = (pytensor.function(inputs, taken, mode=mode) for mode in (compile_mode(), density_mode()))
+        np.testing.assert_array_equal(ours(*values), plain(*values))
 
 
 def test_a_large_product_stays_with_blas():

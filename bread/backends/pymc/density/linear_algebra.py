@@ -7,6 +7,9 @@ products are half of the gradient of a regression on fifty rows.
 A diagonal matrix (`AllocDiag`) it writes as an indexed assignment, but not inside the gradient of a Cholesky factor,
 which has two: there each is a compiled function of its own that indexes in Python, 100 µs for 30 x 30.
 
+Elements of a matrix at constant places, such as `effects[group, 0]`, NumPy takes from Python, and adds to in the gradient,
+10 to 20 µs each. The same of all its elements in a row is in C.
+
 Sums are taken in another order, so that values differ by rounding.
 """
 
@@ -22,7 +25,8 @@ from pytensor.tensor.blas import Gemv
 from pytensor.tensor.blockwise import Blockwise
 
 from bread.backends.pymc.density.matrix_vector import MatrixVector
-from bread.backends.pymc.versions import OUTER
+from bread.backends.pymc.density.indexing import indexed
+from bread.backends.pymc.versions import INDEXED, OUTER
 
 LARGEST = 300  # rows of a diagonal matrix: of more, what is done with it takes longer than making it
 LARGEST_PRODUCT = 20_000  # elements of a matrix whose products BLAS does not do faster
@@ -36,6 +40,8 @@ def in_c(_: Any, node: Any) -> list[Any] | None:
         return _product(*node.inputs)
     if isinstance(node.op, OUTER):
         return _outer(*node.inputs)
+    if isinstance(node.op, INDEXED):
+        return indexed(node)
     is_batch = isinstance(node.op, Blockwise)
     operation = node.op.core_op if is_batch else node.op
     if not isinstance(operation, AllocDiag) or operation.offset != 0 or not (is_batch or node.inputs[0].type.ndim == 1):
@@ -70,5 +76,5 @@ def _diagonal(vectors: Any) -> list[Any] | None:
     return [pt.switch(is_diagonal, vectors[..., None, :], np.zeros((), vectors.type.dtype))]
 
 
-_REWRITTEN = [Gemv, AllocDiag, Blockwise, *([OUTER] if OUTER else [])]
+_REWRITTEN = [Gemv, AllocDiag, Blockwise, *INDEXED, *([OUTER] if OUTER else [])]
 IN_C = (in2out(node_rewriter(_REWRITTEN)(in_c), name="linear_algebra_in_c"), POSITION)
