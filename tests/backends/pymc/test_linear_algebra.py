@@ -141,6 +141,7 @@ def test_gradients_of_models_are_those_of_pytensor_and_leave_nothing_to_python(n
 PLACES = {
     "twice and backwards": (np.array([0, 2, 2, -1]), np.array([1, 1, 1, -2])),
     "one column": (np.array([3, 0, 3]), 1),
+    "unsigned": (np.array([3, 0, 3], dtype=np.uint64), np.array([2, 2, 0], dtype=np.uint8)),
     "broadcast": (np.array([[0], [3]]), np.array([2, -3, 2])),
 }
 

@@ -44,13 +44,13 @@ def _places(shape: tuple[int | None, ...], indices: list[Any]) -> NDArray[np.int
     arrays = [np.asarray(one.data) for one in indices]
     if any(one.dtype.kind not in "iu" for one in arrays):
         return None
-    at = []
-    for one, length in zip(np.broadcast_arrays(*arrays), shape, strict=True):
-        assert length is not None
-        if not ((one >= -length) & (one < length)).all():
+    places = np.zeros(np.broadcast(*arrays).shape, dtype=np.int64)
+    for one, length in zip(arrays, shape, strict=True):
+        if length is None or not ((one >= -length) & (one < length)).all():
             return None
-        at.append(np.where(one < 0, one + length, one).astype(np.int64))
-    return np.asarray(np.ravel_multi_index(at, shape), dtype=np.int64) if at[0].size else None
+        signed = one.astype(np.int64)
+        places = places * length + np.where(signed < 0, signed + length, signed)
+    return places if places.size else None
 
 
 def _shaped(row: Any, shape: tuple[int | None, ...]) -> Any:

@@ -7,8 +7,8 @@ products are half of the gradient of a regression on fifty rows.
 A diagonal matrix (`AllocDiag`) it writes as an indexed assignment, but not inside the gradient of a Cholesky factor,
 which has two: there each is a compiled function of its own that indexes in Python, 100 µs for 30 x 30.
 
-Elements of a matrix at constant places, such as `effects[group, 0]`, NumPy takes from Python, and adds to in the gradient,
-10 to 20 µs each. The same of all its elements in a row is in C.
+Elements of a matrix at constant places, such as `effects[group, 0]`, NumPy takes from Python, and adds to in the
+gradient, 10 to 20 µs each. The same of all its elements in a row is in C (`bread.backends.pymc.density.indexing`).
 
 Sums are taken in another order, so that values differ by rounding.
 """
@@ -24,8 +24,8 @@ from pytensor.tensor.basic import AllocDiag
 from pytensor.tensor.blas import Gemv
 from pytensor.tensor.blockwise import Blockwise
 
-from bread.backends.pymc.density.matrix_vector import MatrixVector
 from bread.backends.pymc.density.indexing import indexed
+from bread.backends.pymc.density.matrix_vector import MatrixVector
 from bread.backends.pymc.versions import INDEXED, OUTER
 
 LARGEST = 300  # rows of a diagonal matrix: of more, what is done with it takes longer than making it
