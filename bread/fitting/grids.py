@@ -77,16 +77,17 @@ def grid_sums(
     most : int
         Values that may be taken.
     """
-    axes, n_values = [], 0
+    axes, n_values, n_nodes = [], 0, 1
     for d in range(len(u)):
         axis = _axis(numbers, u, d, (float(bounds[0][d]), float(bounds[1][d])), scale)
         if axis is None:
             return None
         n_values += len(OFFSETS) + (LARGEST_DEGREE + 1) * axis.is_held
+        n_nodes *= len(axis.nodes)
+        if n_values + n_nodes > most:
+            return None
         axes.append(axis)
     shape = tuple(len(axis.nodes) for axis in axes)
-    if n_values + np.prod(shape) > most:
-        return None
     values = np.array([numbers(np.array(node)) for node in product(*(axis.nodes for axis in axes))])
     if not np.isfinite(values).all():
         return None

@@ -12,6 +12,7 @@ from bread.backends.base import Kernel
 from bread.fitting import precision
 from bread.fitting.families import FAMILIES
 from bread.fitting.found import PRECISION
+from bread.fitting.grids import grid_sums
 from bread.fitting.initial import many_prior_draws
 from bread.fitting.looking import finds_reference
 from bread.fitting.moving import move_reference
@@ -218,6 +219,24 @@ def test_a_factor_of_a_covariance_is_a_polynomial():
     assert list(found.drivers) == [4, 5, 6, 7] and not found.precision.functions.is_held.any()
     assert largest_error(found, Y) < 1e-6
     assert largest_error(found, 1.001 * Y) > 1e-4, "control"
+
+
+def test_a_grid_of_many_coordinates_is_left_before_it_is_evaluated():
+    """Two functions of each of 20 coordinates that meet in one number: a million nodes."""
+    asked = []
+
+    def numbers(u):
+        asked.append(u)
+        return np.array([np.exp(u).sum() ** 2])
+
+    for dim, is_found in ((3, True), (20, False)):
+        asked.clear()
+        bounds = -np.ones(dim), np.ones(dim)
+        found = grid_sums(numbers, 0.1 * np.arange(dim) / dim, bounds, lambda rows: np.abs(rows).max(axis=0), 300)
+        assert (found is not None) == is_found and len(asked) <= 300
+        if found is not None:
+            at = default_rng(4).normal(size=(5, dim))
+            np.testing.assert_allclose(found.at(at, 1)[:, 0], np.exp(at).sum(axis=1) ** 2, rtol=1e-6)
 
 
 @pytest.mark.parametrize("off", [1.0, 1.001], ids=["the same matrix", "another"])
