@@ -171,7 +171,8 @@ class PrecisionReference:
         law = self.given(u)
         away = y - law.mean
         inverse = np.linalg.inv(law.factor)
-        by_element = (inverse.T.dot(inverse) - np.outer(y, y) + np.outer(law.mean, law.mean)) * law.is_used
+        by_element = inverse.T.dot(inverse) - np.outer(y, y) + np.outer(law.mean, law.mean)
+        by_element = np.where(law.is_used, by_element, 0.0)  # some are infinite
         by_element[np.diag_indices(self.n_others)] *= 0.5
         by_u = self.precision.gradient(law.by_matrix, by_element.ravel()) + self.linear.gradient(law.by_linear, away)
         own, own_gradient = self.marginal.value_and_gradient(u)

@@ -20,7 +20,7 @@ from bread.paths.nested import NestedReference
 from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference, gauge_at
-from bread.paths.sums import exponentials
+from bread.paths.sums import Sums, exponentials
 
 pytestmark = pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")
 
@@ -123,17 +123,27 @@ def independent(dim, n_laws=3):
 
 
 def with_polynomials(reference, seed=5):
-    """The same with polynomials of two coordinates in both sums, one of which is held."""
-    rng = default_rng(seed)
+    """The same with polynomials of two coordinates: held ones, plus 2, of the matrix, so that it has a factor."""
+    rng, k = default_rng(seed), len(reference.drivers)
+    precision, linear = reference.precision, reference.linear
+    centres = rng.normal(size=k)
 
-    def changed(sums):
-        degrees = rng.integers(0, 6, sums.functions.degrees.shape) * (np.arange(sums.functions.degrees.shape[1]) < 2)
-        held = np.arange(degrees.shape[1]) == 1
-        centres = rng.normal(size=len(held))
-        functions = replace(sums.functions, degrees=degrees, is_held=held, centres=centres, widths=1.0 + centres**2)
-        return replace(sums, functions=functions)
+    def functions(sums, degrees, exponents, held):
+        return replace(
+            sums.functions, exponents=exponents, degrees=degrees, centres=centres, widths=1.0 + centres**2,
+            is_held=np.broadcast_to(held, k).copy(),
+        )  # fmt: skip
 
-    return replace(reference, precision=changed(reference.precision), linear=changed(reference.linear))
+    def degrees(sums):
+        return rng.integers(0, 6, sums.functions.degrees.shape) * (np.arange(k) < 2)
+
+    n, twice = len(precision.functions.exponents), np.tile(precision.functions.exponents, (2, 1))
+    of_matrix = functions(precision, np.vstack([0 * degrees(precision), degrees(precision)]), twice, True)
+    of_linear = functions(linear, degrees(linear), linear.functions.exponents, np.arange(k) == 1)
+    values = np.concatenate([2.0 * precision.values, precision.values])
+    numbers = np.concatenate([precision.numbers, n + precision.numbers])
+    precision = Sums(np.tile(precision.places, 2), values, numbers, of_matrix)
+    return replace(reference, precision=precision, linear=replace(linear, functions=of_linear))
 
 
 def by_precision(n, k, *, is_indefinite=False):
