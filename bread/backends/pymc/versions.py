@@ -14,6 +14,9 @@ INDEXED: tuple[Any, ...] = (
     if issubclass(subtensor.AdvancedSubtensor, COp)
     else (subtensor.AdvancedSubtensor, subtensor.AdvancedIncSubtensor)
 )
+# The same along one axis, in C; from 3 on they are no operations of their own.
+TAKEN_AT: Any = getattr(subtensor, "AdvancedSubtensor1", None)
+ADDED_AT: Any = getattr(subtensor, "AdvancedIncSubtensor1", None)
 OUTER: Any = getattr(blas, "Ger", ())  # PyTensor's outer product; from 3 on it is no operation of its own
 
 

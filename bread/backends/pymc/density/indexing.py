@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pytensor.graph.basic import Constant
-from pytensor.tensor.subtensor import AdvancedIncSubtensor1, AdvancedSubtensor, AdvancedSubtensor1
+from pytensor.tensor.subtensor import AdvancedSubtensor
 from pytensor.tensor.type import TensorType
+
+from bread.backends.pymc.versions import ADDED_AT, TAKEN_AT
 
 
 def indexed(node: Any) -> list[Any] | None:
@@ -25,13 +27,11 @@ def indexed(node: Any) -> list[Any] | None:
         return None
     row = array.reshape((-1,))
     if not values:
-        return [_shaped(AdvancedSubtensor1()(row, places.ravel()), places.shape)]
+        return [_shaped(TAKEN_AT()(row, places.ravel()), places.shape)]
     (value,) = values
     if value.type.shape != places.shape or getattr(node.op, "ignore_duplicates", False):
         return None
-    changed = AdvancedIncSubtensor1(set_instead_of_inc=node.op.set_instead_of_inc)(
-        row, value.reshape((-1,)), places.ravel()
-    )
+    changed = ADDED_AT(set_instead_of_inc=node.op.set_instead_of_inc)(row, value.reshape((-1,)), places.ravel())
     return [_shaped(changed, array.type.shape)]
 
 
