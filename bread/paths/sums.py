@@ -1,7 +1,7 @@
 """Numbers that are sums of products of functions of single coordinates: exponentials, and Chebyshev polynomials.
 
 Of a matrix given scales each element is a sum of exponentials of their logarithms; of one given correlations a
-polynomial; and what has no such form, such as a covariance given a length scale, is interpolated in one coordinate.
+polynomial; and what has no such form, such as one given an autoregression's coefficient, is interpolated.
 """
 
 from __future__ import annotations
