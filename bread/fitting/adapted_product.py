@@ -13,7 +13,7 @@ import numpy as np
 from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
 from bread.fitting.adaptation import ROUNDS, Family, Target, adapt, truncated
-from bread.fitting.one_thread import resampled
+from bread.fitting.one_thread import counted
 from bread.fitting.product import fit_product
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.product import ProductReference
@@ -49,7 +49,8 @@ def product_adapted(
         return None
 
     def fitted(states: FloatArray, weights: FloatArray, like: ProductReference | None) -> ProductReference | None:
-        return fit_product(resampled(states, weights, RESAMPLED), like)
+        points, counts = counted(states, weights, RESAMPLED)
+        return fit_product(points, like, counts)
 
     wide = replace(first, scales=WIDER * first.scales)
     return adapt(target, Family(n_draws, fitted, n_rounds=n_rounds), wide, dim)

@@ -48,6 +48,14 @@ def resampled(states: FloatArray, weights: FloatArray, n: int) -> FloatArray:
     return np.asarray(states[np.minimum(chosen, len(states) - 1)])
 
 
+def counted(states: FloatArray, weights: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the states of `resampled` once each, and how often they occur there, shapes (m, dim) and (m,)."""
+    cumulative = np.cumsum(weights)
+    chosen = np.searchsorted(cumulative, (np.arange(n) + 0.5) / n * cumulative[-1])
+    counts = np.bincount(np.minimum(chosen, len(states) - 1), minlength=len(states))
+    return states[counts > 0], counts[counts > 0].astype(np.float64)
+
+
 def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE, **settings: Any) -> Any:
     """Return the mixture of at most so many components that has the smallest BIC.
 

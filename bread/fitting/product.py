@@ -6,7 +6,7 @@ triangular matrix): laws and slopes are improved in turn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,10 +25,13 @@ RIDGE = 10.0  # draws that a slope of zero is worth
 SMALLEST_VARIANCE, SMALLEST_WEIGHT = 1e-4, 5e-3  # of a law, of standardised coordinates
 PRIOR_DRAWS = 2.0  # that the variance of all draws is worth in each law's
 CONCENTRIC = (0.25, 1.1, 2.2)  # standard deviations of laws with one middle
+AT_ONCE = 256  # rows, which stay in the processor's cache
 _HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
-def fit_product(draws: FloatArray, like: ProductReference | None = None) -> ProductReference | None:
+def fit_product(
+    draws: FloatArray, like: ProductReference | None = None, counts: FloatArray | None = None
+) -> ProductReference | None:
     """Return independent mixtures like draws, slightly wider; None where some coordinate does not move.
 
     Parameters
@@ -37,13 +40,20 @@ def fit_product(draws: FloatArray, like: ProductReference | None = None) -> Prod
         Draws from (about) the posterior, unconstrained.
     like : ProductReference, optional
         A fit to other draws of about the same law, from which this one begins.
+    counts : ndarray, shape (n,), optional
+        How often each occurs; by default once.
     """
-    n, dim = draws.shape
-    centre, spread = draws.mean(axis=0), draws.std(axis=0)
-    if n < FEWEST or not (spread > ROUNDING * np.abs(centre)).all():
+    counts = np.ones(len(draws)) if counts is None else np.asarray(counts, dtype=np.float64)
+    n, dim = counts.sum(), draws.shape[1]
+    if n < FEWEST:
         return None
+    centre = counts @ draws / n
+    spread = np.sqrt(counts @ (draws - centre) ** 2 / n)
+    if not (spread > ROUNDING * np.abs(centre)).all():
+        return None
+    x = (draws - centre) / spread
     with one_thread():
-        state = _fitted((draws - centre) / spread, None if like is None else _standardised(like, centre, spread))
+        state = _fitted(x, counts, None if like is None else _standardised(like, centre, spread))
     if not all(np.isfinite(part).all() for part in (state.slopes, state.means, state.variances)):
         return None
     label = f"independent mixtures of {state.weights.shape[1]} Gaussian laws, adapted by importance sampling"
@@ -60,44 +70,53 @@ class _State:
     means: FloatArray
     variances: FloatArray
 
-    def log_terms(self, residual: FloatArray) -> FloatArray:
-        """Return log densities of the laws, weights included, shape (K, n, dim): sums over a last axis are slow."""
-        away = np.ascontiguousarray(residual) - self.means.T[:, None]
+    def shares(self, residual: FloatArray) -> FloatArray:
+        """Return to which law each row belongs, shape (K, n, dim): sums over a last axis are slow."""
+        terms, largest = self._log_terms(residual)
+        share = np.exp(terms - largest)
+        share /= share.sum(axis=0)
+        return share
+
+    def log_density(self, residual: FloatArray) -> FloatArray:
+        """Return the log density of each coordinate, shape (n, dim)."""
+        terms, largest = self._log_terms(residual)
+        return np.asarray(np.log(np.exp(terms - largest).sum(axis=0)) + largest)
+
+    def _log_terms(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log densities of the laws, weights included, shape (K, n, dim), and the largest of each element."""
+        away = residual - self.means.T[:, None]
         factors = np.log(self.weights) - 0.5 * np.log(self.variances) - _HALF_LOG_TWO_PI
-        return np.asarray(factors.T[:, None] - away * away * (0.5 / self.variances).T[:, None])
+        terms = factors.T[:, None] - away * away * (0.5 / self.variances).T[:, None]
+        return terms, terms.max(axis=0)
 
 
-def _fitted(x: FloatArray, like: _State | None) -> _State:
+def _fitted(x: FloatArray, counts: FloatArray, like: _State | None) -> _State:
     """Return slopes and laws fitted to standardised draws."""
-    n_laws = min(max(len(x) // DRAWS_A_LAW, LAWS[0]), LAWS[-1])
+    n_laws = int(min(max(counts.sum() // DRAWS_A_LAW, LAWS[0]), LAWS[-1]))
     if like is not None and like.weights.shape[1] == n_laws:
-        return _improved(x, like, FEWER_ITERATIONS, True)
-    slopes = _regressed(x)
+        return _improved(x, counts, like, FEWER_ITERATIONS, True)
+    slopes = _regressed(x, counts)
     residual = x - x @ slopes.T
-    starts = [_improved(x, one, STARTING, False) for one in _starts(residual, slopes, n_laws)]
-    return _improved(x, _better(residual, *starts), ITERATIONS, True)
+    starts = [_improved(x, counts, one, STARTING, False) for one in _starts(residual, counts, slopes, n_laws)]
+    return _improved(x, counts, _better(residual, counts, *starts), ITERATIONS, True)
 
 
-def _starts(residual: FloatArray, slopes: FloatArray, n_laws: int) -> tuple[_State, _State]:
+def _starts(residual: FloatArray, counts: FloatArray, slopes: FloatArray, n_laws: int) -> tuple[_State, _State]:
     """Return laws with one middle and different widths, and laws side by side."""
     dim = residual.shape[1]
-    variance = residual.var(axis=0)[:, None]
+    every = np.repeat(residual, counts.astype(np.int64), axis=0)
+    variance = every.var(axis=0)[:, None]
     weights = np.full((dim, n_laws), 1.0 / n_laws)
-    middle = np.repeat(np.median(residual, axis=0)[:, None], n_laws, axis=1)
+    middle = np.repeat(np.median(every, axis=0)[:, None], n_laws, axis=1)
     concentric = _State(slopes, weights, middle, variance * np.square(CONCENTRIC[:n_laws]))
-    quantiles = np.quantile(residual, (np.arange(n_laws) + 0.5) / n_laws, axis=0).T
+    quantiles = np.quantile(every, (np.arange(n_laws) + 0.5) / n_laws, axis=0).T
     beside = _State(slopes, weights, quantiles, np.repeat(variance / n_laws, n_laws, axis=1))
     return concentric, beside
 
 
-def _better(residual: FloatArray, one: _State, other: _State) -> _State:
+def _better(residual: FloatArray, counts: FloatArray, one: _State, other: _State) -> _State:
     """Return for each coordinate the laws of the larger likelihood; slopes are the same."""
-    levels = []
-    for state in (one, other):
-        terms = state.log_terms(residual)
-        largest = terms.max(axis=0)
-        levels.append((np.log(np.exp(terms - largest).sum(axis=0)) + largest).sum(axis=0))
-    first = (levels[0] >= levels[1])[:, None]
+    first = (counts @ one.log_density(residual) >= counts @ other.log_density(residual))[:, None]
     return _State(
         one.slopes,
         np.where(first, one.weights, other.weights),
@@ -106,26 +125,20 @@ def _better(residual: FloatArray, one: _State, other: _State) -> _State:
     )
 
 
-def _improved(x: FloatArray, state: _State, n_iterations: int, with_slopes: bool) -> _State:
+def _improved(x: FloatArray, counts: FloatArray, state: _State, n_iterations: int, with_slopes: bool) -> _State:
     """Return the state after expectation maximisation; conditional maximisation of laws and slopes."""
-    slopes = state.slopes
-    residual = x - x @ slopes.T
+    n = counts.sum()
+    residual = x - x @ state.slopes.T
     for iteration in range(n_iterations):
-        terms = state.log_terms(residual)
-        share = np.exp(terms - terms.max(axis=0))
-        share /= share.sum(axis=0)
         if with_slopes and iteration % SLOPES_EVERY == SLOPES_EVERY - 1:
-            slopes = _new_slopes(x, share, state)
-            residual = x - x @ slopes.T
-        n_draws = share.sum(axis=1).T + 1e-12
-        means = (share * residual).sum(axis=1).T / n_draws
-        away = residual - means.T[:, None]
-        whole = residual.var(axis=0)[:, None]
-        squares = (share * away * away).sum(axis=1).T
+            state = replace(state, slopes=_new_slopes(x, counts, residual, state))
+            residual = x - x @ state.slopes.T
+        whole = (counts @ residual**2 / n - (counts @ residual / n) ** 2)[:, None]
+        n_draws, means, squares = _sums(residual, counts, state)
         variances = (squares + PRIOR_DRAWS * SMALLEST_VARIANCE * whole) / (n_draws + PRIOR_DRAWS)
-        weights = np.maximum(n_draws / len(x), SMALLEST_WEIGHT)
+        weights = np.maximum(n_draws / n, SMALLEST_WEIGHT)
         state = _State(
-            slopes,
+            state.slopes,
             weights / weights.sum(axis=1, keepdims=True),
             means,
             np.maximum(variances, SMALLEST_VARIANCE * whole),
@@ -133,24 +146,44 @@ def _improved(x: FloatArray, state: _State, n_iterations: int, with_slopes: bool
     return state
 
 
-def _new_slopes(x: FloatArray, share: FloatArray, state: _State) -> FloatArray:
+def _sums(residual: FloatArray, counts: FloatArray, state: _State) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return for each law how many draws are its own, their mean, and squares around it, each of shape (dim, K)."""
+    zeroth, first, second = np.zeros((3, *state.means.T.shape))
+    for begin in range(0, len(residual), AT_ONCE):
+        part = residual[begin : begin + AT_ONCE]
+        share = state.shares(part) * counts[begin : begin + AT_ONCE, None]
+        zeroth += share.sum(axis=1)
+        share *= part
+        first += share.sum(axis=1)
+        share *= part
+        second += share.sum(axis=1)
+    n_draws = zeroth + 1e-12
+    means = first / n_draws
+    return n_draws.T, means.T, np.maximum(second - n_draws * means * means, 0.0).T
+
+
+def _new_slopes(x: FloatArray, counts: FloatArray, residual: FloatArray, state: _State) -> FloatArray:
     """Return slopes by weighted least squares, given to which law each draw belongs."""
     dim = x.shape[1]
-    pull = share / state.variances.T[:, None]
-    precision = pull.sum(axis=0)
-    target = x - (pull * state.means.T[:, None]).sum(axis=0) / precision
+    precision, target = np.empty_like(x), np.empty_like(x)
+    for begin in range(0, len(x), AT_ONCE):
+        rows = slice(begin, begin + AT_ONCE)
+        pull = state.shares(residual[rows]) / state.variances.T[:, None]
+        precision[rows] = pull.sum(axis=0)
+        target[rows] = x[rows] - (pull * state.means.T[:, None]).sum(axis=0) / precision[rows]
+    precision *= counts[:, None]
     slopes = np.zeros((dim, dim))
     for j in range(1, dim):
         before, weight = x[:, :j], precision[:, j]
-        system = (before.T * weight) @ before + RIDGE * weight.mean() * np.eye(j)
+        system = (before.T * weight) @ before + RIDGE * weight.sum() / counts.sum() * np.eye(j)
         slopes[j, :j] = np.linalg.solve(system, before.T @ (weight * target[:, j]))
     return slopes
 
 
-def _regressed(x: FloatArray) -> FloatArray:
+def _regressed(x: FloatArray, counts: FloatArray) -> FloatArray:
     """Return slopes by least squares."""
     dim = x.shape[1]
-    products = x.T @ x
+    products = (x.T * counts) @ x
     slopes = np.zeros((dim, dim))
     for j in range(1, dim):
         slopes[j, :j] = np.linalg.solve(products[:j, :j] + RIDGE * np.eye(j), products[:j, j])

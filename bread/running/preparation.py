@@ -26,7 +26,7 @@ from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import PathRequest, Plan
 from bread.running.progress import Display
-from bread.running.proposing import wants_proposals
+from bread.running.proposing import moves_every, wants_proposals
 from bread.running.results import END, OBSERVED, SHARED, CheckResult
 from bread.running.side_by_side import run_side_by_side
 from bread.running.starts import ReverseInitial, ReverseInitialTask
@@ -55,6 +55,7 @@ class Preparation:
         self._request: PathRequest | None = None  # of the path that was taken
         self._shared: Pilot | None = None
         self._proposes = False  # draws from the reference, whatever the kernel
+        self._every = 1  # temperatures at which the kernel moves once, where they are
 
     # -- simulate ---------------------------------------------------------------------------------------------
 
@@ -150,9 +151,9 @@ class Preparation:
         result = self._result
         result.attempts.leave_path(result.runs)
         result.runs.clear()
-        own = {index: replace(kernel, proposes_base=True) for index, kernel in result.kernels.items()}
+        own = dict(result.kernels)
         self._take(self._pilots, current)
-        result.kernels.update(own)
+        result.kernels.update({index: self._with_proposals(own[index]) for index in own})
         return True
 
     @property
@@ -180,9 +181,10 @@ class Preparation:
         result.path_costs = chooser.costs
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
         self._proposes = wants_proposals(self._model.info, list(pilots), cost)
-        kernel, name = replace(pilots[0].kernel, proposes_base=self._proposes), self._model.info.identity.kernel
+        self._every = moves_every(list(pilots), cost) if self._proposes else 1
+        kernel, name = self._with_proposals(pilots[0].kernel), self._model.info.identity.kernel
         name = name if kernel.correlation is None else f"{name} {DENSE}"
-        result.info = result.info.with_kernel(name_with(name) if self._proposes else name)
+        result.info = result.info.with_kernel(name_with(name, self._every) if self._proposes else name)
         result.kernels[SHARED], self._shared = kernel, pilots[0]._replace(kernel=kernel).without_draws()
         result.base_log_ratio = [pilot.base_log_ratio for pilot in pilots]
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
@@ -190,6 +192,9 @@ class Preparation:
             result.exact_end_log_ratio = self._exact_end(pilots[0].path)
         self._request = chooser.quick(chooser.request(pilots[0].path.name))
         self.path_length = costs.path_length(list(pilots))
+
+    def _with_proposals(self, kernel: Kernel) -> Kernel:
+        return replace(kernel, proposes_base=self._proposes, every=self._every)
 
     def _exact_end(self, path: Path) -> FloatArray:
         """Return log ratios at exact draws, each with its data set: one reference of the user's serves all of these."""
@@ -211,7 +216,7 @@ class Preparation:
         for index, pilot in zip(indices, self._run_round(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
             self.count(phase, pilot.n_gradients)
-            self._result.kernels[index] = replace(pilot.kernel, proposes_base=self._proposes)
+            self._result.kernels[index] = self._with_proposals(pilot.kernel)
             self._result.paths[index] = pilot.path
             if pilot.is_moved:
                 self._result.unfitted.append(index)

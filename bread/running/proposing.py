@@ -3,6 +3,9 @@
 NUTS leaves the far tail of a scale slowly, whatever the number of temperatures: one data set in ten may then carry V.
 A draw from the reference leaves it at once, for one evaluation where a transition takes tens of gradients. Where
 annealing is cheap the kernel stays what the PPL would assign, and says more about it.
+
+A transition of NUTS that takes a hundred gradients moves a chain hardly farther than such a draw, where these are often
+accepted: then it is made at some temperatures only.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from bread.running.tuning import Pilot
 DEAR = 3000.0  # gradient evaluations of a data set's chains, as predicted, from which on proposals are worth their own
 DEAR_GIVEN = 1200.0  # the same along a law given scales: their tails are what NUTS is slow in, and no prediction sees
 LEAST_ACCEPTED = 0.1  # share of them, at the end of the path
+A_MOVE = 4.0  # gradient evaluations a temperature that are left to the kernel: a proposal costs as much with the rest
+MOST_EVERY = 8  # temperatures for one move of the kernel, at most
+CERTAIN = 0.5  # share of proposals, at the end of the path, from which on there may be so many; fewer below
 
 
 def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> bool:
@@ -35,7 +41,25 @@ def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> boo
     is_given = all(isinstance(pilot.path.reference, GivenReference) for pilot in pilots)
     if cost.n_chains * cost.n_temperatures * cost.per_transition < (DEAR_GIVEN if is_given else DEAR):
         return False
-    return float(np.mean([accepted(pilot.base_log_ratio, pilot.end_log_ratio) for pilot in pilots])) >= LEAST_ACCEPTED
+    return _mean_accepted(pilots) >= LEAST_ACCEPTED
+
+
+def moves_every(pilots: list[Pilot], cost: PathCost) -> int:
+    """Return at how many temperatures the kernel moves once, where draws are proposed (`bread.backends.base.Kernel`).
+
+    The dearer its moves, the fewer, where enough proposals are accepted between two of them.
+
+    Parameters
+    ----------
+    pilots, cost
+        As of `wants_proposals`.
+    """
+    most = MOST_EVERY * min(1.0, _mean_accepted(pilots) / CERTAIN)
+    return int(max(1.0, min(cost.per_transition / A_MOVE, most)))
+
+
+def _mean_accepted(pilots: list[Pilot]) -> float:
+    return float(np.mean([accepted(pilot.base_log_ratio, pilot.end_log_ratio) for pilot in pilots]))
 
 
 def accepted(base_log_ratio: FloatArray, end_log_ratio: FloatArray) -> float:

@@ -244,7 +244,7 @@ class PyMCPosterior:
             for state, seed in zip(initial, seeds, strict=True):
                 engine.reset(seed)
                 proposals = partial(self._proposals, kernel, path, len(betas) - 1, seed)
-                chain = Chain(engine, path, betas, prepared, direction, state, proposals)
+                chain = Chain(engine, path, betas, prepared, direction, state, proposals, kernel.every)
                 chain.run()
                 chains.append(chain)
         shape = (len(chains), engine.layout.dim)

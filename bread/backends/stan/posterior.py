@@ -273,6 +273,7 @@ def _schedule(betas: FloatArray, kernel: Kernel) -> Schedule:
         betas,
         np.array([float(one["step_size"]) for one in settings]),
         np.stack([one["inverse_metric"] for one in settings]),
+        kernel.every,
     )
 
 

@@ -2,7 +2,8 @@
 
 The proposal density is f_0 whatever the state is, so that at inverse temperature beta the ratio of Metropolis and
 Hastings is exp(beta (log_ratio' - log_ratio)): one evaluation of the density, and a reversible kernel. A forward chain
-proposes before the kernel moves, a reverse chain after it.
+proposes before the kernel moves, a reverse chain after it. Where the kernel is dear it may move at some temperatures
+only, the same ones in both directions: which they are is known before the chain begins.
 """
 
 from __future__ import annotations
@@ -49,6 +50,19 @@ class Proposals(NamedTuple):
         return float(self.log_uniform[step]) < beta * (proposed - log_ratio)
 
 
+def is_moved(index: int, last: int, every: int) -> bool:
+    """Return whether the kernel moves a chain that proposes, at a temperature: the last one, and each so many before it.
+
+    Parameters
+    ----------
+    index, last : int
+        Of the temperature, and of the one at inverse temperature 1.
+    every : int
+        See `bread.backends.base.Kernel`.
+    """
+    return (last - index) % every == 0
+
+
 def draw_proposals(
     draw_base: Callable[[Sequence[SeedSequence]], FloatArray],
     log_ratio: Callable[[FloatArray], FloatArray],
@@ -89,6 +103,7 @@ def split_name(kernel: Any) -> tuple[Any, bool]:
     return (rest if plus else None), True
 
 
-def name_with(kernel: str) -> str:
+def name_with(kernel: str, every: int = 1) -> str:
     """Return the name of a kernel with independence proposals before it, for the report."""
-    return f"{kernel} after independence proposals"
+    at = "" if every == 1 else f" at one temperature in {every},"
+    return f"{kernel}{at} after independence proposals"

@@ -10,7 +10,7 @@ import numpy as np
 
 from bread.backends.base import Direction, Failure, FloatArray
 from bread.backends.pymc.kernels.engine import Engine
-from bread.backends.support.independence import Proposals
+from bread.backends.support.independence import Proposals, is_moved
 from bread.paths.kinds import Path
 
 
@@ -34,6 +34,7 @@ class Chain:
         direction: Direction,
         initial: FloatArray,
         draw_proposals: Callable[[], Proposals | None] = lambda: None,
+        every: int = 1,
     ) -> None:
         self.engine = engine
         self.path = path
@@ -41,6 +42,7 @@ class Chain:
         self.prepared = prepared  # kernel settings at each of betas
         self.direction = direction
         self.draw_proposals = draw_proposals
+        self.every = every  # temperatures at which the kernel itself moves, where draws are proposed
         self.proposals: Proposals | None = None  # before each transition forward, after it in reverse
         self.state_at_base = self.state_at_end = initial
         self.log_ratio = np.full(len(betas), np.nan)
@@ -80,7 +82,7 @@ class Chain:
             for index in range(1, len(self.betas)):
                 self._require_ratio(log_ratio, Failure.ZERO_RATIO)
                 position, log_ratio = self._propose(index - 1, index, position, log_ratio)
-                position, log_ratio = self._move(index, position)
+                position, log_ratio = self._move(index, position, log_ratio)
                 self.log_ratio[index] = log_ratio
         finally:
             self.state_at_end = self.engine.state_of(position)
@@ -95,7 +97,7 @@ class Chain:
         self.log_ratio[-1] = log_ratio
         try:
             for index in range(len(self.betas) - 1, 0, -1):
-                position, log_ratio = self._move(index, position)
+                position, log_ratio = self._move(index, position, log_ratio)
                 position, log_ratio = self._propose(len(self.betas) - 1 - index, index, position, log_ratio)
                 self.log_ratio[index - 1] = log_ratio
                 self._require_ratio(log_ratio, Failure.NAN)  # a kernel above beta = 0 never ends at zero
@@ -103,7 +105,9 @@ class Chain:
             self.state_at_base = self.engine.state_of(position)
             self.log_base_density[0] = self.engine.terms(self.state_at_base)[0]
 
-    def _move(self, index: int, position: Any) -> tuple[Any, float]:
+    def _move(self, index: int, position: Any, log_ratio: float) -> tuple[Any, float]:
+        if self.proposals is not None and not is_moved(index, len(self.betas) - 1, self.every):
+            return position, log_ratio
         self.engine.set_kernel(self.betas[index], self.prepared[index], reverse=self.direction == "reverse")
         position, log_ratio, diverged = self.engine.move(position)
         self.n_divergences += diverged

@@ -218,7 +218,7 @@ class StanInstance(StanVariables):
             np.zeros((n, 4), dtype=np.int64), "",
         )  # fmt: skip
         ladder = ScheduleStruct(
-            n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), 0
+            n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), schedule.every
         )
         arrays = [pointer(array) for array in (initial, words, *result[:5])]
         made = (ProposalsStruct * len(proposals))(*map(_proposals_struct, proposals))

@@ -8,11 +8,15 @@ from bread.backends.base import FloatArray, IntArray
 
 
 class Schedule(NamedTuple):
-    """Inverse temperatures (T,) with the frozen step size (T,) and inverse metric (T, dim) at each."""
+    """Inverse temperatures (T,) with the frozen step size (T,) and inverse metric (T, dim) at each.
+
+    ``every`` is of chains with proposals, see `bread.backends.base.Kernel`.
+    """
 
     betas: FloatArray
     step_sizes: FloatArray
     inverse_metrics: FloatArray
+    every: int = 1
 
 
 class Chains(NamedTuple):

@@ -32,7 +32,7 @@ class ScheduleStruct(ctypes.Structure):
 
     _fields_ = (
         ("n_temperatures", _INT64), ("betas", _POINTER), ("step_sizes", _POINTER), ("inverse_metrics", _POINTER),
-        ("is_reverse", _INT32), ("unused", _INT32),
+        ("is_reverse", _INT32), ("every", _INT32),
     )  # fmt: skip
 
 

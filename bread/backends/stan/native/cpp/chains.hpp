@@ -19,7 +19,7 @@ struct bread_schedule {
   const double* step_sizes;      // (n_temperatures)
   const double* inverse_metrics; // (n_temperatures, dim)
   std::int32_t is_reverse;
-  std::int32_t unused;
+  std::int32_t every;            // with proposals the kernel moves at the last temperature and each so many before it
 };
 
 struct bread_chains {
@@ -114,7 +114,8 @@ class AnnealedChain {
       model_.set_beta(schedule_.betas[t]);
       kernel.set(schedule_.step_sizes[t], Map(schedule_.inverse_metrics + t * dim_, dim_));
       const bool proposes_first = proposals_ != nullptr && !schedule_.is_reverse;
-      if (proposes_first) propose_first(i, schedule_.betas[t]);
+      const bool rests = proposals_ != nullptr && (n - t) % schedule_.every != 0;
+      if ((proposes_first || rests) && propose_at(i, schedule_.betas[t]) && rests) continue;
       model_.watch_start();
       kernel.move(state_, logger);
       if (!proposes_first) {
@@ -135,12 +136,15 @@ class AnnealedChain {
     }
   }
 
-  // The proposal of a forward chain: what is recorded is the state that it may replace.
-  void propose_first(std::int64_t step, double beta) {
+  // A proposal before the kernel, or in its place: what is recorded is the state that it may replace. Returns whether
+  // that has finite densities; the kernel refuses what has none.
+  bool propose_at(std::int64_t step, double beta) {
     const Terms terms = model_.evaluate(state_.cont_params());
     log_ratio_[position_] = terms.log_ratio;
     if (step == 0) record_first(terms.log_start);
-    if (std::isfinite(terms.log_start)) propose(step, beta, terms.log_ratio);
+    if (!std::isfinite(terms.log_start) || !std::isfinite(terms.log_ratio)) return false;
+    propose(step, beta, terms.log_ratio);
+    return true;
   }
 
   void propose(std::int64_t step, double beta, double log_ratio) {

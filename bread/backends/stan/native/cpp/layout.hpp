@@ -35,7 +35,7 @@ inline std::string layout() {
 #define BREAD_AT(field) {#field, offsetof(bread_schedule, field)}
   add("bread_schedule", sizeof(bread_schedule),
       {BREAD_AT(n_temperatures), BREAD_AT(betas), BREAD_AT(step_sizes), BREAD_AT(inverse_metrics),
-       BREAD_AT(is_reverse), BREAD_AT(unused)});
+       BREAD_AT(is_reverse), BREAD_AT(every)});
 #undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_chains, field)}
   add("bread_chains", sizeof(bread_chains),
