@@ -55,12 +55,15 @@ class Family(Generic[Law]):
         (law, log evidence in nats, index of random numbers) -> the law from which draws are taken.
     n_rounds : int
         At most.
+    n_kept : int
+        Rounds whose draws count, the last ones: what far proposals drew has no weight once others are near.
     """
 
     n_draws: int
     fitted: Callable[[FloatArray, FloatArray, Law | None], Law | None]
     completed: Callable[[Law, float, int], Law] = lambda law, log_evidence, index: law
     n_rounds: int = ROUNDS
+    n_kept: int = ROUNDS
 
 
 def adapt(target: Target, family: Family[Law], first: Law, dim: int, like: Law | None = None) -> Law | None:
@@ -77,30 +80,31 @@ def adapt(target: Target, family: Family[Law], first: Law, dim: int, like: Law |
     like : law, optional
         One adapted to other data, from which the first fit begins.
     """
-    proposals, states = [first], np.empty((0, dim))
-    log_target, log_proposed = np.empty(0), np.empty(0)  # at the states; the second of all proposals together
+    proposals, states, log_target = [first], np.empty((0, dim)), np.empty(0)
+    by_proposal = np.empty((0, 0))  # log densities of the proposals at the states
     best: Law | None = None
     least, found_at = np.inf, 0
     for number in range(family.n_rounds):
         proposal = proposals[-1]
         drawn = proposal.sample(family.n_draws, target.rng(Part.ADAPTED, number))
-        log_joint, by_proposal = target.joint(drawn), [one.log_density(drawn) for one in proposals]
-        shown = truncated(log_joint - by_proposal[-1])
+        log_joint, here = target.joint(drawn), np.array([one.log_density(drawn) for one in proposals])
+        shown = truncated(log_joint - here[-1])
         if number > 0 and shown < least:
             best, least, found_at = proposal, shown, number
         if least < NEAR or (best is not None and number >= found_at + PATIENCE):
             break
-        log_proposed = np.logaddexp(log_proposed, proposal.log_density(states))
-        states = np.concatenate([states, drawn])
-        log_target = np.concatenate([log_target, log_joint])
-        log_proposed = np.concatenate([log_proposed, logsumexp(by_proposal, axis=0)])
-        log_weights = log_target - log_proposed + np.log(len(proposals))
+        by_proposal = np.concatenate([np.concatenate([by_proposal, [proposal.log_density(states)]]), here], axis=1)
+        states, log_target = np.concatenate([states, drawn]), np.concatenate([log_target, log_joint])
+        log_weights = log_target - logsumexp(by_proposal, axis=0) + np.log(len(proposals))
         weights = tempered(log_weights, FEWEST_EFFECTIVE)
         like = None if weights is None else family.fitted(states, weights, like)
         if like is None:
             break
         log_evidence = float(logsumexp(log_weights) - np.log(len(log_weights)))
         proposals.append(family.completed(like, log_evidence, ROUNDS + 1 + number))
+        if len(proposals) > family.n_kept:
+            proposals, by_proposal = proposals[1:], by_proposal[1:, family.n_draws :]
+            states, log_target = states[family.n_draws :], log_target[family.n_draws :]
     return best
 
 

@@ -26,7 +26,7 @@ BURN_IN, MOVE_DRAWS = 40, 160  # of a chain that shows where the posterior of ot
 
 
 def product_adapted(
-    target: Target, draws: FloatArray, n_draws: int = DRAWS, n_rounds: int = ROUNDS
+    target: Target, draws: FloatArray, n_draws: int = DRAWS, n_rounds: int = ROUNDS, n_kept: int = ROUNDS
 ) -> ProductReference | None:
     """Return independent mixtures adapted to a density, the one whose own draws show the least divergence.
 
@@ -35,8 +35,8 @@ def product_adapted(
     target : Target
     draws : ndarray, shape (n, dim)
         They show where to begin.
-    n_draws, n_rounds : int
-        Of a law in each round; at most.
+    n_draws, n_rounds, n_kept : int
+        Of `bread.fitting.adaptation.Family`.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def product_adapted(
         return fit_product(points, like, counts)
 
     wide = replace(first, scales=WIDER * first.scales)
-    return adapt(target, Family(n_draws, fitted, n_rounds=n_rounds), wide, dim)
+    return adapt(target, Family(n_draws, fitted, n_rounds=n_rounds, n_kept=n_kept), wide, dim)
 
 
 def product_near(work: FitWork, reference: ProductReference, kernel: Kernel, limit: float) -> ProductReference | None:

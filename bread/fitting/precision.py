@@ -6,70 +6,27 @@ one mode where the joint law is a funnel for each of them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.fitting.adapted_product import LARGEST_DIM as MOST_DRIVERS
 from bread.fitting.adapted_product import product_adapted
+from bread.fitting.collapsed import Collapsed, Structure
 from bread.fitting.modes import CountedDensity
 from bread.fitting.nested import middle_and_spread
 from bread.fitting.sums import Quadratic, Where, find_linear, find_sums, quadratic_coordinates
-from bread.fitting.work import FitWork, Part
-from bread.paths.precision import PrecisionReference, cholesky_factors
+from bread.fitting.work import FitWork
+from bread.paths.precision import PrecisionReference
 from bread.paths.sums import Sums
 
 MOST_OTHERS = 60  # coordinates: every evaluation factorises their matrix
-ROUNDS = 12
+ROUNDS, KEPT_ROUNDS = 12, 4
 FEW, FEW_DRAWS, MANY_DRAWS = 6, 600, 2000  # drivers; draws in each round of up to so many of them, and of more
 JITTER, REACH = 0.4, 2.0  # of a spread, of where the sums are looked for; within which they are compared
 CHECKS = 4  # places where they are compared
 OUTSIDE = 1e-3  # share of draws to either side of where a coordinate is interpolated
 SEED = 11  # of what is always the same
-
-
-class Structure(NamedTuple):
-    """Which coordinates have a Gaussian law given the others, and how it depends on those.
-
-    Attributes
-    ----------
-    drivers, others : ndarray of int
-    precision, linear : Sums
-    """
-
-    drivers: NDArray[np.int64]
-    others: NDArray[np.int64]
-    precision: Sums
-    linear: Sums
-
-
-class Collapsed:
-    """The density of the drivers, the others integrated out: what `bread.fitting.adaptation.adapt` asks of a target."""
-
-    def __init__(self, work: FitWork, structure: Structure) -> None:
-        self._work, self._structure = work, structure
-
-    def rng(self, part: Part, index: int = 0) -> Generator:
-        """Return random numbers."""
-        return self._work.rng(part, index)
-
-    def joint(self, u: FloatArray) -> FloatArray:
-        """Return the log density (nats) at rows of u, shape (n,), minus infinity where there is no Gaussian law."""
-        structure, n = self._structure, len(self._structure.others)
-        lower = structure.precision.at(u, n * n).reshape(-1, n, n)
-        linear = structure.linear.at(u, n)
-        factors, is_law = cholesky_factors(lower)
-        states = np.zeros((len(u), self._work.dim))
-        states[:, structure.drivers] = u
-        half = np.linalg.solve(factors, linear[..., None])
-        states[:, structure.others] = np.linalg.solve(np.swapaxes(factors, 1, 2), half)[..., 0]
-        is_law &= np.isfinite(states).all(axis=1)
-        values = np.full(len(u), -np.inf)
-        values[is_law] = self._work.joint(states[is_law])
-        return np.asarray(values - np.log(np.einsum("nii->ni", factors)).sum(axis=1))
 
 
 def find_structure(work: FitWork, draws: FloatArray, like: PrecisionReference | None = None) -> Structure | None:
@@ -137,7 +94,8 @@ def fit_precision(work: FitWork, draws: FloatArray, structure: Structure | None 
         return None
     k = len(structure.drivers)
     n_draws = FEW_DRAWS if k <= FEW else MANY_DRAWS
-    marginal = product_adapted(Collapsed(work, structure), draws[:, structure.drivers], n_draws, ROUNDS)
+    at = draws[:, structure.drivers]
+    marginal = product_adapted(Collapsed(work, structure, at), at, n_draws, ROUNDS, KEPT_ROUNDS)
     if marginal is None:
         return None
     drivers = tuple(int(driver) for driver in structure.drivers)

@@ -18,7 +18,7 @@ from bread.paths.product import ProductReference
 LAWS, DRAWS_A_LAW = (2, 3), 500  # of each coordinate; so many draws are needed for one law more
 FEWEST = 100  # draws
 INFLATION = 1.06  # of the variances: less than for a fit to chains, whose few draws miss tails
-ITERATIONS, FEWER_ITERATIONS = 40, 10  # from nothing; from the fit of the round before
+ITERATIONS, FEWER_ITERATIONS = 40, 5  # from nothing; from the fit of the round before
 STARTING = 6  # iterations from each of two starts, of which the better goes on
 SLOPES_EVERY = 3  # iterations after which slopes are improved
 RIDGE = 10.0  # draws that a slope of zero is worth

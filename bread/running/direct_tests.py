@@ -71,7 +71,8 @@ class DirectPhase:
         """Return about how many gradient evaluations the check takes, the pilots' included."""
         plan, result = self._plan, self._result
         spent = sum(result.n_gradients.values())
-        per_temperature = 2 * plan.chains * _per_transition(result.kernels[SHARED], plan.tune)
+        kernel = result.kernels[SHARED]
+        per_temperature = 2 * plan.chains * _per_transition(kernel, plan.tune) / kernel.every
         if plan.n_temperatures is None:
             most = plan.max_temperatures * per_temperature  # T may be predicted to be larger than any that is run
             predicted = spent + plan.check_simulations * min(result.path_costs.get(result.path.name, 0.0), most)
