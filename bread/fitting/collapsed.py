@@ -143,7 +143,7 @@ def additive(
     if not np.isfinite(values).all():
         return None
     along = (values[:-1] - values[-1]).reshape(k, KNOTS)
-    parts = [_Part.through(*pair, powers) for *pair, powers in zip(knots, along, exponents.T, strict=True)]
+    parts = [_Part.through(*one) for one in zip(knots, along, exponents.T, strict=True)]
 
     def total(u: FloatArray) -> FloatArray:
         is_inside = ((u >= knots[:, 0]) & (u <= knots[:, -1])).all(axis=1)

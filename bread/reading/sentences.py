@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bread.backends.support.independence import moves_of
 from bread.reading import agreement as own
 from bread.reading.carriers import carriers_sentence
 from bread.reading.direct import direct_bug
@@ -309,6 +310,12 @@ def _also_proposed(findings: Findings) -> str:
     """Say that the kernel was not the default one alone, where nobody had asked for that."""
     if not findings.has_proposed:
         return ""
+    kernel, every = moves_of(findings.kernel)
+    if every > 1:
+        return (
+            f"Annealed chains also proposed draws from a fit to each data set, and {kernel} moved them at one temperature "
+            f'in {every} only (kernel="nuts" does neither).'
+        )
     return 'Annealed chains also proposed draws from a fit to each data set (kernel="nuts" leaves that out).'
 
 

@@ -10,8 +10,10 @@ from numpy.random import default_rng
 from scipy.special import logsumexp
 
 from bread.fitting import adapted_product
+from bread.fitting.adaptation import Family, adapt
 from bread.fitting.adapted_product import product_adapted, product_near
 from bread.fitting.families import fit_full
+from bread.fitting.one_thread import counted, resampled
 from bread.fitting.product import FEWEST, fit_product
 from bread.fitting.work import FitWork
 from bread.paths.product import ProductReference
@@ -115,3 +117,56 @@ def test_few_draws_or_still_ones_make_no_fit(monkeypatch):
     assert fit_product(draws) is None
     monkeypatch.setattr(adapted_product, "LARGEST_DIM", DIM - 1)
     assert product_adapted(TARGET.work(), TARGET.draw(500, default_rng(1))) is None
+
+
+def test_counts_are_draws_that_occur_so_often():
+    draws, counts = TARGET.draw(700, default_rng(1)), default_rng(2).integers(0, 4, 700)
+    is_there = counts > 0
+    found = fit_product(draws[is_there], counts=counts[is_there])
+    expected = fit_product(np.repeat(draws, counts, axis=0))
+    far = 3.0 * draws
+    np.testing.assert_allclose(found.log_density(far), expected.log_density(far), rtol=1e-6)
+    assert not np.allclose(fit_product(draws[is_there]).log_density(far), expected.log_density(far), rtol=1e-3)
+
+
+class Normal:
+    """N(0, 1) twice, times exp(3); random numbers of rounds."""
+
+    def joint(self, states):
+        return 3.0 - np.log(2.0 * np.pi) - 0.5 * (states**2).sum(axis=1)
+
+    def rng(self, part, index=0):
+        return default_rng((int(part), index))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kept", [1, 2, 8])
+def test_draws_of_the_last_rounds_count(kept):
+    """Their number, and the log evidence (nats) that they give; four standard errors of at most 0.06 for one round."""
+    sizes, evidences = [], []
+
+    def fitted(states, weights, like):
+        sizes.append(len(states))
+        np.testing.assert_allclose(weights.sum(), 1.0)
+        return law(1.0 + 0.5 / (1 + len(sizes)))
+
+    def completed(found, log_evidence, index):
+        evidences.append(log_evidence)
+        return found
+
+    adapt(Normal(), Family(500, fitted, completed, n_rounds=5, n_kept=kept), law(2.0), 2)
+    assert sizes == [500 * min(number + 1, kept) for number in range(len(sizes))] and len(sizes) >= 2
+    np.testing.assert_allclose(evidences, 3.0, atol=4 * 0.06)
+
+
+def law(scale):
+    """N(1, scale^2) twice."""
+    ones = np.ones((2, 1))
+    return ProductReference(np.ones(2), np.eye(2), ones, 0.0 * ones, scale * ones)
+
+
+def test_counted_states_are_those_that_are_resampled():
+    states, weights = default_rng(1).normal(size=(300, 2)), default_rng(2).uniform(size=300) ** 8
+    found, counts = counted(states, weights, 1000)
+    assert counts.sum() == 1000 and (counts > 0).all() and len(found) < 300
+    np.testing.assert_array_equal(np.repeat(found, counts.astype(int), axis=0), resampled(states, weights, 1000))

@@ -13,7 +13,7 @@ from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import gaussian
 from bread.paths.nested import NestedReference
 from bread.running.costs import PathCost
-from bread.running.proposing import DEAR, DEAR_GIVEN, accepted, wants_proposals
+from bread.running.proposing import A_MOVE, DEAR, DEAR_GIVEN, MOST_EVERY, accepted, moves_every, wants_proposals
 
 N = 4000
 
@@ -76,3 +76,20 @@ def cost(price: float) -> PathCost:
 )
 def test_rule(expected: bool, may: bool, pilots: list[Any], price: float) -> None:
     assert wants_proposals(SimpleNamespace(may_propose=may), pilots, cost(price)) is expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("expected", "shifts", "per_transition"),
+    [
+        (1, [0.3], A_MOVE),  # cheap moves
+        (2, [0.3], 2.5 * A_MOVE),
+        (MOST_EVERY, [0.3], 1e4),
+        (MOST_EVERY, [0.3], np.inf),
+        (MOST_EVERY // 2, [1.65], 1e4),  # a quarter is accepted
+        (1, [5.0], 1e4),  # hardly any
+        (MOST_EVERY // 2, [0.0, 9.0, 9.0, 9.0], 1e4),  # the mean counts
+    ],
+)
+def test_the_dearer_moves_are_the_rarer_they_get(expected: int, shifts: list[float], per_transition: float) -> None:
+    price = PathCost("reference", True, 40.0, per_transition, 1e6, 8)
+    assert moves_every([pilot(shift) for shift in shifts], price) == pytest.approx(expected, abs=int(shifts == [1.65]))

@@ -42,6 +42,33 @@ def check_order(
     assert not np.isclose(ends["forward"][0], own.states[-1])
 
 
+def refused(*arguments: Any) -> Proposals:
+    """Return the proposals of `draw_proposals`, with random numbers that accept none."""
+    proposals = draw_proposals(*arguments)
+    return proposals._replace(log_uniform=np.full_like(proposals.log_uniform, np.inf))
+
+
+def check_rests(
+    monkeypatch: pytest.MonkeyPatch, module: Any, posterior: Any, kernel: Kernel, betas: np.ndarray, every: int
+) -> None:
+    """Both directions move at the same temperatures: the last, and each so many before it; without proposals at all.
+
+    Where no proposal is taken, a log ratio that stays the same to the bit shows where the kernel rested.
+    """
+    monkeypatch.setattr(module, "draw_proposals", refused)
+    last, n_gradients = len(betas) - 1, []
+    for proposes, expected in ((True, set(range(last, 0, -every))), (False, set(range(1, last + 1)))):
+        asked = replace(kernel, proposes_base=proposes, every=every)
+        for direction in ("forward", "reverse"):
+            run = posterior.anneal(
+                PriorPath(), betas, asked, direction=direction, initial=np.full((6, 1), 0.2), seeds=SeedSequence(3).spawn(6)
+            )
+            moved = (np.diff(run.log_ratio, axis=1) != 0.0).any(axis=0)
+            assert {index for index in range(1, last + 1) if moved[index - 1]} == expected
+            n_gradients.append(run.n_gradients.sum())
+    assert max(n_gradients[:2]) < min(n_gradients[2:])
+
+
 def check_request(named: Any, plain: Any, path: Path, betas: np.ndarray) -> None:
     """A kernel that asks for proposals gives the same bits as a model opened with them; without it chains differ."""
     assert plain.info.may_propose and not named.info.may_propose

@@ -19,6 +19,7 @@ from bread.backends.values import FloatArray
 from bread.seeds import Children
 
 PREFIX = "independence"
+_AT, _AFTER = " at one temperature in ", " after independence proposals"  # of a name
 _KEY = 1_000_003  # of the random numbers of proposals, which no kernel's own streams are near
 
 
@@ -105,5 +106,10 @@ def split_name(kernel: Any) -> tuple[Any, bool]:
 
 def name_with(kernel: str, every: int = 1) -> str:
     """Return the name of a kernel with independence proposals before it, for the report."""
-    at = "" if every == 1 else f" at one temperature in {every},"
-    return f"{kernel}{at} after independence proposals"
+    return f"{kernel}{'' if every == 1 else f'{_AT}{every},'}{_AFTER}"
+
+
+def moves_of(name: str) -> tuple[str, int]:
+    """Return the kernel of a name that `name_with` has made, and at how many temperatures it moves once."""
+    kernel, at, rest = name.removesuffix(_AFTER).partition(_AT)
+    return kernel, int(rest.removesuffix(",")) if at else 1

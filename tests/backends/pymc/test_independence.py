@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
-from tests.support.independent_chains import check_order, check_request
+from tests.support.independent_chains import check_order, check_request, check_rests
 from tests.support.pymc_conjugate import MODELS, SHORT, exact_of
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
@@ -75,6 +76,23 @@ def test_acceptance_at_the_wrong_temperature_is_seen(model: Any, monkeypatch: py
         check_forward_reverse_identities(
             model, tuned_kernel(model), SHORT, log_evidence=exact_of("beta_binomial"), n_simulations=200
         )
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_identities_and_ranks_where_the_kernel_rests(model: Any, path: Path) -> None:
+    """As above; the kernel moves at three of seven temperatures."""
+    kernel, exact = replace(tuned_kernel(model, path=path), every=3), exact_of("beta_binomial")
+    check_contract_shapes(model, kernel, path=path)
+    check_bit_equal_batching(model, kernel, path=path)
+    check_forward_reverse_identities(model, kernel, SHORT, log_evidence=exact, n_simulations=200, path=path)
+    check_weighted_ranks(model, kernel, SHORT, n_simulations=200, path=path)
+
+
+@pytest.mark.parametrize("every", [2, 3, 20])
+def test_both_directions_move_at_the_same_temperatures(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = open_model(MODELS["beta_binomial"][0](), OpenOptions())
+    kernel = tuned_kernel(plain)
+    check_rests(monkeypatch, posterior, plain.condition({"y": np.array([3, 1])}), kernel, SHORT, every)
 
 
 def test_forward_proposes_first_and_reverse_last(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +156,12 @@ def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatc
     xr.testing.assert_equal(read_group(report, "reverse")["log_weight"], read_group(named, "reverse")["log_weight"])
     assert said not in str(bread.verdict(named))
     assert read_attributes(bread.check(model(), kernel="nuts", **settings))["kernel"] == "NUTS"
+    monkeypatch.setattr("bread.running.proposing.A_MOVE", 0.1)  # as if NUTS were dear
+    rested = bread.check(model(), **settings)
+    assert read_attributes(rested)["kernel"] == "NUTS at one temperature in 8, after independence proposals"
+    assert "NUTS moved them at one temperature in 8 only" in str(bread.verdict(rested))
+    gradients = [read_group(one, "reverse")["n_gradients"].sum() for one in (rested, report)]
+    assert gradients[0] < gradients[1]
 
 
 def weights_of(report: Any, way: str) -> Any:

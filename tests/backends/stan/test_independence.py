@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from tests.support.conformance import (
     check_weighted_ranks,
     tuned_kernel,
 )
-from tests.support.independent_chains import check_order, check_request
+from tests.support.independent_chains import check_order, check_request, check_rests
 from tests.support.stan_conjugate import CONJUGATE, opened
 
 pytestmark = [pytest.mark.stan, pytest.mark.statistical]
@@ -69,6 +70,23 @@ def test_a_wrong_rule_is_seen(model: Any, monkeypatch: pytest.MonkeyPatch) -> No
         check_forward_reverse_identities(
             model, tuned_kernel(model), BETAS, log_evidence=BETA_BINOMIAL.log_evidence, n_simulations=300
         )
+
+
+@ALL
+def test_identities_and_ranks_where_the_kernel_rests(model: Any, path: Path) -> None:
+    """As above; the kernel moves at three of seven temperatures."""
+    kernel, exact = replace(tuned_kernel(model, path=path), every=3), BETA_BINOMIAL.log_evidence
+    check_contract_shapes(model, kernel, path=path)
+    check_bit_equal_batching(model, kernel, path=path)
+    check_forward_reverse_identities(model, kernel, BETAS, log_evidence=exact, n_simulations=300, path=path)
+    check_weighted_ranks(model, kernel, BETAS, n_simulations=300, path=path)
+
+
+@pytest.mark.parametrize("every", [2, 3, 20])
+def test_both_directions_move_at_the_same_temperatures(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = opened(BETA_BINOMIAL.text, BETA_BINOMIAL.data)
+    kernel = tuned_kernel(plain)
+    check_rests(monkeypatch, posterior, plain.condition({"y": [3, 1]}), kernel, BETAS, every)
 
 
 def test_forward_proposes_first_and_reverse_last(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 from scipy import stats
 
-from bread.backends.support.independence import Proposals, draw_proposals, name_with, split_name
+from bread.backends.support.independence import Proposals, draw_proposals, moves_of, name_with, split_name
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,13 @@ def test_names(kernel, expected):
 
 def test_name_for_the_report():
     assert name_with("NUTS") == "NUTS after independence proposals"
+    assert name_with("NUTS", 4) == "NUTS at one temperature in 4, after independence proposals"
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("kernel", ["NUTS", "NUTS with a dense metric"])
+def test_the_name_says_how_often_the_kernel_moves(kernel, every):
+    assert moves_of(name_with(kernel, every)) == (kernel, every)
 
 
 def draw(seeds):
