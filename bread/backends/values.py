@@ -113,8 +113,8 @@ class Kernel:
         Whether draws from the path's base are proposed before each transition, where the backend offers it
         (`bread.backends.info.ModelInfo.may_propose`); also where the posterior's own kernel does not.
     every : int
-        Where draws are proposed: the kernel itself moves an annealed chain at so many-th temperatures only, counted down
-        from the last. At the others the proposal is the whole transition.
+        Where draws are proposed: of so many temperatures the kernel itself moves an annealed chain at one only, counted
+        down from the last, at which it does. At the others the proposal is the whole transition.
     correlation : ndarray, shape (dim, dim), optional
         Correlations of the inverse metric in the order of a state, the same at all inverse temperatures; settings that
         `along` returns hold it as `CORRELATION`. Only for a posterior that takes them

@@ -313,8 +313,8 @@ def _also_proposed(findings: Findings) -> str:
     kernel, every = moves_of(findings.kernel)
     if every > 1:
         return (
-            f"Annealed chains also proposed draws from a fit to each data set, and {kernel} moved them at one temperature "
-            f'in {every} only (kernel="nuts" does neither).'
+            f"Annealed chains also proposed draws from a fit to each data set, and {kernel} moved them at one "
+            f'temperature in {every} only (kernel="nuts" does neither).'
         )
     return 'Annealed chains also proposed draws from a fit to each data set (kernel="nuts" leaves that out).'
 

@@ -26,6 +26,7 @@ from bread.running.costs import PathCost
 from bread.running.ends import BaseDrawsTask, with_decided_tails
 from bread.running.ledger import in_order
 from bread.running.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
+from bread.running.proposing import with_proposals
 from bread.running.race import Entrant, Race, Track
 from bread.running.results import OTHERS, SHARED
 from bread.running.tasks import LookTask, PilotTask
@@ -111,7 +112,7 @@ class PathChooser:
         if asked != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if asked == AUTO else asked)
         reference = self._first_reference()  # the model has both paths
-        if reference is not None and self._is_cheaper_than_looking(reference.cost):
+        if reference is not None and self._is_cheaper_than_looking(self._with_proposals(reference)):
             self.costs, self.chosen = {reference.cost.kind: reference.cost.total}, reference.cost
             self._skipped = PriorPath.name
             return reference.pilots
@@ -242,6 +243,10 @@ class PathChooser:
         entrant.screened = pilots
         return entrant
 
+    def _with_proposals(self, entrant: Entrant) -> PathCost:
+        """Return what the path costs with the draws that will be proposed along it."""
+        return with_proposals(self._info, entrant.pilots, entrant.cost)
+
     def _short_steps(self) -> int:
         return max(FEWEST_STEPS, self._plan.tune // SCREENING)
 
@@ -250,8 +255,8 @@ class PathChooser:
 
         The most that it could save is all but the chains at the fewest temperatures.
         """
-        saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_transition
-        return cost.is_reliable and self._plan.check_simulations * saving < self._walks() * cost.per_transition
+        saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_temperature
+        return cost.is_reliable and self._plan.check_simulations * saving < CHEAP * self._walks() * cost.per_transition
 
     def _walks(self) -> int:
         """Return the transitions of two walks along a path, in short steps and thoroughly, on the extra data sets."""

@@ -38,6 +38,8 @@ class PathCost:
         Gradient evaluations of what is fitted or tuned for every data set.
     n_chains : int
         Chains up and down together.
+    every : int
+        Temperatures at which the kernel moves once (`bread.running.proposing.moves_every`).
     """
 
     kind: str
@@ -46,11 +48,17 @@ class PathCost:
     per_transition: float
     per_data_set: float
     n_chains: int
+    every: int = 1
+
+    @property
+    def per_temperature(self) -> float:
+        """Gradient evaluations of one chain at one temperature."""
+        return self.per_transition / self.every
 
     @property
     def total(self) -> float:
         """Predicted gradient evaluations per data set."""
-        return self.per_data_set + self.n_chains * self.n_temperatures * self.per_transition
+        return self.per_data_set + self.n_chains * self.n_temperatures * self.per_temperature
 
 
 def is_reliable(pilots: list[Pilot]) -> bool:

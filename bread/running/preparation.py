@@ -181,8 +181,7 @@ class Preparation:
         result.path, result.reference_fit = pilots[0].path, pilots[0].fit
         self._proposes = wants_proposals(self._model.info, list(pilots), cost)
         self._every = moves_every(list(pilots), cost) if self._proposes else 1
-        spared = replace(cost, per_transition=cost.per_transition / self._every)
-        result.path_costs = {**chooser.costs, cost.kind: spared.total} if self._every > 1 else chooser.costs
+        result.path_costs = {**chooser.costs, cost.kind: replace(cost, every=self._every).total}
         kernel, name = self._with_proposals(pilots[0].kernel), self._model.info.identity.kernel
         name = name if kernel.correlation is None else f"{name} {DENSE}"
         result.info = result.info.with_kernel(name_with(name, self._every) if self._proposes else name)

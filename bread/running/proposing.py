@@ -10,6 +10,8 @@ accepted: then it is made at some temperatures only.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo
@@ -56,6 +58,11 @@ def moves_every(pilots: list[Pilot], cost: PathCost) -> int:
     """
     most = MOST_EVERY * min(1.0, _mean_accepted(pilots) / CERTAIN)
     return int(max(1.0, min(cost.per_transition / A_MOVE, most)))
+
+
+def with_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> PathCost:
+    """Return the cost of a path whose kernel rests where draws are proposed; parameters as of `wants_proposals`."""
+    return replace(cost, every=moves_every(pilots, cost)) if wants_proposals(info, pilots, cost) else cost
 
 
 def _mean_accepted(pilots: list[Pilot]) -> float:

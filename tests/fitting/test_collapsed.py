@@ -18,7 +18,7 @@ DRAWS = default_rng(1).normal(size=(400, 2)) * (1.5, 0.7)
 
 @pytest.mark.parametrize("data", [TWO_SCALES.observed_data, OTHER], ids=["real", "other"])
 def test_differences_are_those_of_the_marginal_density(data):
-    """Of two scales given the data, in closed form; interpolated as well to a fiftieth of a nat, with no density spent."""
+    """Of two scales given the data, in closed form; interpolated to a fiftieth of a nat, with no density spent."""
     work = FitWork(TWO_SCALES.condition(data), TWO_SCALES.transformed, 3, 0)
     draws = many_prior_draws(work)
     structure = find_structure(work, draws)

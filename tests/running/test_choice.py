@@ -90,19 +90,20 @@ class FakeStage:
         return nullcontext()
 
 
-def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), is_rough=False):  # noqa: B008
+def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), is_rough=False, may_propose=False):  # noqa: B008
     first = np.full((n_data_sets, 2), float(SHARED))
-    return chooser(stage, max_temperatures, goal).choose(Simulations(first, {}, {"y": first}), is_rough=is_rough)
+    extra = Simulations(first, {}, {"y": first})
+    return chooser(stage, max_temperatures, goal, may_propose).choose(extra, is_rough=is_rough)
 
 
-def chooser(stage, max_temperatures, goal):
+def chooser(stage, max_temperatures, goal, may_propose=False):
     plan = Plan(
         simulate_from="fitted", hyperparameters=(), init_steps=0, simulations=20, chains=4, n_temperatures=None,
         max_temperatures=max_temperatures, goal=goal, schedule="adaptive", path=PathRequest(AUTO), tune=200,
         tune_each=False, draws=None, root=1,
     )  # fmt: skip
     layout = SimpleNamespace(dim=2, may_be_scale=np.zeros(2, bool), positions={})
-    info = SimpleNamespace(paths=(PriorPath.name, ReferencePath.name), layout=layout)
+    info = SimpleNamespace(paths=(PriorPath.name, ReferencePath.name), layout=layout, may_propose=may_propose)
     return PathChooser(info, plan, stage)
 
 
@@ -149,6 +150,15 @@ def test_where_one_is_found_at_once_nothing_more_is_spent():
         assert choose(one)[0].fit.family == "nested"
         assert one.looked == [SHARED] and SECOND not in one.drawn
     assert stage.n_gradients == other.n_gradients
+
+
+@pytest.mark.parametrize(("gap", "walked"), [(NEAR, (False, False)), (5.0, (True, False)), (400.0, (True, True))])
+def test_the_prior_path_is_not_walked_where_draws_make_the_reference_cheap(gap, walked):
+    """Where the kernel may rest; a near reference needs no walk anyway, a far one is dear whatever is proposed."""
+    for may_propose, expected in zip((False, True), walked, strict=True):
+        stage = FakeStage({SHARED}, found_gap=gap)
+        choose(stage, may_propose=may_propose)
+        assert (("prior", SHARED) in stage.piloted) == expected
 
 
 @pytest.mark.parametrize(("along_prior", "looked"), [(20.0, [SHARED]), (FAR, [SHARED, SECOND])])

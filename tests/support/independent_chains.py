@@ -56,12 +56,12 @@ def check_rests(
     Where no proposal is taken, a log ratio that stays the same to the bit shows where the kernel rested.
     """
     monkeypatch.setattr(module, "draw_proposals", refused)
-    last, n_gradients = len(betas) - 1, []
+    last, n_gradients, start = len(betas) - 1, [], np.full((6, 1), 0.2)
     for proposes, expected in ((True, set(range(last, 0, -every))), (False, set(range(1, last + 1)))):
         asked = replace(kernel, proposes_base=proposes, every=every)
         for direction in ("forward", "reverse"):
             run = posterior.anneal(
-                PriorPath(), betas, asked, direction=direction, initial=np.full((6, 1), 0.2), seeds=SeedSequence(3).spawn(6)
+                PriorPath(), betas, asked, direction=direction, initial=start, seeds=SeedSequence(3).spawn(len(start))
             )
             moved = (np.diff(run.log_ratio, axis=1) != 0.0).any(axis=0)
             assert {index for index in range(1, last + 1) if moved[index - 1]} == expected

@@ -52,7 +52,7 @@ class Proposals(NamedTuple):
 
 
 def is_moved(index: int, last: int, every: int) -> bool:
-    """Return whether the kernel moves a chain that proposes, at a temperature: the last one, and each so many before it.
+    """Return whether the kernel moves a chain that proposes, at a temperature: the last and each so many before it.
 
     Parameters
     ----------

@@ -217,8 +217,9 @@ class StanInstance(StanVariables):
             np.empty((n, n_temperatures)), np.empty((n, self.dim)), np.empty((n, self.dim)), np.empty((n, 2)),
             np.zeros((n, 4), dtype=np.int64), "",
         )  # fmt: skip
+        is_reverse = int(direction == "reverse")
         ladder = ScheduleStruct(
-            n_temperatures, pointer(betas), pointer(steps), pointer(metrics), int(direction == "reverse"), schedule.every
+            n_temperatures, pointer(betas), pointer(steps), pointer(metrics), is_reverse, schedule.every
         )
         arrays = [pointer(array) for array in (initial, words, *result[:5])]
         made = (ProposalsStruct * len(proposals))(*map(_proposals_struct, proposals))
