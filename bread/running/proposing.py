@@ -53,7 +53,8 @@ def moves_every(pilots: list[Pilot], cost: PathCost) -> int:
 
     Parameters
     ----------
-    pilots, cost
+    pilots : list of Pilot
+    cost : PathCost
         As of `wants_proposals`.
     """
     most = MOST_EVERY * min(1.0, _mean_accepted(pilots) / CERTAIN)
