@@ -118,7 +118,8 @@ class ModelInfo:
         one sentence. "prior" needs prior and likelihood apart; "reference" needs the joint density alone, and kernels
         that move all coordinates by its gradient.
     may_propose : bool
-        Whether a `Kernel` may also propose draws from the path's base: the backend can, and the user named no kernel.
+        Whether a `Kernel` may also propose draws from the path's base, and rest at some temperatures: the backend can,
+        and the user named no kernel.
     """
 
     identity: Identity
