@@ -22,6 +22,8 @@ budget      what a budget was predicted to show, against what it showed
 hard        twenty posteriors that are hard to sample
 shares      the tests before annealing, as a share of a check
 proposals   kernels that propose from the path's start
+resting     kernels that propose and rest at some temperatures
+laws        exact laws given scales: what they cost, how near they are
 devices     chains of PyMC on JAX: chains a second by their number, on the GPU where JAX finds one
 """
 
@@ -89,11 +91,15 @@ def benchmarks(is_long: bool) -> dict[str, Callable[[], None]]:
         "hard": script("hard_models.py"),
         "shares": script("direct_share.py"),
         "proposals": script("independence.py"),
+        "resting": script("resting.py"),
+        "laws": script("laws.py"),
         "devices": script("jax_devices.py", "--chains", "16", "256", "4096", "--seconds", "600"),
     }
 
 
-LONG_ONLY = ("schedules", "stan-steps", "paths", "whole", "budget", "hard", "shares", "proposals", "devices")
+LONG_ONLY = (
+    "schedules", "stan-steps", "paths", "whole", "budget", "hard", "shares", "proposals", "resting", "laws", "devices",
+)  # fmt: skip
 
 
 def main() -> None:

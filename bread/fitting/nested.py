@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Posterior
 from bread.fitting.families import INFLATION
 from bread.fitting.laplace import Laplace
+from bread.fitting.line import Laws, laws_like
 from bread.fitting.modes import CountedDensity
-from bread.fitting.one_thread import mixture_near
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference
 
@@ -27,8 +27,8 @@ FEWEST_KNOTS = 6  # within `HEIGHT` of the top
 MOST_WALKS = 3  # with smaller or larger steps, until there are enough knots
 STEEP, MOST_INSERTED = 3.0, 8  # nats between knots where another is put between them; so many at most
 JUMP = 0.1  # of the first step, within which so steep a fall is a jump
-MARGINAL_POINTS = 1000  # quantiles that the marginal density of the driver is fitted to
-LARGEST_MIXTURE = 4  # components of that density
+MARGINAL_POINTS = 1000  # of a grid, at which the marginal density of the driver is taken
+LARGEST_MIXTURE = 4  # normal laws like that density
 FEWEST_DRAWS, FAR = 25, 10.0  # draws that show a driver; where the tails of a vague prior are cut, in spreads
 LEAST_SIGNAL = 0.02  # mean squared correlation below which no coordinate drives the widths of others
 
@@ -185,9 +185,10 @@ def law_through(knots: list[Knot] | None, driver: int, like: MixtureReference | 
     log_marginal = np.array([knot.log_marginal for knot in knots])
     log_marginal = np.maximum(log_marginal - log_marginal.max(), -DEPTH)  # a fall of hundreds would bend the spline
     fine = np.linspace(u[0], u[-1], MARGINAL_POINTS)
-    density = np.exp(np.minimum(CubicSpline(u, log_marginal)(fine), 1.0))  # a spline may swing above its knots
-    cumulative = np.cumsum(density) / density.sum()
-    marginal = _marginal(np.interp((np.arange(MARGINAL_POINTS) + 0.5) / MARGINAL_POINTS, cumulative, fine), like)
+    log_density = np.minimum(CubicSpline(u, log_marginal)(fine), 1.0)  # a spline may swing above its knots
+    cumulative = np.cumsum(np.exp(log_density))
+    cumulative /= cumulative[-1]
+    marginal = _marginal(fine, log_density, like)
     low, high = (int(np.argmin(np.abs(u - fine[np.searchsorted(cumulative, q)]))) for q in (0.1, 0.9))
     if low == high:
         low, high = (low - 1, high) if low > 0 else (low, high + 1)
@@ -208,8 +209,14 @@ def law_through(knots: list[Knot] | None, driver: int, like: MixtureReference | 
     return NestedReference(driver, marginal, centre, matrix, u, values, slopes)
 
 
-def _marginal(points: FloatArray, like: MixtureReference | None) -> MixtureReference:
-    best = mixture_near(points[:, None], LARGEST_MIXTURE, like)
-    scale = np.sqrt(INFLATION * best.covariances_[:, 0, 0])
-    components = tuple(Component(mean, np.array([s])) for mean, s in zip(best.means_, scale, strict=True))
-    return MixtureReference(components, best.weights_ / best.weights_.sum())
+def _marginal(at: FloatArray, log_density: FloatArray, like: MixtureReference | None) -> MixtureReference:
+    laws = laws_like(at, log_density, LARGEST_MIXTURE, None if like is None else _laws(like))
+    scales = np.sqrt(INFLATION) * laws.scales
+    components = tuple(Component(np.array([mean]), np.array([s])) for mean, s in zip(laws.means, scales, strict=True))
+    return MixtureReference(components, laws.weights)
+
+
+def _laws(mixture: MixtureReference) -> Laws:
+    """Return the laws of a marginal density, as they were before they were made wider."""
+    means, scales = (np.array([getattr(one, name)[0] for one in mixture.components]) for name in ("mean", "scale"))
+    return Laws(mixture.weights, means, scales / np.sqrt(INFLATION))
