@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from bread.backends.base import FloatArray
@@ -43,17 +44,20 @@ def gaussian_mixture(points: FloatArray, n_components: int, **settings: Any) -> 
 
 def resampled(states: FloatArray, weights: FloatArray, n: int) -> FloatArray:
     """Return ``n`` of weighted states, each about as often as its weight says, always the same, shape (n, dim)."""
-    cumulative = np.cumsum(weights)
-    chosen = np.searchsorted(cumulative, (np.arange(n) + 0.5) / n * cumulative[-1])
-    return np.asarray(states[np.minimum(chosen, len(states) - 1)])
+    return np.asarray(states[_chosen(weights, n)])
 
 
 def counted(states: FloatArray, weights: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Return the states of `resampled` once each, and how often they occur there, shapes (m, dim) and (m,)."""
-    cumulative = np.cumsum(weights)
-    chosen = np.searchsorted(cumulative, (np.arange(n) + 0.5) / n * cumulative[-1])
-    counts = np.bincount(np.minimum(chosen, len(states) - 1), minlength=len(states))
+    counts = np.bincount(_chosen(weights, n), minlength=len(states))
     return states[counts > 0], counts[counts > 0].astype(np.float64)
+
+
+def _chosen(weights: FloatArray, n: int) -> NDArray[np.intp]:
+    """Return the places of ``n`` states, rising, each about as often as its weight says."""
+    cumulative = np.cumsum(weights)
+    places = np.searchsorted(cumulative, (np.arange(n) + 0.5) / n * cumulative[-1])
+    return np.minimum(places, len(weights) - 1)
 
 
 def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE, **settings: Any) -> Any:

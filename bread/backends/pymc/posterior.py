@@ -96,6 +96,9 @@ class PyMCPosterior:
         engine = self.load(path)
         result = np.full((len(states), 2), np.nan)
         with np.errstate(all="ignore"):
+            at_once = engine.terms_at_once(path, states)
+            if at_once is not None:
+                return at_once
             for index, state in enumerate(states):
                 with suppress(Exception):
                     result[index] = engine.terms(state)

@@ -23,6 +23,7 @@ from pytensor.graph.replace import graph_replace
 
 from bread.backends.pymc.density.compiling import compile_density, detach
 from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
+from bread.backends.pymc.density.many_states import ManyStates, build_many_states
 from bread.backends.pymc.density.reference_graph import LocalLaw
 from bread.backends.pymc.model.layout import StateLayout
 from bread.errors import InvalidArgumentError
@@ -151,6 +152,12 @@ class TemperedDensity:
     def _tempered(self, term: Variable) -> Variable:
         """Return ``beta * term``, and zero at beta = 0 whatever the term."""
         return pt.switch(pt.eq(self._beta, 0), pt.zeros_like(term), self._beta * term)
+
+    def many_states(self) -> ManyStates | None:
+        """Return both terms as a function of many states, where there can be one."""
+        n_data = sum(int(shared.get_value(borrow=True).size) for shared in self._data.values())
+        terms, bounds = [self._log_prior, self._log_ratio], self._model.check_bounds
+        return build_many_states(self._values, terms, self._layout, n_data, check_bounds=bounds)
 
     @property
     def controls(self) -> DensityControls:

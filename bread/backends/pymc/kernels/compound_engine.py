@@ -62,6 +62,9 @@ class CompoundEngine(Engine):
 
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log prior and log likelihood."""
+        return self._both(state)
+
+    def _both(self, state: FloatArray) -> tuple[float, float]:
         self._extra_evaluations += 1
         log_prior, log_ratio = self.compiled_terms(state)
         return float(log_prior), float(log_ratio)

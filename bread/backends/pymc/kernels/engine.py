@@ -17,6 +17,7 @@ from pymc.blocking import RaveledVars
 from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc.density.density import DensityControls
 from bread.backends.pymc.density.gradients import BaseFunction
+from bread.backends.pymc.density.many_states import ManyStates
 from bread.backends.pymc.density.reference_op import compiled_base
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
@@ -42,6 +43,8 @@ class Engine(ABC):
         For each kind of path that model or kernel cannot follow, why.
     loaded : tuple or None
         Path and data (the objects) that are set, where nothing has changed them since `set_path`; not pickled.
+    many_states : ManyStates or None
+        Log prior and log likelihood of many states in one call.
     proposes_base : bool
         Whether draws from the path's base are proposed before each transition (`bread.backends.support.independence`).
     may_propose : bool
@@ -51,6 +54,7 @@ class Engine(ABC):
     """
 
     loaded: tuple[Path, Any] | None = None
+    many_states: ManyStates | None = None
     proposes_base = False
     may_propose = False
     takes_correlation = False
@@ -108,6 +112,23 @@ class Engine(ABC):
     @abstractmethod
     def terms(self, state: FloatArray) -> tuple[float, float]:
         """Return log f_0 and log ratio (nats) of a state. Leaves the inverse temperature undefined."""
+
+    def terms_at_once(self, path: Path, states: FloatArray) -> FloatArray | None:
+        """Return what `terms` does at many states, shape (n, 2), where one call is worth it; rounding differs."""
+        if self.many_states is None:
+            return None
+        both = self.many_states(states, self._both)
+        if both is None:
+            return None
+        self._extra_evaluations += len(states)
+        if not isinstance(path, ReferencePath):
+            return both
+        log_base = path.reference.log_density(states)
+        return np.stack([log_base, both.sum(axis=1) - log_base], axis=1)
+
+    @abstractmethod
+    def _both(self, state: FloatArray) -> tuple[float, float]:
+        """Return log prior and log likelihood of a state, whatever the path. Leaves the inverse temperature undefined."""
 
     @abstractmethod
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
@@ -296,6 +317,16 @@ class GradientEngine(Engine):
         if self._base is not None:
             joint, log_base = self.gradient.function(position)[0], self._base(position)[0]
             return float(log_base), float(joint - log_base)
+        return self._of_prior(position)
+
+    def _both(self, state: FloatArray) -> tuple[float, float]:
+        self._extra_gradients += 1
+        both = self._of_prior(self.position_of(state))
+        if self._base is not None:
+            self.controls.set_beta(1.0)  # see `set_path`
+        return both
+
+    def _of_prior(self, position: FloatArray) -> tuple[float, float]:
         self.controls.set_beta(0.0)
         log_prior, _, log_ratio = self.gradient.function(position)
         return float(log_prior), float(log_ratio)

@@ -68,6 +68,7 @@ def compile_engine(
         engine: Engine = by_gradient
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
+    engine.many_states = density.many_states()
     if proposes_base:
         engine.propose_base()
     return engine

@@ -1,0 +1,160 @@
+"""The log density at many states in one call.
+
+A compiled density takes a microsecond for each of its fifty to a hundred operations, whatever they do; a vectorised one, of
+arrays with a leading axis, takes NumPy's few for thousands of states. What weighs draws evaluates thousands on each data set.
+
+Values differ from those of single calls by rounding. Some are taken singly too, and where one of these is another, or the
+call fails, there is no answer, and all are taken singly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+from pymc.logprob.utils import local_check_parameter_to_ninf_switch, local_remove_check_parameter
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.replace import graph_replace, vectorize_graph
+from pytensor.graph.rewriting.basic import in2out
+from pytensor.graph.traversal import graph_inputs, io_toposort
+from pytensor.raise_op import CheckAndRaise
+
+from bread.backends.base import FloatArray
+from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function
+from bread.backends.pymc.density.contiguous import CONTIGUOUS
+from bread.backends.pymc.model.layout import StateLayout
+
+FEWEST = 48  # states that a call for all of them is worth
+MOST_NUMBERS = 30_000  # of states and data of one call, so that what is computed stays in the cache
+LARGEST = 2000  # numbers of one state and its data: of more, a call is busy with one
+ALIKE = 1e-8  # relative to a value, and to 1
+_BY_ITSELF = ("Scan", "IfElse", "OpFromGraph")  # operations that PyTensor calls for one state after another, or not at all
+_BROKEN_REWRITES = ("slogdet_specialization",)  # of a batch of matrices it makes another type, an error of PyTensor 2
+
+Single = Callable[[FloatArray], tuple[float, float]]
+
+
+class ManyStates:
+    """Log prior and log likelihood of many states.
+
+    Parameters
+    ----------
+    function : callable
+        Of states (n, dim), and of values of ``shared``; returns both, each (n,) or a number.
+    shared : sequence of SharedVariable
+        What the terms depend on besides: data, mainly.
+    size : int
+        Numbers of one state and its data.
+    """
+
+    def __init__(self, function: InterpretedFunction, shared: Sequence[Any], size: int) -> None:
+        self._function, self._shared = function, list(shared)
+        self._rows = max(1, MOST_NUMBERS // size)
+
+    def __call__(self, states: FloatArray, single: Single) -> FloatArray | None:
+        """Return log prior and log likelihood (nats) at each state, shape (n, 2); None where they have to be taken singly.
+
+        Parameters
+        ----------
+        states : ndarray, shape (n, dim)
+        single : callable
+            Returns both at one state, shape (dim,).
+        """
+        if len(states) < FEWEST:
+            return None
+        try:
+            parts = [self._called(states[low : low + self._rows]) for low in range(0, len(states), self._rows)]
+            found = np.concatenate(parts)
+            chosen = _to_compare(found)
+            alone = np.array([single(states[row]) for row in chosen])
+        except Exception:  # one state raises
+            return None
+        return found if _alike(found[chosen], alone) else None
+
+    def _called(self, states: FloatArray) -> FloatArray:
+        found = self._function(states, *(one.get_value(borrow=True) for one in self._shared))
+        return np.stack([np.broadcast_to(np.asarray(one, dtype=np.float64), len(states)) for one in found], axis=1)
+
+
+def build_many_states(
+    values: Sequence[Any], terms: Sequence[Any], layout: StateLayout, n_data: int, *, check_bounds: bool
+) -> ManyStates | None:
+    """Return the terms as a function of many states; None where a call would be busy with one, or PyTensor cannot.
+
+    Rewrites of a copy of the graphs may add in another order: so that all workers have the same bits, it is built once.
+
+    Parameters
+    ----------
+    values : sequence of Variable
+        The value variables of a model, in the order of the layout.
+    terms : sequence of Variable
+        Log prior and log likelihood, scalars.
+    layout : StateLayout
+    n_data : int
+        Observed numbers.
+    check_bounds : bool
+        ``pymc.Model.check_bounds`` of the model.
+    """
+    if layout.dim + n_data > LARGEST:
+        return None
+    try:
+        function, shared = _vectorised(values, _without_checks(terms, check_bounds=check_bounds), layout)
+    except Exception:  # PyTensor cannot vectorise, or not rewrite, some graphs
+        return None
+    return ManyStates(function, shared, layout.dim + n_data)
+
+
+def _vectorised(
+    values: Sequence[Any], terms: Sequence[Any], layout: StateLayout
+) -> tuple[InterpretedFunction, list[SharedVariable]]:
+    """Return the function, and the shared variables of the terms, which are inputs of it.
+
+    Raises
+    ------
+    Exception
+        PyTensor cannot, or an operation would see all states at once, or each by itself.
+    """
+    for node in io_toposort([], list(terms)):
+        if isinstance(node.op, CheckAndRaise) or type(node.op).__name__ in _BY_ITSELF:
+            raise NotImplementedError(f"{node.op} is not vectorised.")
+    shared = [one for one in graph_inputs(list(terms)) if isinstance(one, SharedVariable)]
+    inputs = [one.type(name=one.name) for one in shared]
+    states = pt.matrix("states", dtype="float64")
+    parts, offset = {}, 0
+    for value, shape, size in zip(values, layout.shapes, layout.sizes, strict=True):
+        part = states[:, offset : offset + size].reshape((states.shape[0], *shape))
+        parts[value] = part.astype(value.type.dtype)
+        offset += size
+    terms = graph_replace(list(terms), dict(zip(shared, inputs, strict=True)), strict=False)
+    outputs = vectorize_graph(list(terms), parts)
+    without, rewrites = _BROKEN_REWRITES, (CONTIGUOUS,)
+    return interpret_function([states, *inputs], list(outputs), without=without, rewrites=rewrites), shared
+
+
+def _without_checks(terms: Sequence[Any], *, check_bounds: bool) -> list[Any]:
+    """Return copies of graphs in which parameters out of bounds give density zero, or are not looked at.
+
+    Vectorised, a check would ask all states together.
+    """
+    rule = local_check_parameter_to_ninf_switch if check_bounds else local_remove_check_parameter
+    graph = FunctionGraph(outputs=list(terms), clone=True, copy_inputs=False)
+    in2out(rule, name="checks_of_parameters").rewrite(graph)
+    return list(graph.outputs)
+
+
+def _to_compare(found: FloatArray) -> NDArray[np.intp]:
+    """Return rows to compare with single calls: the first, the last, the largest and one in the middle."""
+    total = np.where(np.isfinite(found).all(axis=1), found.sum(axis=1), -np.inf)
+    order = np.argsort(total)
+    return np.unique([0, len(found) - 1, order[-1], order[len(found) // 2]])
+
+
+def _alike(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether values are the same but for rounding."""
+    with np.errstate(invalid="ignore"):
+        near = np.abs(one - other) <= ALIKE * (1.0 + np.abs(other))
+    return bool((near | (one == other) | (np.isnan(one) & np.isnan(other))).all())
