@@ -106,7 +106,10 @@ class Posterior(Protocol):
         raise UnsupportedModelError(f"{type(self).__name__} cannot draw exactly from a tempered law.")
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return log_ratio at each of ``states``, shape (n,); -inf is legal, exceptions become NaN."""
+        """Return log_ratio at each of ``states``, shape (n,); -inf is legal, exceptions become NaN.
+
+        At many states the last bits may differ from those of single calls.
+        """
         ...
 
     def log_density(self, path: Path, states: FloatArray) -> FloatArray:

@@ -80,8 +80,8 @@ class Race:
     """Runs entrants round by round; their ``cost`` is what was measured in the end.
 
     The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little. Where
-    others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper: how fast the
-    gap of one round falls is taken to be ideal.
+    others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper, and twice to win: how
+    fast the gap of one round falls is taken to be ideal.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Race:
         if not entrant.rounds:
             return True
         n_temperatures, last = self._next(entrant), entrant.rounds[-1]
-        if n_temperatures <= self._known:
+        if n_temperatures <= self._known or (self._rivals and len(entrant.rounds) == 1):
             limit, is_open = self._plan.target, self._is_best(entrant)
         else:
             limit, is_open = NEAR * self._plan.target, self._has_rival(entrant)

@@ -291,8 +291,10 @@ def test_a_path_races_as_far_as_its_rival_has_been_while_it_looks_cheaper():
     rival = PathCost("reference", True, 2000.0, 10.0, 0.0, 8)
     costs, raced = race(slow, {"prior": 64.0}, [rival], goal=goal, known=1024)
     assert [n for _, n, _ in raced] == [64, 256] and costs["prior"].total > rival.total
-    costs, raced = race(slow, {"prior": 64.0}, [rival], goal=goal)
-    assert [n for _, n, _ in raced] == [64] and costs["prior"].total < rival.total, "control: one round takes it"
+    costs, raced = race(slow, {"prior": 64.0}, [rival], goal=goal, known=32)
+    assert [n for _, n, _ in raced] == [64, 256] and costs["prior"].total > rival.total, "nothing wins by one round"
+    costs, raced = race(slow, {"prior": 64.0}, [replace(rival, n_temperatures=1e5)], goal=goal, known=32)
+    assert [n for _, n, _ in raced] == [64, 256] and costs["prior"].total < 1e5 * 10.0 * 8, "a far dearer rival, by two"
     good = {"prior": lambda n: 19.0 / n}
     costs, raced = race(good, {"prior": 64.0}, [rival], goal=goal, known=1024)
     assert [n for _, n, _ in raced] == [64] and costs["prior"].total < rival.total, "near enough"

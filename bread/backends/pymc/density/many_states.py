@@ -29,7 +29,7 @@ from bread.backends.pymc.density.contiguous import CONTIGUOUS
 from bread.backends.pymc.model.layout import StateLayout
 
 FEWEST = 48  # states that a call for all of them is worth
-MOST_NUMBERS = 30_000  # of states and data of one call, so that what is computed stays in the cache
+MOST_NUMBERS = 30_000  # of states and data of one call of more states, so that what is computed stays in the cache
 LARGEST = 2000  # numbers of one state and its data: of more, a call is busy with one
 ALIKE = 1e-8  # relative to a value, and to 1
 _BY_ITSELF = ("Scan", "IfElse", "OpFromGraph")  # operations that PyTensor calls for one state after another, or not at all
@@ -53,7 +53,7 @@ class ManyStates:
 
     def __init__(self, function: InterpretedFunction, shared: Sequence[Any], size: int) -> None:
         self._function, self._shared = function, list(shared)
-        self._rows = max(1, MOST_NUMBERS // size)
+        self._rows = max(FEWEST, MOST_NUMBERS // size)
 
     def __call__(self, states: FloatArray, single: Single) -> FloatArray | None:
         """Return log prior and log likelihood (nats) at each state, shape (n, 2); None where they have to be taken singly.
