@@ -36,9 +36,9 @@ def beyond_bounds() -> pm.Model:
     return model
 
 
-def process() -> pm.Model:
+def process(n: int = 6) -> pm.Model:
     """A Gaussian process, whose factor is a matrix of each state."""
-    x = np.linspace(0.0, 1.0, 6)
+    x = np.linspace(0.0, 1.0, n)
     with pm.Model() as model:
         length = pm.InverseGamma("length", 5.0, 2.0)
         field = pm.gp.Latent(cov_func=pm.gp.cov.ExpQuad(1, length)).prior("field", X=x[:, None])
@@ -56,7 +56,17 @@ def crossed() -> pm.Model:
     return model
 
 
-OWN = {one.__name__: one for one in (beyond_bounds, process, crossed)}
+def settable() -> pm.Model:
+    """Covariates and outcomes that the user may set, whose shapes the model leaves open; a sum over a matrix of each state."""
+    with pm.Model() as model:
+        x = pm.Data("x", default_rng(2).normal(size=(7, 3)))
+        y = pm.Data("y_data", default_rng(3).normal(size=7))
+        slopes = pm.Normal("slopes", 0.0, 1.0, shape=3)
+        pm.Normal("y", pt.exp(0.1 * x * slopes).sum(axis=1), 1.0, observed=y, shape=y.shape)
+    return model
+
+
+OWN = {one.__name__: one for one in (beyond_bounds, process, crossed, settable)}
 USUAL = ("schools_non_centred", "lkj_cholesky", "simplex", "mixture_with_label", "mixture_likelihood")
 
 
@@ -167,6 +177,13 @@ def test_what_cannot_be_vectorised_is_taken_singly():
     states = states_of(posterior)
     assert not is_one_call(posterior, PRIOR, states)
     check(posterior, PRIOR, states)
+
+
+def test_large_matrices_of_each_state_are_taken_singly():
+    """Fifty of them at once, and what is computed on the way, would fill the memory of every worker."""
+    n = int(LARGEST**0.5) + 1
+    posterior = open_model(process(n), OpenOptions()).condition({"y": np.zeros(n)})
+    assert not is_one_call(posterior, PRIOR, states_of(posterior, FEWEST))
 
 
 def test_many_data_are_taken_singly():

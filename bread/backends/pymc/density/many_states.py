@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pymc.logprob.utils import local_check_parameter_to_ninf_switch, local_remove_check_parameter
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.fg import FunctionGraph
-from pytensor.graph.replace import graph_replace, vectorize_graph
+from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import in2out
 from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.raise_op import CheckAndRaise
@@ -30,7 +30,7 @@ from bread.backends.pymc.model.layout import StateLayout
 
 FEWEST = 48  # states that a call for all of them is worth
 MOST_NUMBERS = 30_000  # of states and data of one call of more states, so that what is computed stays in the cache
-LARGEST = 2000  # numbers of one state and its data: of more, a call is busy with one
+LARGEST = 2000  # numbers of one state and its data, or of an array that is computed of them: of more, a call is busy with one
 ALIKE = 1e-8  # relative to a value, and to 1
 _BY_ITSELF = ("Scan", "IfElse", "OpFromGraph")  # operations that PyTensor calls for one state after another, or not at all
 _BROKEN_REWRITES = ("slogdet_specialization",)  # of a batch of matrices it makes another type, an error of PyTensor 2
@@ -102,37 +102,60 @@ def build_many_states(
     if layout.dim + n_data > LARGEST:
         return None
     try:
-        function, shared = _vectorised(values, _without_checks(terms, check_bounds=check_bounds), layout)
+        return _vectorised(values, _without_checks(terms, check_bounds=check_bounds), layout, layout.dim + n_data)
     except Exception:  # PyTensor cannot vectorise, or not rewrite, some graphs
         return None
-    return ManyStates(function, shared, layout.dim + n_data)
 
 
-def _vectorised(
-    values: Sequence[Any], terms: Sequence[Any], layout: StateLayout
-) -> tuple[InterpretedFunction, list[SharedVariable]]:
-    """Return the function, and the shared variables of the terms, which are inputs of it.
+def _vectorised(values: Sequence[Any], terms: Sequence[Any], layout: StateLayout, size: int) -> ManyStates:
+    """Return the function.
 
     Raises
     ------
     Exception
-        PyTensor cannot, or an operation would see all states at once, or each by itself.
+        PyTensor cannot, or an operation would see all states at once, or each by itself, or large arrays.
     """
+    shared = [one for one in graph_inputs(list(terms)) if isinstance(one, SharedVariable)]
+    inputs = [pt.tensor(one.name, dtype=one.type.dtype, shape=one.get_value(borrow=True).shape) for one in shared]
+    own = [pt.tensor(dtype=one.type.dtype, shape=shape) for one, shape in zip(values, layout.shapes, strict=True)]
+    # all shapes are known from here on: those of the data, too
+    given = dict(zip([*values, *shared], [*own, *inputs], strict=True))
+    terms = clone_replace(list(terms), given, rebuild_strict=False)
+    size = max(size, _largest(own, terms))
+    if size > LARGEST:
+        raise NotImplementedError(f"{size} numbers of one state are too many.")
+    states = pt.matrix("states", dtype="float64")
+    parts, offset = {}, 0
+    for value, shape, length in zip(own, layout.shapes, layout.sizes, strict=True):
+        part = states[:, offset : offset + length].reshape((states.shape[0], *shape))
+        parts[value] = part.astype(value.type.dtype)
+        offset += length
+    outputs = vectorize_graph(list(terms), parts)
+    without, rewrites = _BROKEN_REWRITES, (CONTIGUOUS,)
+    function = interpret_function([states, *inputs], list(outputs), without=without, rewrites=rewrites)
+    return ManyStates(function, shared, size)
+
+
+def _largest(values: Sequence[Any], terms: Sequence[Any]) -> int:
+    """Return the elements of the largest array that is computed of values.
+
+    Raises
+    ------
+    NotImplementedError
+        An operation sees all states at once, or each by itself, or a shape is not known.
+    """
+    depending, largest = set(values), 0
     for node in io_toposort([], list(terms)):
         if isinstance(node.op, CheckAndRaise) or type(node.op).__name__ in _BY_ITSELF:
             raise NotImplementedError(f"{node.op} is not vectorised.")
-    shared = [one for one in graph_inputs(list(terms)) if isinstance(one, SharedVariable)]
-    inputs = [one.type(name=one.name) for one in shared]
-    states = pt.matrix("states", dtype="float64")
-    parts, offset = {}, 0
-    for value, shape, size in zip(values, layout.shapes, layout.sizes, strict=True):
-        part = states[:, offset : offset + size].reshape((states.shape[0], *shape))
-        parts[value] = part.astype(value.type.dtype)
-        offset += size
-    terms = graph_replace(list(terms), dict(zip(shared, inputs, strict=True)), strict=False)
-    outputs = vectorize_graph(list(terms), parts)
-    without, rewrites = _BROKEN_REWRITES, (CONTIGUOUS,)
-    return interpret_function([states, *inputs], list(outputs), without=without, rewrites=rewrites), shared
+        if depending.isdisjoint(node.inputs):
+            continue
+        depending.update(node.outputs)
+        for shape in (getattr(one.type, "shape", ()) for one in node.outputs):
+            if None in shape and len(shape) > 1:
+                raise NotImplementedError(f"{node.op} has a shape that is not known: {shape}.")
+            largest = max(largest, int(np.prod([length for length in shape if length is not None], dtype=np.int64)))
+    return largest
 
 
 def _without_checks(terms: Sequence[Any], *, check_bounds: bool) -> list[Any]:
