@@ -57,7 +57,7 @@ def _chosen(weights: FloatArray, n: int) -> NDArray[np.intp]:
     """Return the places of ``n`` states, rising, each about as often as its weight says."""
     cumulative = np.cumsum(weights)
     places = np.searchsorted(cumulative, (np.arange(n) + 0.5) / n * cumulative[-1])
-    return np.minimum(places, len(weights) - 1)
+    return np.asarray(np.minimum(places, len(weights) - 1), dtype=np.intp)
 
 
 def best_mixture(points: FloatArray, most: int, enough_worse: int = ENOUGH_WORSE, **settings: Any) -> Any:

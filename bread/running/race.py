@@ -80,8 +80,8 @@ class Race:
     """Runs entrants round by round; their ``cost`` is what was measured in the end.
 
     The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little. Where
-    others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper, and twice to win: how
-    fast the gap of one round falls is taken to be ideal.
+    others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper, and twice to
+    win: how fast the gap of one round falls is taken to be ideal.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ def crossed() -> pm.Model:
 
 
 def settable() -> pm.Model:
-    """Covariates and outcomes that the user may set, whose shapes the model leaves open; a sum over a matrix of each state."""
+    """Covariates and outcomes that the user may set, of no fixed shape; a sum over a matrix of each state."""
     with pm.Model() as model:
         x = pm.Data("x", default_rng(2).normal(size=(7, 3)))
         y = pm.Data("y_data", default_rng(3).normal(size=7))
@@ -111,9 +111,7 @@ def is_one_call(posterior, path, states):
 
 
 def check(posterior, path, states):
-    for found, expected in zip(
-        together(posterior, path, states), one_by_one(posterior, path, states), strict=True
-    ):
+    for found, expected in zip(together(posterior, path, states), one_by_one(posterior, path, states), strict=True):
         np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
         finite = np.isfinite(expected)
         np.testing.assert_array_equal(found[~finite], expected[~finite])

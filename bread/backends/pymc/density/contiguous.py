@@ -1,4 +1,4 @@
-"""Arrays in the order of C before what adds or multiplies matrices, so that the order in memory does not show in the last bit.
+"""Arrays in the order of C before what adds or multiplies, so that the order in memory does not show in the last bit.
 
 NumPy adds the rows of an array in another order where its columns are contiguous. Which they are depends on whether
 an operation before was done in place, and that differs between a function and its unpickled copy.

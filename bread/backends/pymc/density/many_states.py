@@ -1,10 +1,11 @@
 """The log density at many states in one call.
 
-A compiled density takes a microsecond for each of its fifty to a hundred operations, whatever they do; a vectorised one, of
-arrays with a leading axis, takes NumPy's few for thousands of states. What weighs draws evaluates thousands on each data set.
+A compiled density takes a microsecond for each of its fifty to a hundred operations, whatever they do; a vectorised
+one, of arrays with a leading axis, takes NumPy's few for thousands of states. What weighs draws evaluates thousands on
+each data set.
 
-Values differ from those of single calls by rounding. Some are taken singly too, and where one of these is another, or the
-call fails, there is no answer, and all are taken singly.
+Values differ from those of single calls by rounding. Some are taken singly too, and where one of these is another, or
+the call fails, there is no answer, and all are taken singly.
 """
 
 from __future__ import annotations
@@ -30,9 +31,15 @@ from bread.backends.pymc.model.layout import StateLayout
 
 FEWEST = 48  # states that a call for all of them is worth
 MOST_NUMBERS = 30_000  # of states and data of one call of more states, so that what is computed stays in the cache
-LARGEST = 2000  # numbers of one state and its data, or of an array that is computed of them: of more, a call is busy with one
+LARGEST = (
+    2000  # numbers of one state and its data, or of an array that is computed of them: of more, a call is busy with one
+)
 ALIKE = 1e-8  # relative to a value, and to 1
-_BY_ITSELF = ("Scan", "IfElse", "OpFromGraph")  # operations that PyTensor calls for one state after another, or not at all
+_BY_ITSELF = (
+    "Scan",
+    "IfElse",
+    "OpFromGraph",
+)  # operations that PyTensor calls for one state after another, or not at all
 _BROKEN_REWRITES = ("slogdet_specialization",)  # of a batch of matrices it makes another type, an error of PyTensor 2
 
 Single = Callable[[FloatArray], tuple[float, float]]
@@ -56,7 +63,7 @@ class ManyStates:
         self._rows = max(FEWEST, MOST_NUMBERS // size)
 
     def __call__(self, states: FloatArray, single: Single) -> FloatArray | None:
-        """Return log prior and log likelihood (nats) at each state, shape (n, 2); None where they have to be taken singly.
+        """Return log prior and log likelihood (nats) at each state, shape (n, 2); None where to take them singly.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Operations that PyTensor's interpreter runs number by number, in Python, written as ones that NumPy runs.
 
-The logarithm of a logistic function of 20,000 numbers takes 11 ms in Python and 0.5 ms in NumPy, a sum of three arrays of
-7000 numbers 9 ms and 0.03.
+The logarithm of a logistic function of 20,000 numbers takes 11 ms in Python and 0.5 ms in NumPy, a sum of three arrays
+of 7000 numbers 9 ms and 0.03.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.random.basic import BernoulliRV, uniform
 from pytensor.tensor.type_other import NoneTypeT
 
-# After the rewrites that make an expression stable, and those that make one sum of two, which would bring these operations
-# back; before those in place.
+# After the rewrites that make an expression stable, and those that make one sum of two, which would bring these
+# operations back; before those in place.
 POSITION = 48.7
 
 

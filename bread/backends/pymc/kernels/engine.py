@@ -128,7 +128,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _both(self, state: FloatArray) -> tuple[float, float]:
-        """Return log prior and log likelihood of a state, whatever the path. Leaves the inverse temperature undefined."""
+        """Return log prior and log likelihood of a state, whatever the path; what follows the path stays as it is."""
 
     @abstractmethod
     def end_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
