@@ -26,6 +26,8 @@ PRIOR = PriorPath()
 N = 3 * FEWEST
 ROUNDING = 1e-10  # relative to a value, and to 1
 FAR = 30.0  # times a prior draw: some states are as far out as chains never go
+# Lengths of a process that are 1e-9 of its distances make its matrix out of rounding errors, singly as well.
+NOT_SO_FAR = {"process": 2.0}
 
 
 def beyond_bounds() -> pm.Model:
@@ -83,11 +85,11 @@ def posteriors(name):
     return model.condition(data), model.condition(turned)
 
 
-def states_of(posterior, n=N):
+def states_of(posterior, n=N, far=FAR):
     """Prior draws, and some continuous ones far beyond."""
     states = posterior.draw_base(PRIOR, SeedSequence(3).spawn(n))
     if not posterior.engine.layout.discrete.any():
-        states[1 : n // 4] *= FAR
+        states[1 : n // 4] *= far
     return states
 
 
@@ -124,7 +126,7 @@ def check(posterior, path, states):
 def test_values_are_those_of_single_calls(name):
     """On the model's data and on others, in turn, which the same function takes."""
     for posterior in posteriors(name):
-        check(posterior, PRIOR, states_of(posterior))
+        check(posterior, PRIOR, states_of(posterior, far=NOT_SO_FAR.get(name, FAR)))
 
 
 @pytest.mark.parametrize("name", [*OWN, *(one for one in USUAL if one != "mixture_with_label")])
