@@ -27,20 +27,15 @@ from pytensor.raise_op import CheckAndRaise
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function
 from bread.backends.pymc.density.contiguous import CONTIGUOUS
+from bread.backends.pymc.density.node_terms import BROKEN_REWRITES, parts_of
 from bread.backends.pymc.model.layout import StateLayout
 
 FEWEST = 48  # states that a call for all of them is worth
 MOST_NUMBERS = 30_000  # of states and data of one call of more states, so that what is computed stays in the cache
-LARGEST = (
-    2000  # numbers of one state and its data, or of an array that is computed of them: of more, a call is busy with one
-)
+LARGEST = 2000  # numbers of a state and its data, or of an array that is computed of them: more keep a call busy
 ALIKE = 1e-8  # relative to a value, and to 1
-_BY_ITSELF = (
-    "Scan",
-    "IfElse",
-    "OpFromGraph",
-)  # operations that PyTensor calls for one state after another, or not at all
-_BROKEN_REWRITES = ("slogdet_specialization",)  # of a batch of matrices it makes another type, an error of PyTensor 2
+# Operations that PyTensor calls for one state after another, or not at all.
+_BY_ITSELF = ("Scan", "IfElse", "OpFromGraph")
 
 Single = Callable[[FloatArray], tuple[float, float]]
 
@@ -132,13 +127,8 @@ def _vectorised(values: Sequence[Any], terms: Sequence[Any], layout: StateLayout
     if size > LARGEST:
         raise NotImplementedError(f"{size} numbers of one state are too many.")
     states = pt.matrix("states", dtype="float64")
-    parts, offset = {}, 0
-    for value, shape, length in zip(own, layout.shapes, layout.sizes, strict=True):
-        part = states[:, offset : offset + length].reshape((states.shape[0], *shape))
-        parts[value] = part.astype(value.type.dtype)
-        offset += length
-    outputs = vectorize_graph(list(terms), parts)
-    without, rewrites = _BROKEN_REWRITES, (CONTIGUOUS,)
+    outputs = vectorize_graph(list(terms), parts_of(states, (states.shape[0],), own, layout))
+    without, rewrites = BROKEN_REWRITES, (CONTIGUOUS,)
     function = interpret_function([states, *inputs], list(outputs), without=without, rewrites=rewrites)
     return ManyStates(function, shared, size)
 

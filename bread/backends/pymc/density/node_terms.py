@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,16 @@ from bread.backends.pymc.model.layout import StateLayout
 
 Function = Callable[[FloatArray], FloatArray]
 # Of a matrix of a batch it makes an output of another type, an error of PyTensor 2.
-_BROKEN_REWRITES = ("slogdet_specialization",)
+BROKEN_REWRITES = ("slogdet_specialization",)
+
+
+def parts_of(states: Any, batch: tuple[Any, ...], values: Sequence[Any], layout: StateLayout) -> dict[Any, Any]:
+    """Return the part of each of ``values``, in the order of the layout, in states of shape (*batch, dim)."""
+    parts, offset = {}, 0
+    for value, shape, size in zip(values, layout.shapes, layout.sizes, strict=True):
+        parts[value] = states[..., offset : offset + size].reshape((*batch, *shape)).astype(value.type.dtype)
+        offset += size
+    return parts
 
 
 @dataclass
@@ -63,19 +72,14 @@ class NodeTerms:
     def _parts(self, states: Any, batch: tuple[Any, ...]) -> dict[Any, Any]:
         """Return the part of each value variable in states, whose last axis is that of the coordinates."""
         by_name = {variable.name: variable for variable in self.model.value_vars}
-        parts, offset = {}, 0
-        for name, shape, size in zip(self.layout.names, self.layout.shapes, self.layout.sizes, strict=True):
-            part = states[..., offset : offset + size].reshape((*batch, *shape))
-            parts[by_name[name]] = part.astype(by_name[name].type.dtype)
-            offset += size
-        return parts
+        return parts_of(states, batch, [by_name[name] for name in self.layout.names], self.layout)
 
     def _vectorised(self, name: str, jacobian: bool) -> Function:
         states = pt.matrix("states", dtype="float64")
         parts = self._parts(states, (states.shape[0],))
         with pm.Model(check_bounds=self.model.check_bounds):
             outputs = vectorize_graph(self._terms(name, jacobian), parts)
-            function = interpret_function([states], list(outputs), without=_BROKEN_REWRITES)
+            function = interpret_function([states], list(outputs), without=BROKEN_REWRITES)
         return lambda rows: np.asarray(function(rows)[0], dtype=np.float64).reshape(len(rows), -1)
 
     def _one_by_one(self, name: str, jacobian: bool) -> Function:
@@ -83,7 +87,7 @@ class NodeTerms:
         parts = {value: value.type.filter_variable(part) for value, part in self._parts(vector, ()).items()}
         with pm.Model(check_bounds=self.model.check_bounds):
             outputs = replace(self._terms(name, jacobian), parts)
-            function = interpret_function([vector], outputs, without=_BROKEN_REWRITES)
+            function = interpret_function([vector], outputs, without=BROKEN_REWRITES)
         return lambda rows: np.array([np.ravel(function(row)[0]) for row in rows], dtype=np.float64)
 
 
