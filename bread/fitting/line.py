@@ -1,7 +1,7 @@
 """Mixtures of normal laws like a density on a line whose values are known, by expectation maximisation.
 
-scikit-learn fits mixtures to points: a thousand quantiles of the density would stand for it, and take ten times as
-long. Here a grid does, each place with its own weight.
+scikit-learn fits mixtures to points: a thousand quantiles of the density would stand for it, and take two to ten times
+as long. Here a grid does, each place with its own weight.
 """
 
 from __future__ import annotations

@@ -80,6 +80,8 @@ def test_laws_that_do_not_suit_are_left():
     two = fitted(DENSITIES["two"], fitted(DENSITIES["log gamma"]))
     assert divergence(DENSITIES["two"], two) < A_LAW
     assert len(fitted(DENSITIES["normal"], two).weights) == 1
+    more = fitted(DENSITIES["one-sided"], two)
+    assert len(more.weights) > len(two.weights) and divergence(DENSITIES["one-sided"], more) < A_LAW
 
 
 def test_moved_laws_have_the_mean_and_the_deviation_asked_for():
