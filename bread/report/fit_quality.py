@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bread.running.held import mixing_of
 from bread.running.results import CheckResult
-from bread.statistics.mixing import mixing
 
 
 def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
@@ -17,12 +17,12 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     fit = result.fit
     if fit is None:
         return {}
-    found = mixing(fit.draws)
+    found = mixing_of(fit)
     attributes: dict[str, str | int | float] = {
         "fit_source": fit.source,
         "fit_r_hat": found.r_hat,
         "fit_r_hat_parameter": found.r_hat_name,
-        "fit_n_effective": fit.distinct_share * found.n_effective,
+        "fit_n_effective": found.n_effective,
         "fit_n_effective_parameter": found.n_effective_name,
     }
     if fit.distinct_share < 1.0:

@@ -10,11 +10,11 @@ from numpy.random import default_rng
 from bread.backends.base import FloatArray, Model
 from bread.errors import BreadError
 from bread.running.comparison import density_tasks, is_compared
+from bread.running.held import mixing_of
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
-from bread.statistics.mixing import mixing
 from bread.statistics.normalisation import DRAWS_A_DIMENSION, log_constant
 
 MOST = 4000  # draws that are bridged
@@ -29,7 +29,7 @@ def bridge_the_fit(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     if plan.draws == 0 or not is_compared(result) or result.fit_log_density is None or not result.info.layout.dim:
         return
     assert result.fit is not None
-    found = mixing(result.fit.draws)
+    found = mixing_of(result.fit)
     if result.info.layout.discrete.any() or result.fit.distinct_share < 1.0 or found.is_doubtful:
         return
     draws = _thinned(model.unconstrain(result.fit.flat_draws()), result.fit_log_density.shape, found.n_effective)

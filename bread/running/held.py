@@ -1,4 +1,4 @@
-"""Hyperparameters held while simulating: for every data set another draw of the fit to the real data."""
+"""Hyperparameters held while simulating: for every data set another draw of the fit to the real data; its worth."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 from bread.backends.base import Fit
 from bread.running.results import OTHERS, SHARED
 from bread.seeds import Purpose, seed_sequence
+from bread.statistics.mixing import Mixing, mixing
+
+
+def mixing_of(fit: Fit) -> Mixing:
+    """Return the worst components of a fit; draws that are copies of others count once."""
+    found = mixing(fit.draws)
+    return found._replace(n_effective=fit.distinct_share * found.n_effective)
 
 
 class HeldDraws:

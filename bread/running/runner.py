@@ -18,7 +18,7 @@ from bread.running.comparison import draw_and_compare, wanted_draws
 from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
 from bread.running.fit_phase import look_at_fit
-from bread.running.held import HeldDraws
+from bread.running.held import HeldDraws, mixing_of
 from bread.running.ledger import Ledger
 from bread.running.modes import look_for_modes
 from bread.running.plan import FIRST_TEMPERATURES, Plan
@@ -291,11 +291,18 @@ class Runner:
 
     # -- the real data ----------------------------------------------------------------------------------------
 
+    @property
+    def _is_fit_doubtful(self) -> bool:
+        """Whether data sets are simulated at draws of a fit that did not converge."""
+        fit = self.result.fit if self._plan.simulate_from == "fitted" else None
+        return fit is not None and mixing_of(fit).is_doubtful
+
     def _consistency(self, temperatures: Sequence[int]) -> None:
         """Anneal forward at every T: the confirming simulations, more forward-only ones, and the real data.
 
         Where the real data look unlike the others, more are added before anything is said: a verdict must not change
-        with the seed.
+        with the seed. None are where these are simulated at draws of a fit that did not converge: they show nothing of
+        the real data, however many they are.
         """
         reason = shape.left_out(self._plan)
         if reason is not None:
@@ -318,6 +325,9 @@ class Runner:
             for n_temperatures in temperatures:
                 self._annealing.forward(compared, n_temperatures)
             wanted = shape.more_simulations(self.result)
+            if wanted and self._is_fit_doubtful:
+                self.result.warnings.append(shape.ended_early(self.result))
+                break
             if not wanted or (self._budgeted is not None and not self._budgeted.affords_forward(wanted)):
                 break
         self._annealing.again_on_real_data(shape.repeats_wanted(self.result))

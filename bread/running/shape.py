@@ -148,6 +148,16 @@ def more_simulations(result: CheckResult) -> int:
     return min(n_now, MOST_SIMULATIONS - n_now)
 
 
+def ended_early(result: CheckResult) -> str:
+    """Return that no more simulations were added, of a fit that is doubtful."""
+    found = items(result)
+    assert found is not None
+    return (
+        f"The comparison of your data with simulated ones ended after {len(found.simulations)} of these: more, at draws "
+        "of a fit that did not converge, would not make it surer."
+    )
+
+
 def repeats_wanted(result: CheckResult) -> list[tuple[int, int]]:
     """Return (repeat, T) of the chains of the real data that are still to be run before "harder" is said."""
     found = items(result)

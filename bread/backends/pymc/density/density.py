@@ -23,6 +23,7 @@ from pytensor.graph.replace import graph_replace
 
 from bread.backends.pymc.density.compiling import compile_density, detach
 from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
+from bread.backends.pymc.density.logistic import with_logistic_terms
 from bread.backends.pymc.density.many_states import ManyStates, build_many_states
 from bread.backends.pymc.density.reference_graph import LocalLaw
 from bread.backends.pymc.model.layout import StateLayout
@@ -141,7 +142,7 @@ class TemperedDensity:
             kept = self._kept.reshape((-1, *[1] * (log_ratio.type.ndim - 1)))
             log_ratio = pt.switch(kept, log_ratio, 0.0).sum()
         # Stabilised before anything is differentiated, as PyMC does.
-        self._log_prior, self._log_ratio = rewrite_pregrad([log_prior, log_ratio])
+        self._log_prior, self._log_ratio = with_logistic_terms(rewrite_pregrad([log_prior, log_ratio]))
         self._beta = _shared_number(1.0, "inverse_temperature")
         self.graph = log_prior + self._tempered(log_ratio)
         self._model = model
