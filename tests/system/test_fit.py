@@ -50,6 +50,24 @@ def test_data_far_from_the_prior_are_compared_with_199_simulations_before_that_i
     assert bread.verdict(report).status == "mismatch"
 
 
+def test_no_more_are_compared_where_the_fit_they_come_from_did_not_converge():
+    """The real data are far from both laws. Of chains that agree, so many data sets are compared until that is sure."""
+    numbers, warnings = [], []
+    for apart in (0.0, 1.0):
+        rng = np.random.default_rng(2)
+        draws = {"mean": 0.65 + apart * np.array([[-0.5], [0.5]]) + rng.normal(0.0, 0.1, (2, 300))}
+        settings = QUICK | {"simulate_from": "fitted"}
+        report = bread.check(
+            model(Y + 15.0), **settings, posterior=draws, n_temperatures=[16, 64], simulations=20, draws=0
+        )
+        consistency = read_group(report, "consistency")
+        numbers.append((int(consistency["n_simulations"]), int(consistency["is_final"])))
+        warnings.append("ended after 40 of these" in str(read_attributes(report)["warnings"]))
+    assert numbers == [(199, 1), (40, 0)] and warnings == [False, True]
+    verdict = bread.verdict(report)
+    assert verdict.status == "inconclusive" and "did not converge" in verdict and "is not yet known" in verdict
+
+
 def test_one_reference_of_the_users_is_no_test_of_shape():
     rng = np.random.default_rng(1)
     draws = {"mean": rng.normal(0.65, 0.4, (2, 500))}
