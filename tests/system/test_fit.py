@@ -58,7 +58,7 @@ def test_no_more_are_compared_where_the_fit_they_come_from_did_not_converge():
         draws = {"mean": 0.65 + apart * np.array([[-0.5], [0.5]]) + rng.normal(0.0, 0.1, (2, 300))}
         settings = QUICK | {"simulate_from": "fitted"}
         report = bread.check(
-            model(Y + 15.0), **settings, posterior=draws, n_temperatures=[16, 64], simulations=20, draws=0
+            model(Y + 15.0), **settings, posterior=draws, n_temperatures=[16, 256], simulations=20, draws=0
         )
         consistency = read_group(report, "consistency")
         numbers.append((int(consistency["n_simulations"]), int(consistency["is_final"])))

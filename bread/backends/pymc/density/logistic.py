@@ -79,9 +79,7 @@ def _logit(log_p: Any) -> Any | None:
 def _logit_of_other(log_q: Any) -> Any | None:
     """Return x of log1p(-sigmoid(x)), or of -softplus(x), None of something else."""
     minus_p = _argument(log_q, Log1p)
-    return _real(
-        _argument(_negative(log_q), Softplus) if minus_p is None else _argument(_negative(minus_p), Sigmoid)
-    )
+    return _real(_argument(_negative(log_q), Softplus) if minus_p is None else _argument(_negative(minus_p), Sigmoid))
 
 
 def _check(operation: Any, p: Any, bound: Any) -> Any | None:
