@@ -31,6 +31,7 @@ PRECISION = "precision"
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
 
+Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
 GivenReference = NestedReference | ConditionalReference | PrecisionReference  # laws of all coordinates given some
 FittedReference = MixtureReference | GivenReference | RotatedReference | ProductReference
 
@@ -161,12 +162,17 @@ class Found:
             if not isinstance(item, MixtureReference) or len(item.components) == 1
         }
 
-    def is_near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> bool:
-        """Return whether one is so near, by draws of half of the chains, that no more need to run."""
-        return any(
-            work.criterion(reference, chains, n_draws, Part.SINGLE, number) < ENOUGH
-            for number, reference in enumerate(self.single.values())
-        )
+    def near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> Choice | None:
+        """Return the family of the nearest one, and what each shows, where it is so near that nothing need be compared.
+
+        By draws of half of the chains: no fit to draws can then be nearer by the margin that it would need.
+        """
+        criterion = {
+            name: work.criterion(reference, chains, n_draws, Part.SINGLE, number)
+            for number, (name, reference) in enumerate(self.single.items())
+        }
+        family = min(criterion, key=lambda name: criterion[name], default=None)
+        return (family, criterion) if family is not None and criterion[family] < ENOUGH else None
 
 
 def _exact(work: FitWork, draws: FloatArray) -> PrecisionReference | None:

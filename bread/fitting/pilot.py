@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting.families import FAMILIES, LARGEST_MIXED_DIM
-from bread.fitting.found import ADAPTED, MODES, ROTATED, FittedReference, Found
+from bread.fitting.found import ADAPTED, MODES, ROTATED, Choice, FittedReference, Found
 from bread.fitting.initial import initial_states, without_lost_chains
 from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.fitting.rotations import invariant_under
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
-from bread.fitting.selection import Choice, select_family, settled
+from bread.fitting.selection import select_family, settled
 from bread.fitting.work import FitWork, Part, plain
 from bread.paths.mixture import MixtureReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
+PLAINEST = ("full", "low rank", "diagonal")  # families for data where nothing is found, if none was compared
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 
 
@@ -38,8 +39,8 @@ class ReferenceFit:
         A key of `bread.fitting.families.FAMILIES`, "modes", "nested", "conditional", "precision", "rotated" or
         "adapted".
     criterion : dict of str to float
-        For each family: an estimate (nats) of the Jeffreys divergence between reference and posterior, which is the
-        bound with no temperature between them. Fitted on the first half of the pilot's chains, measured on the second.
+        For each family that was compared: an estimate (nats) of the Jeffreys divergence between reference and
+        posterior, which is the bound with no temperature between them. Where one that was found is near, it alone is. Fitted on the first half of the pilot's chains, measured on the second.
         "modes" is there where optimisation found a maximum, "nested" and "conditional" where it found one of the other
         coordinates given one of them, or some, "precision" where they have an exact law given scales, "rotated" where
         rotations leave the density alone, "adapted" where importance sampling came nearer than all others. That of
@@ -286,9 +287,7 @@ def _end_early(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit | N
     """
     request, chains = begun.request, begun.draws
     for is_last in (False, True):
-        if found.is_near(work, chains, request.n_selection_draws):
-            return _fitted(work, begun, found)
-        choice = settled(work, request, chains, found)
+        choice = found.near(work, chains, request.n_selection_draws) or settled(work, request, chains, found)
         if choice is not None:
             return _fitted(work, begun, found, choice)
         if is_last or found.is_complete:
@@ -324,8 +323,10 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found, choice: Choice | None 
         assert fitted is not None
     fallback: MixtureReference | None = None
     if family in found.references:
-        best = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
-        fallback = FAMILIES[best](draws, request.transformed)
+        compared = [name for name in FAMILIES if name in criterion] or list(PLAINEST)
+        by_criterion = sorted(compared, key=lambda name: criterion.get(name, np.inf))
+        fits = (FAMILIES[name](draws, request.transformed) for name in by_criterion)
+        fallback = next((fit for fit in fits if fit is not None), None)
     end = work.log_ratio(fitted, draws)
     settings = next(chain.settings for chain in begun.chains if chain.failure is None)
     return ReferenceFit(

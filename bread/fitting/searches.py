@@ -163,6 +163,8 @@ def conditional(
 ) -> ConditionalReference | None:
     """Return Gaussian laws given two, three or four coordinates, as many as need be; None where none is near.
 
+    In three or four coordinates there is none: mixtures are adapted to those (`bread.fitting.adapted`), in less time.
+
     Parameters
     ----------
     work : FitWork
@@ -186,7 +188,8 @@ def conditional(
             return None, 0
         return fit_conditional(work.posterior, chosen, start, at.mean(axis=0), np.cov(at.T), is_near=is_near)
 
-    fits = (fit(k) for k in range(2, min(len(drivers), MOST_DRIVERS, work.dim - 1) + 1))
+    most = min(len(drivers), MOST_DRIVERS, (work.dim - 1) // 2)  # fewer than the coordinates that they drive
+    fits = (fit(k) for k in range(2, most + 1))
     return _least_divergent(work, fits, 1, limit, ENOUGH)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from bread.backends.base import FloatArray
 from bread.fitting.adapted import LARGEST_DIM
 from bread.fitting.families import FAMILIES
-from bread.fitting.found import NESTED, FittedReference, Found, GivenReference
+from bread.fitting.found import NESTED, Choice, FittedReference, Found, GivenReference
 from bread.fitting.searches import BELIED, CHECKED
 from bread.fitting.work import FitWork, Part
 from bread.paths.mixture import MixtureReference
@@ -17,8 +17,6 @@ from bread.paths.mixture import MixtureReference
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
 SETTLED = 4.0  # times as far as a reference that is found: no fit to twice as many draws will be as near
-
-Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
 
 
 class Asked(Protocol):
