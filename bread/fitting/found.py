@@ -12,7 +12,7 @@ from bread.fitting import adapted_product, searches
 from bread.fitting.adaptation import nearer
 from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
 from bread.fitting.families import FAMILIES, fit_diagonal
-from bread.fitting.initial import many_prior_draws, prior_draws
+from bread.fitting.initial import many_prior_draws
 from bread.fitting.nested import rank_drivers
 from bread.fitting.rotated import fit_rotated
 from bread.fitting.searches import ENOUGH
@@ -86,7 +86,7 @@ class Found:
             return
         before = work.n_gradients
         drivers = rank_drivers(draws, work.transformed)
-        drivers += [driver for driver in rank_drivers(prior_draws(work), work.transformed) if driver not in drivers]
+        drivers += [driver for driver in rank_drivers(many_prior_draws(work), work.transformed) if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
         nested_first = searches.prefers_nested(work.posterior)

@@ -8,7 +8,7 @@ from bread.backends.base import Posterior
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.found import Found, GivenReference, family_of
-from bread.fitting.initial import initial_states, many_prior_draws, prior_draws
+from bread.fitting.initial import initial_states, many_prior_draws
 from bread.fitting.nested import middle_and_spread, rank_drivers
 from bread.fitting.pilot import FitRequest
 from bread.fitting.rotated import rotated_anywhere
@@ -54,12 +54,12 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         start = initial_states(work, plain(request.dim), 1)[0]
     except DensityError:
         return Look(False, work.n_gradients)
-    before, prior = work.n_gradients, prior_draws(work)
+    before, prior = work.n_gradients, many_prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
     law: GivenReference | None = None
     for is_exact in (False, True) if searches.prefers_nested(work.posterior) else (True, False):
         if is_exact:
-            law = searches.by_precision(work, many_prior_draws(work), limit=CHECKED)
+            law = searches.by_precision(work, prior, limit=CHECKED)
         elif drivers:
             law = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
         if law is not None:
