@@ -18,7 +18,7 @@ from bread.fitting.moving import LOST_STEPS, move_reference, relative_widths
 from bread.fitting.nested import Knot, law_through, middle_and_spread, rank_drivers
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
-from bread.fitting.work import FitWork
+from bread.fitting.work import FitWork, Part
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
 from bread.running.plan import PathRequest
@@ -214,7 +214,9 @@ def test_a_driver_that_a_data_set_hides_is_known_from_the_prior(monkeypatch):
 
     assert found().drivers[-1] == 0
     assert found().references["nested"].driver == 0
-    monkeypatch.setattr("bread.fitting.found.prior_draws", lambda work: np.empty((0, work.dim)))
+    monkeypatch.setattr(
+        "bread.fitting.found.many_prior_draws", lambda work: work.rng(Part.PRIOR).normal(size=(400, work.dim))
+    )
     assert 0 not in found().drivers
 
 
