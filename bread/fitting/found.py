@@ -86,7 +86,8 @@ class Found:
             return
         before = work.n_gradients
         drivers = rank_drivers(draws, work.transformed)
-        drivers += [driver for driver in rank_drivers(many_prior_draws(work), work.transformed) if driver not in drivers]
+        of_prior = rank_drivers(many_prior_draws(work), work.transformed)
+        drivers += [driver for driver in of_prior if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
         nested_first = searches.prefers_nested(work.posterior)

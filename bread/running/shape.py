@@ -153,8 +153,8 @@ def ended_early(result: CheckResult) -> str:
     found = items(result)
     assert found is not None
     return (
-        f"The comparison of your data with simulated ones ended after {len(found.simulations)} of these: more, at draws "
-        "of a fit that did not converge, would not make it surer."
+        f"The comparison of your data with simulated ones ended after {len(found.simulations)} of these: more, at "
+        "draws of a fit that did not converge, would not make it surer."
     )
 
 

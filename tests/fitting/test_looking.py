@@ -93,6 +93,17 @@ def test_densities_at_chains_are_taken_once_and_no_law_spoils_those_of_others(lo
 # ---- half of the chains ---------------------------------------------------------------------------------------
 
 
+def test_what_is_near_is_not_compared_with_fits_to_draws(monkeypatch):
+    near = fit()
+    assert set(near.criterion) == {CONDITIONAL} and near.criterion[CONDITIONAL] < founds.ENOUGH
+    assert near.fallback is not None and near.fallback.label == "Gaussian"
+    monkeypatch.setattr(founds, "ENOUGH", 0.0)
+    compared = fit()
+    assert compared.family == CONDITIONAL and {"full", "diagonal"} < set(compared.criterion), "control"
+    # of four families and the law itself
+    assert compared.n_evaluations >= near.n_evaluations + 4 * REQUEST.n_selection_draws
+
+
 def test_no_more_chains_run_where_no_fit_to_draws_will_be_as_near(monkeypatch):
     monkeypatch.setattr(founds, "ENOUGH", 0.0)  # nothing is near enough by itself
     half = fit()

@@ -84,8 +84,9 @@ def _logit_of_other(log_q: Any) -> Any | None:
 
 def _check(operation: Any, p: Any, bound: Any) -> Any | None:
     """Return whether x is a number, for whether a sigmoid is at least 0 or at most 1; None of something else."""
-    x, limit = _real(_argument(p, Sigmoid)), _constant(bound)
-    if x is None or limit is None:
+    x = _real(_argument(p, Sigmoid))
+    limit = None if x is None else _constant(bound)
+    if limit is None:
         return None
     is_certain = limit <= 0.0 if isinstance(operation, GE) else limit >= 1.0
     return pt.invert(pt.isnan(x)) if is_certain else None
