@@ -1,9 +1,9 @@
 """Log densities of binary outcomes by one softplus each, whose gradient is right far out.
 
 PyMC writes them as ``switch(y, log(p), log1p(-p))`` with ``p = sigmoid(x)``. PyTensor makes that two softplus of each
-outcome, and two more sigmoids of a check that can only fail where x is no number. Before it differentiates it leaves
-``log1p(-p)`` alone, whose gradient is 0 / 0 from x = 37 on: NaN at y = 0, where a wide prior's draws are. The values
-here are the same, bit by bit.
+outcome, and two more sigmoids of a check that can only fail where x is no number. Before it differentiates PyTensor 2
+leaves ``log1p(-p)`` alone, whose gradient is 0 / 0 from x = 37 on: NaN at y = 0, where a wide prior's draws are. The
+values here are the same, bit by bit.
 """
 
 from __future__ import annotations
