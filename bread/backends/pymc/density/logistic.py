@@ -52,11 +52,11 @@ def _of_outcomes(outcome: Any, if_one: Any, if_zero: Any) -> Any | None:
     order = _order(if_one)
     if order is not None and order == _order(if_zero):  # one p of all outcomes
         if_one, if_zero = if_one.owner.inputs[0], if_zero.owner.inputs[0]
-    x, other = _logit(if_one), _logit_of_other(if_zero)
-    if x is None or x is not other:
+    x = _logit(if_one)
+    is_same = x is _logit_of_other(if_zero)
+    if x is None or not is_same:
         return None
-    if order is not None:
-        x = x.dimshuffle(order)
+    x = x if order is None else x.dimshuffle(order)
     sign = pt.switch(outcome, np.array(-1, x.type.dtype), np.array(1, x.type.dtype))
     return -pt.softplus(sign * x)
 
@@ -117,5 +117,7 @@ def _constant(variable: Any) -> float | None:
     """Return the number that all elements of a constant are, None where they are none or several."""
     while variable.owner is not None and isinstance(variable.owner.op, DimShuffle):
         variable = variable.owner.inputs[0]
-    values = np.unique(variable.data) if isinstance(variable, Constant) else ()
+    if not isinstance(variable, Constant):
+        return None
+    values = np.unique(variable.data)
     return float(values[0]) if len(values) == 1 else None
