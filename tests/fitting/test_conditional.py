@@ -14,6 +14,7 @@ from numpy.random import default_rng
 
 import bread
 from bread.backends.base import Kernel
+from bread.backends.reference import HMCKernel, LinearRegression
 from bread.fitting import found as founds
 from bread.fitting import searches
 from bread.fitting.cloud import FIRST_STEP
@@ -272,6 +273,17 @@ def test_scales_are_taken_before_what_only_seems_to_drive_others():
     draws = exact_draws(REAL)
     found = conditional(work, [7, 1, 0], draws[5], draws)
     assert found is not None and set(found.drivers) == {0, 1}
+
+
+@pytest.mark.parametrize("dim", [4, 5])
+def test_none_is_looked_for_given_half_of_the_coordinates(dim):
+    """Drivers must be fewer than what they drive; five coordinates are the control."""
+    y = np.array([1.0, -0.3, 2.0, 0.7, 0.1, 0.4])
+    model = LinearRegression(y, default_rng(1).normal(size=(6, dim)), noise_sd=0.5, kernel=HMCKernel(5))
+    work = FitWork(model.condition(model.observed_data), np.zeros(dim, dtype=bool), 3, 0)
+    draws = model.draw_posterior(model.observed_data, 200, default_rng(2))
+    law = conditional(work, [0, 1], draws[0], draws)
+    assert (law is not None) == (work.n_gradients > 0) == (dim == 5)
 
 
 def test_a_node_of_large_weight_is_no_law_of_its_own(monkeypatch):

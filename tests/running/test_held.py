@@ -3,7 +3,7 @@
 import numpy as np
 
 from bread.backends.base import Fit
-from bread.running.held import HeldDraws
+from bread.running.held import HeldDraws, mixing_of
 from bread.running.results import SHARED
 
 MODES = np.random.default_rng(1).choice([-1.0, 1.0], size=(4, 100))  # their mean, about 0, is no draw
@@ -40,3 +40,10 @@ def test_the_extra_data_set_has_a_typical_draw():
 def test_the_seed_decides():
     assert held(5).of(3, 1)["mu"].tolist() == held(5).of(3, 1)["mu"].tolist()
     assert held(5).of(3, 1)["mu"].tolist() != held(6).of(3, 1)["mu"].tolist()
+
+
+def test_copies_of_draws_count_once():
+    """400 independent draws are enough; as copies of a tenth of them they are not."""
+    found = [mixing_of(Fit({"mu": LOCATION}, "posterior=", distinct_share=share)) for share in (1.0, 0.1)]
+    assert found[1].n_effective == 0.1 * found[0].n_effective
+    assert [one.is_doubtful for one in found] == [False, True]

@@ -118,6 +118,16 @@ def test_outcomes_that_are_neither_have_no_density():
     assert terms(np.ones(4))[1] == -np.inf
 
 
+def test_the_logarithm_of_the_other_share_alone():
+    """As in a zero-inflated law, whose share of zeros is given a logit."""
+    x = pt.vector("x")
+    (term,) = with_logistic_terms([rewrite_pregrad(pt.log1p(-pt.sigmoid(x)).sum())])
+    at = np.array([-800.0, -1.0, 2.0, 40.0, 800.0])
+    value, slope = pytensor.function([x], [term, pytensor.grad(term, x)])(at)
+    assert float(value) == pytest.approx(-np.logaddexp(0.0, at).sum(), rel=1e-13)
+    np.testing.assert_allclose(slope, -np.exp(-np.logaddexp(0.0, -at)), rtol=1e-12, atol=1e-300)
+
+
 X, Z, LIMIT = pt.vector("x"), pt.vector("z"), pt.scalar("limit")
 CONDITION = pt.lvector("c")
 LEFT_ALONE = {
