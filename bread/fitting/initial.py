@@ -64,17 +64,15 @@ def _candidates(work: FitWork, plain: Reference, n_chains: int) -> tuple[FloatAr
     return candidates, log_density
 
 
-def prior_draws(work: FitWork) -> FloatArray:
-    """Return up to `PRIOR_DRAWS` draws from the prior, those that are finite, shape (n, dim)."""
-    seeds = work.seeds(Part.PRIOR, range(PRIOR_DRAWS))
-    draws = work.posterior.draw_base(PriorPath(), seeds)
-    return np.asarray(draws[np.isfinite(draws).all(axis=1)])
-
-
 def many_prior_draws(work: FitWork) -> FloatArray:
-    """Return draws from the prior as `prior_draws` does, more of them where a posterior draws many at once."""
-    drawn = prior_batch(work.posterior, PRIOR_BATCH, work.seed(Part.PRIOR))
-    return prior_draws(work) if drawn is None else np.asarray(drawn[np.isfinite(drawn).all(axis=1)])
+    """Return draws from the prior that are finite, shape (n, dim).
+
+    Up to `PRIOR_BATCH` where a posterior draws many at once, else up to `PRIOR_DRAWS`.
+    """
+    draws = prior_batch(work.posterior, PRIOR_BATCH, work.seed(Part.PRIOR))
+    if draws is None:
+        draws = work.posterior.draw_base(PriorPath(), work.seeds(Part.PRIOR, range(PRIOR_DRAWS)))
+    return np.asarray(draws[np.isfinite(draws).all(axis=1)])
 
 
 def weighted_prior_draws(work: FitWork, n: int, part: Part) -> tuple[FloatArray, FloatArray] | None:

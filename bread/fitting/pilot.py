@@ -324,9 +324,8 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found, choice: Choice | None 
         assert fitted is not None
     fallback: MixtureReference | None = None
     if family in found.references:
-        compared = [name for name in FAMILIES if name in criterion] or list(PLAINEST)
-        by_criterion = sorted(compared, key=lambda name: criterion.get(name, np.inf))
-        fits = (FAMILIES[name](draws, request.transformed) for name in by_criterion)
+        ranked = sorted((name for name in FAMILIES if name in criterion), key=lambda name: criterion[name]) or PLAINEST
+        fits = (FAMILIES[name](draws, request.transformed) for name in ranked)
         fallback = next((fit for fit in fits if fit is not None), None)
     end = work.log_ratio(fitted, draws)
     settings = next(chain.settings for chain in begun.chains if chain.failure is None)

@@ -18,6 +18,7 @@ import numpy as np
 import pytensor
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, MultinomialRV
 from pytensor.tensor.random.type import RandomGeneratorType
@@ -181,6 +182,13 @@ def detach(outputs: Sequence[Any], *, constant: bool = False) -> DetachedGraph:
         else:
             replacements[variable] = _copy_shared(variable, constant)
     return DetachedGraph(replace(outputs, replacements), generators)
+
+
+def rewritten(outputs: Sequence[Any], rewrite: Any) -> list[Any]:
+    """Return copies of graphs after a rewrite, of the same inputs."""
+    graph = FunctionGraph(outputs=list(outputs), clone=True, copy_inputs=False)
+    rewrite.rewrite(graph)
+    return list(graph.outputs)
 
 
 def replace(outputs: Sequence[Any], replacements: Mapping[Any, Any]) -> list[Any]:

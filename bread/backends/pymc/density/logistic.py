@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Constant
-from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import node_rewriter, out2in
 from pytensor.scalar.basic import GE, LE, Log, Log1p, Mul, Neg, Switch
 from pytensor.scalar.math import Sigmoid, Softplus
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
+from bread.backends.pymc.density.compiling import rewritten
+
 
 def with_logistic_terms(terms: Sequence[Any]) -> list[Any]:
     """Return copies of graphs, already made stable, with such terms as a softplus of x times -1 or 1."""
-    graph = FunctionGraph(outputs=list(terms), clone=True, copy_inputs=False)
-    out2in(_RULE, name="logistic_terms").rewrite(graph)
-    return list(graph.outputs)
+    return rewritten(terms, out2in(_RULE, name="logistic_terms"))
 
 
 def _as_softplus(_: Any, node: Any) -> list[Any] | None:

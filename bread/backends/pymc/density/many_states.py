@@ -18,14 +18,13 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from pymc.logprob.utils import local_check_parameter_to_ninf_switch, local_remove_check_parameter
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import in2out
 from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.raise_op import CheckAndRaise
 
 from bread.backends.base import FloatArray
-from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function
+from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function, rewritten
 from bread.backends.pymc.density.contiguous import CONTIGUOUS
 from bread.backends.pymc.density.node_terms import BROKEN_REWRITES, parts_of
 from bread.backends.pymc.model.layout import StateLayout
@@ -161,9 +160,7 @@ def _without_checks(terms: Sequence[Any], *, check_bounds: bool) -> list[Any]:
     Vectorised, a check would ask all states together.
     """
     rule = local_check_parameter_to_ninf_switch if check_bounds else local_remove_check_parameter
-    graph = FunctionGraph(outputs=list(terms), clone=True, copy_inputs=False)
-    in2out(rule, name="checks_of_parameters").rewrite(graph)
-    return list(graph.outputs)
+    return rewritten(terms, in2out(rule, name="checks_of_parameters"))
 
 
 def _to_compare(found: FloatArray) -> NDArray[np.intp]:
