@@ -7,7 +7,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode
-from pytensor.tensor.random.basic import bernoulli
+from pytensor.tensor.random.basic import bernoulli, categorical
 from pytensor.tensor.random.type import random_generator_type
 
 from bread.backends.pymc.density.compiling import interpret_function, interpreted
@@ -95,6 +95,70 @@ def test_bernoulli_draws_take_no_binomial_law():
 def test_what_is_no_probability_is_refused(wrong, rewrites):
     with pytest.raises((AssertionError, ValueError)):
         bernoulli_function(rewrites)(np.array([0.5, wrong]), np.int64(3), np.random.default_rng(1))
+
+
+def plain_and_ours(inputs, graph):
+    """The same graph as PyTensor interprets it, and as it is interpreted here."""
+    with interpreted():
+        plain = pytensor.function(inputs, graph, mode=Mode("vm", "fast_run").excluding("fusion"))
+    ours = interpret_function(inputs, [graph])
+    return plain, lambda *arguments: ours(*arguments)[0]
+
+
+ROWS = np.random.default_rng(0).dirichlet([0.1, 0.5, 1.0, 3.0], size=(40, 3))
+
+
+@pytest.mark.parametrize(
+    ("size", "probabilities"),
+    [
+        (None, ROWS),
+        ((3,), ROWS[0]),
+        ((500, 40, 3), ROWS),
+        ((500, 40, 1), ROWS[:, :1]),
+        ((0, 40, 3), ROWS),
+        ((700,), np.array([0.0, 0.3, 0.0, 0.7])),
+        ((700,), np.array([0.3, 0.2, 0.1, 0.1])),  # less than 1: PyTensor draws one category more
+        ((700,), np.array([1.0])),
+        ((5, 2), np.array([[0.2, np.nan, 0.3], [0.1, 0.2, 0.7]])),
+    ],
+    ids=["no size", "rows", "many", "a length of one", "none", "zeros", "short of one", "one", "not a number"],
+)
+def test_categorical_draws_are_those_of_pytensor(size, probabilities):
+    p = pt.as_tensor(np.zeros(probabilities.shape)).type("p")
+    drawn = categorical.make_node(generator, size, p).outputs[1]
+    plain, ours = plain_and_ours([p, generator], drawn)
+    for seed in range(3):
+        expected = plain(probabilities, np.random.default_rng(seed))
+        found = ours(probabilities, np.random.default_rng(seed))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    if expected.size > 500 and np.ptp(expected):
+        other = ours(np.roll(probabilities, 1, axis=-1), np.random.default_rng(2))
+        assert (other != expected).any(), "control: other probabilities"
+
+
+def test_categorical_draws_after_others_are_those_of_pytensor():
+    p = pt.dmatrix("p")
+    after, first = categorical.make_node(generator, (40,), p).outputs
+    plain, ours = plain_and_ours([p, generator], first + 10 * categorical.make_node(after, (40,), p).outputs[1])
+    drawn = ours(ROWS[:, 0], np.random.default_rng(5))
+    np.testing.assert_array_equal(drawn, plain(ROWS[:, 0], np.random.default_rng(5)))
+    assert (drawn // 10 != drawn % 10).any(), "control: the generator has moved on"
+
+
+@pytest.mark.parametrize("size", [(1,), (2, 7)])
+def test_a_size_that_does_not_suit_probabilities_is_refused(size):
+    p = pt.dmatrix("p")
+    for function in plain_and_ours([p, generator], categorical.make_node(generator, size, p).outputs[1]):
+        with pytest.raises((AssertionError, ValueError)):
+            function(ROWS[:, 0], np.random.default_rng(1))
+
+
+def test_no_categorical_draw_is_looked_for_in_python():
+    p = pt.dmatrix("p")
+    plain, ours = plain_and_ours([p, generator], categorical.make_node(generator, (200, 40), p).outputs[1])
+    assert calls(lambda: plain(ROWS[:, 0], np.random.default_rng(1))) > 8000
+    assert calls(lambda: ours(ROWS[:, 0], np.random.default_rng(1))) < 400
 
 
 def calls(function):

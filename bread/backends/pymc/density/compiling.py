@@ -24,7 +24,7 @@ from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, Multinomial
 from pytensor.tensor.random.type import RandomGeneratorType
 
 from bread.backends.pymc.density.linear_algebra import IN_C
-from bread.backends.pymc.density.number_by_number import ARRAYS
+from bread.backends.pymc.density.number_by_number import ARRAYS, COUNTS
 from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
 
 
@@ -128,7 +128,7 @@ def interpret_function(
     ``rewrites`` are pairs of one more and its position.
     """
     arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
-    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, *rewrites)
+    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, COUNTS, *rewrites)
     outputs = _with_whole_counts(outputs)
     with interpreted():
         return InterpretedFunction(pytensor.function(arguments, list(outputs), mode=mode, on_unused_input="ignore"))
