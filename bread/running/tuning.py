@@ -14,8 +14,9 @@ from bread.backends.support.stretching import stretched_kernel
 from bread.backends.values import CORRELATION
 from bread.errors import DensityError
 from bread.fitting.correlations import correlation_of, is_strong
-from bread.fitting.found import FittedReference
-from bread.fitting.moving import move_reference, relative_widths
+from bread.fitting.found import FittedReference, GivenReference
+from bread.fitting.moving import WIDTH_DRAWS, move_reference, relative_widths
+from bread.fitting.nested import middle_and_spread
 from bread.fitting.pilot import ReferenceFit, fit_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.schedules import next_knot
@@ -73,7 +74,7 @@ def run_pilot(
     def along(path: Path, steps: int) -> Pilot:
         return tune(
             posterior, path, root=root, simulation=simulation, n_steps=steps,
-            n_base_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source,
+            n_base_draws=TAIL_DRAWS if shows_tail else KNOT_DRAWS, source=source, fit=fit,
         )  # fmt: skip
 
     path: Path
@@ -115,12 +116,16 @@ def tune(
     n_steps: int,
     n_base_draws: int,
     source: str,
+    fit: ReferenceFit | None = None,
 ) -> Pilot:
     """Adapt the kernel along the path and freeze it.
 
     Knots are placed where draws at the one before still overlap (`bread.paths.schedules.next_knot`), so that they grow
     geometrically where the path starts under a vague prior. Nothing here knows an exact posterior draw: the pilot
     begins at a draw of the path's base and sees the data alone.
+
+    A dense metric needs variances. Those of a law given scales, which may be much dearer than the model, are known
+    from its draws; elsewhere a diagonal metric is adapted first.
 
     Parameters
     ----------
@@ -137,6 +142,8 @@ def tune(
         Draws from the path's base that place the first knot (and show the tail of log_ratio).
     source : str
         Kept in the kernel, for the report.
+    fit : ReferenceFit, optional
+        Of the path's reference.
 
     Returns
     -------
@@ -155,12 +162,15 @@ def tune(
     betas = [0.0]
     # where the likelihood is zero, its derivatives may be infinite, and no weight of zero takes them away
     state = base[int(np.argmax(np.isfinite(usable)))]
-    seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
-    first = posterior.adapt(path, 0.0, state, seed, n_steps, previous=None)
     correlation = correlation_along(posterior, path)
     dense: Settings = {} if correlation is None else {CORRELATION: correlation}
+
+    seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
+    start = settings_of_widths(posterior, fit) if dense and fit is not None else None
+    previous = None if start is None else {**start, **dense}
+    first = posterior.adapt(path, 0.0, state, seed, n_steps, previous=previous)
     spent = [first]
-    if dense:  # again, from the variances that the diagonal metric came to
+    if dense and start is None:  # again, from the variances that the diagonal metric came to
         first = posterior.adapt(path, 0.0, state, seed, n_steps, previous={**first.settings, **dense})
         spent.append(first)
     adaptations: list[Adaptation] = [first]
@@ -186,6 +196,22 @@ def tune(
         correlation=correlation,
     )
     return Pilot(kernel, path, base_log_ratio, kernel.log_ratio[-1])
+
+
+def settings_of_widths(posterior: Posterior, fit: ReferenceFit) -> Settings | None:
+    """Return kernel settings of a fit with a metric of the widths of its law; None where it is no law given scales.
+
+    None too where the kernel has no metric.
+    """
+    stretch = getattr(posterior, "stretch", None)
+    if not isinstance(fit.reference, GivenReference) or stretch is None or "inverse_metric" not in fit.settings:
+        return None
+    _, spread = middle_and_spread(fit.reference.sample(WIDTH_DRAWS, np.random.default_rng(0)))
+    if not ((spread > 0.0) & np.isfinite(spread)).all():
+        return None
+    plain = {**fit.settings, "inverse_metric": np.ones_like(fit.settings["inverse_metric"])}
+    settings: Settings = stretch(plain, spread)
+    return settings
 
 
 def correlation_along(posterior: Posterior, path: Path) -> FloatArray | None:
