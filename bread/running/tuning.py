@@ -27,6 +27,7 @@ KNOT_OVERLAP = 0.1  # share of the draws at one knot that still count at the nex
 MAX_KNOTS = 40  # knots grow faster where beta = 1 would need more
 KNOT_DRAWS = 250  # draws from the base in a pilot on a data set itself: they place its first knot
 TAIL_DRAWS = 2000  # in a pilot that also shows the tail of log_ratio there
+FEWER = 2  # the steps of an adaptation at a law whose widths are known are divided by this
 
 
 class Pilot(NamedTuple):
@@ -164,15 +165,17 @@ def tune(
     state = base[int(np.argmax(np.isfinite(usable)))]
     correlation = correlation_along(posterior, path)
     dense: Settings = {} if correlation is None else {CORRELATION: correlation}
-
     seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
     start = settings_of_widths(posterior, fit) if dense and fit is not None else None
-    previous = None if start is None else {**start, **dense}
-    first = posterior.adapt(path, 0.0, state, seed, n_steps, previous=previous)
-    spent = [first]
-    if dense and start is None:  # again, from the variances that the diagonal metric came to
-        first = posterior.adapt(path, 0.0, state, seed, n_steps, previous={**first.settings, **dense})
-        spent.append(first)
+    if start is None:
+        first = posterior.adapt(path, 0.0, state, seed, n_steps, previous=None)
+        spent = [first]
+        if dense:  # again, from the variances that the diagonal metric came to
+            first = posterior.adapt(path, 0.0, state, seed, n_steps, previous={**first.settings, **dense})
+            spent.append(first)
+    else:
+        first = posterior.adapt(path, 0.0, state, seed, n_steps // FEWER, previous={**start, **dense})
+        spent = [first]
     adaptations: list[Adaptation] = [first]
     draws = [usable]
     while betas[-1] < 1.0:

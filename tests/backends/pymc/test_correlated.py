@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from bread.backends.pymc.correlated import AdaptedMetric, Correlation, FrozenMet
 from bread.backends.values import CORRELATION  # noqa: E402
 from bread.fitting.pilot import FitRequest  # noqa: E402
 from bread.fitting.pilot_chains import run_chain  # noqa: E402
-from bread.paths.kinds import PriorPath  # noqa: E402
+from bread.paths.kinds import PriorPath, ReferencePath  # noqa: E402
+from bread.paths.mixture import gaussian  # noqa: E402
+from bread.paths.nested import NestedReference  # noqa: E402
 from bread.report.compat import read_attributes  # noqa: E402
 from bread.running.plan import PathRequest  # noqa: E402
-from bread.running.tuning import moved_pilot, run_pilot  # noqa: E402
+from bread.running.tuning import moved_pilot, run_pilot, settings_of_widths, tune  # noqa: E402
 
 pytestmark = pytest.mark.pymc
 
@@ -176,6 +179,68 @@ def test_a_pilot_gives_correlations_to_the_default_kernel_alone_and_saves_gradie
     elsewhere = moved_pilot(other, pilot, root=3, simulation=1)
     assert elsewhere.kernel.correlation is not None
     assert not np.array_equal(elsewhere.kernel.correlation, pilot.kernel.correlation)
+
+
+def law_given_the_first() -> NestedReference:
+    """The exact posterior, as a law of the others given one coordinate."""
+    mean, covariance = exact_law()
+    slope = covariance[1:, 0] / covariance[0, 0]
+    matrix = np.linalg.inv(np.linalg.cholesky(covariance[1:, 1:] - np.outer(slope, covariance[0, 1:])))
+    knots = mean[0] + np.array([-2.0, 2.0])
+    values = np.zeros((2, 2, DIM - 1))
+    values[:, 0] = np.outer(knots - mean[0], matrix @ slope)
+    slopes = np.stack([np.tile(matrix @ slope, (2, 1)), np.zeros((2, DIM - 1))], axis=1)
+    return NestedReference(0, gaussian(mean[:1], covariance[:1, :1]), mean[1:], matrix, knots, values, slopes)
+
+
+class Watched:
+    """A posterior whose adaptations are noted."""
+
+    def __init__(self, posterior: Any) -> None:
+        self.adaptations: list[tuple[float, int, Any]] = []
+        self._posterior = posterior
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._posterior, name)
+
+    def adapt(self, path: Any, beta: float, state: Any, seed: Any, n_steps: int, previous: Any) -> Any:
+        self.adaptations.append((beta, n_steps, previous))
+        return self._posterior.adapt(path, beta, state, seed, n_steps, previous)
+
+
+def test_along_a_law_given_scales_a_dense_metric_begins_at_the_widths_of_the_law() -> None:
+    """One adaptation of half as many steps at the law, in place of two; the kernel takes no more gradients."""
+    opened = open_model(chain_of_levels(), OpenOptions())
+    posterior = opened.condition(opened.info.data.observed)
+    law, (_, covariance) = law_given_the_first(), exact_law()
+    settings = {"step_size": np.array(0.1), "inverse_metric": np.full(DIM, 77.0)}
+    pilots, noted = {}, {}
+    for name, reference in {"given": law, "mixture": gaussian(*exact_law()), "alone": law}.items():
+        watched = Watched(posterior)
+        fit: Any = None if name == "alone" else SimpleNamespace(reference=reference, settings=settings)
+        pilots[name] = tune(
+            watched, ReferencePath(reference), root=4, simulation=0, n_steps=100, n_base_draws=250, source="", fit=fit
+        )  # fmt: skip
+        noted[name] = [(n_steps, previous) for beta, n_steps, previous in watched.adaptations if beta == 0.0]
+    assert [n_steps for n_steps, _ in noted["given"]] == [50]
+    assert [n_steps for n_steps, _ in noted["mixture"]] == [n_steps for n_steps, _ in noted["alone"]] == [100, 100]
+    ((_, begun),) = noted["given"]
+    np.testing.assert_allclose(begun["inverse_metric"], np.diag(covariance), rtol=0.1)  # of 2000 draws: 4 errors
+    assert (np.abs(np.diag(covariance)[::-1] / np.diag(covariance) - 1.0) > 0.1).any(), "control: another order"
+    np.testing.assert_allclose(begun[CORRELATION], pilots["given"].kernel.correlation)
+    assert begun["step_size"] == settings["step_size"]
+    spent = {name: gradients_of(posterior, pilot) for name, pilot in pilots.items()}
+    assert spent["given"] < 1.3 * min(spent.values())
+
+
+def test_a_kernel_without_a_metric_has_no_widths() -> None:
+    opened = open_model(chain_of_levels(), OpenOptions())
+    posterior = opened.condition(opened.info.data.observed)
+    law, metric = law_given_the_first(), {"inverse_metric": np.ones(DIM)}
+    assert settings_of_widths(posterior, SimpleNamespace(reference=law, settings={"scaling": np.ones(1)})) is None  # type: ignore[arg-type]
+    assert settings_of_widths(SimpleNamespace(), SimpleNamespace(reference=law, settings=metric)) is None  # type: ignore[arg-type]
+    flat = replace(law, marginal=gaussian(law.marginal.components[0].mean, np.zeros((1, 1)) + 1e-320))
+    assert settings_of_widths(posterior, SimpleNamespace(reference=flat, settings=metric)) is None  # type: ignore[arg-type]
 
 
 def test_settings_of_a_kernel_hold_the_matrix_at_every_temperature() -> None:
