@@ -146,12 +146,16 @@ def test_categorical_draws_after_others_are_those_of_pytensor():
     assert (drawn // 10 != drawn % 10).any(), "control: the generator has moved on"
 
 
-@pytest.mark.parametrize("size", [(1,), (2, 7)])
-def test_a_size_that_does_not_suit_probabilities_is_refused(size):
+@pytest.mark.parametrize(("rows", "size"), [(1, (number,)), (7, (number,)), (7, (2, number)), (7, (7,))])
+def test_a_size_that_does_not_suit_probabilities_is_refused(rows, size):
     p = pt.dmatrix("p")
-    for function in plain_and_ours([p, generator], categorical.make_node(generator, size, p).outputs[1]):
+    graph = categorical.make_node(generator, size, p).outputs[1] + 0 * number
+    plain, ours = plain_and_ours([p, number, generator], graph)
+    for function in (plain, ours):
         with pytest.raises((AssertionError, ValueError)):
-            function(ROWS[:, 0], np.random.default_rng(1))
+            function(ROWS[:, 0], np.int64(rows), np.random.default_rng(1))
+    fits = ours(ROWS[:rows, 0], np.int64(rows), np.random.default_rng(1))
+    np.testing.assert_array_equal(fits, plain(ROWS[:rows, 0], np.int64(rows), np.random.default_rng(1)))
 
 
 def test_no_categorical_draw_is_looked_for_in_python():
