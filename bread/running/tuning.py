@@ -168,15 +168,13 @@ def tune(
     seed = seed_sequence(root, Purpose.TUNE, simulation, 0, 0)
     start = settings_of_widths(posterior, fit) if dense and fit is not None else None
     if start is None:
-        first = posterior.adapt(path, 0.0, state, seed, n_steps, previous=None)
-        spent = [first]
+        spent = [posterior.adapt(path, 0.0, state, seed, n_steps, previous=None)]
         if dense:  # again, from the variances that the diagonal metric came to
-            first = posterior.adapt(path, 0.0, state, seed, n_steps, previous={**first.settings, **dense})
-            spent.append(first)
+            previous = {**spent[0].settings, **dense}
+            spent.append(posterior.adapt(path, 0.0, state, seed, n_steps, previous=previous))
     else:
-        first = posterior.adapt(path, 0.0, state, seed, n_steps // FEWER, previous={**start, **dense})
-        spent = [first]
-    adaptations: list[Adaptation] = [first]
+        spent = [posterior.adapt(path, 0.0, state, seed, -(-n_steps // FEWER), previous={**start, **dense})]
+    adaptations = spent[-1:]
     draws = [usable]
     while betas[-1] < 1.0:
         beta = _guarded_knot(betas, draws[-1])
