@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Adaptation, FloatArray, Kernel, Posterior, Settings
+from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.backends.support.base_draws import draw_many
 from bread.backends.support.stretching import stretched_kernel
 from bread.backends.values import CORRELATION
