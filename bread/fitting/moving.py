@@ -58,6 +58,11 @@ def move_reference(
     return replace(shared, reference=moved, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
 
 
+def widths(reference: FittedReference) -> FloatArray:
+    """Return about the standard deviation of each coordinate under a reference, shape (dim,), always the same."""
+    return middle_and_spread(reference.sample(WIDTH_DRAWS, np.random.default_rng(0)))[1]
+
+
 def relative_widths(moved: FittedReference, shared: FittedReference) -> FloatArray | None:
     """Return how wide each coordinate is under one reference, as a multiple of its width under another, shape (dim,).
 
@@ -65,9 +70,7 @@ def relative_widths(moved: FittedReference, shared: FittedReference) -> FloatArr
     """
     if any(isinstance(one, MixtureReference) and len(one.components) > 1 for one in (moved, shared)):
         return None
-    one, other = (
-        middle_and_spread(reference.sample(WIDTH_DRAWS, np.random.default_rng(0)))[1] for reference in (moved, shared)
-    )
+    one, other = widths(moved), widths(shared)
     is_known = (one > 0.0) & (other > 0.0) & np.isfinite(one) & np.isfinite(other)
     return np.where(is_known, one, 1.0) / np.where(is_known, other, 1.0)
 

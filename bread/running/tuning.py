@@ -15,8 +15,7 @@ from bread.backends.values import CORRELATION
 from bread.errors import DensityError
 from bread.fitting.correlations import correlation_of, is_strong
 from bread.fitting.found import FittedReference, GivenReference
-from bread.fitting.moving import WIDTH_DRAWS, move_reference, relative_widths
-from bread.fitting.nested import middle_and_spread
+from bread.fitting.moving import move_reference, relative_widths, widths
 from bread.fitting.pilot import ReferenceFit, fit_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.schedules import next_knot
@@ -207,7 +206,7 @@ def settings_of_widths(posterior: Posterior, fit: ReferenceFit) -> Settings | No
     stretch = getattr(posterior, "stretch", None)
     if not isinstance(fit.reference, GivenReference) or stretch is None or "inverse_metric" not in fit.settings:
         return None
-    _, spread = middle_and_spread(fit.reference.sample(WIDTH_DRAWS, np.random.default_rng(0)))
+    spread = widths(fit.reference)
     if not ((spread > 0.0) & np.isfinite(spread)).all():
         return None
     plain = {**fit.settings, "inverse_metric": np.ones_like(fit.settings["inverse_metric"])}
