@@ -14,7 +14,7 @@ from bread.fitting.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
 from bread.fitting.families import FAMILIES, fit_diagonal
 from bread.fitting.initial import many_prior_draws
 from bread.fitting.nested import rank_drivers
-from bread.fitting.rotated import fit_rotated
+from bread.fitting.rotated import AcrossRotations, fit_rotated
 from bread.fitting.searches import ENOUGH
 from bread.fitting.work import FitWork, Part
 from bread.paths.conditional import ConditionalReference
@@ -22,7 +22,6 @@ from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
 from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
-from bread.paths.rotated import RotatedReference
 
 # families that are found by optimisation, not fitted to draws
 MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
@@ -33,7 +32,7 @@ FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken t
 
 Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
 GivenReference = NestedReference | ConditionalReference | PrecisionReference  # laws of all coordinates given some
-FittedReference = MixtureReference | GivenReference | RotatedReference | ProductReference
+FittedReference = MixtureReference | GivenReference | AcrossRotations | ProductReference
 
 
 def family_of(law: GivenReference) -> str:

@@ -88,16 +88,16 @@ class CountedDensity:
         They are half the price of central ones. Where some coordinates are held the density of the others is often
         nearly Gaussian, so that its gradient is nearly linear, and there are many values to hold.
         """
-        gradients = self._gradients(np.concatenate([state + _DIFFERENCE * directions, state[None]]))
+        gradients = self.gradients(np.concatenate([state + _DIFFERENCE * directions, state[None]]))
         return np.asarray((gradients[:-1] - gradients[-1]) / _DIFFERENCE), gradients[-1]
 
     def central_precision(self, state: FloatArray, steps: FloatArray) -> FloatArray:
         """Return the Hessian of all coordinates by central differences, each with a step of its own, shape (dim,)."""
-        gradients = self._gradients(np.concatenate([state + np.diag(steps), state - np.diag(steps)]))
+        gradients = self.gradients(np.concatenate([state + np.diag(steps), state - np.diag(steps)]))
         rows = (gradients[: len(state)] - gradients[len(state) :]) / (2 * steps[:, None])
         return np.asarray(0.5 * (rows + rows.T))
 
-    def _gradients(self, states: FloatArray) -> FloatArray:
+    def gradients(self, states: FloatArray) -> FloatArray:
         """Return minus the gradient at several states; 0 where the density is bad."""
         self.n_gradients += len(states)
         values, gradients = end_gradients(self._posterior, self._path, states)

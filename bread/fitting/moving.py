@@ -14,12 +14,11 @@ from bread.fitting.adapted_product import product_near
 from bread.fitting.found import ADAPTED, MODES, FittedReference, GivenReference
 from bread.fitting.nested import middle_and_spread
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, ReferenceFit, fit_reference
-from bread.fitting.rotated import rotated_near
+from bread.fitting.rotated import AcrossRotations, rotated_near
 from bread.fitting.searches import BELIED
 from bread.fitting.work import FitWork
 from bread.paths.mixture import MixtureReference
 from bread.paths.product import ProductReference
-from bread.paths.rotated import RotatedReference
 
 LOST_STEPS = 100  # of each chain of a fit of its own, where what is found elsewhere is not
 WIDTH_DRAWS = 2000  # of a reference, always the same, for its widths
@@ -43,7 +42,7 @@ def move_reference(
         moved = searches.given_near(work, reference, shared.drivers, known if np.isfinite(known) else 0.0)
     elif shared.family == ADAPTED:
         moved = _adapted_near(work, reference, kernel)
-    elif isinstance(reference, RotatedReference):
+    elif isinstance(reference, AcrossRotations):
         moved = rotated_near(work, reference, kernel)
     elif shared.family == MODES and isinstance(reference, MixtureReference):
         components = reference.components

@@ -1,38 +1,36 @@
-"""Fit of a `bread.paths.rotated.RotatedReference`: Laplace's method on what rotations leave alone."""
+"""Fit of a `bread.paths.rotated.RotatedReference`, or of what knows one side of factors given the other."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.conditional import fit_conditional
-from bread.fitting.families import SMALLEST_SCALE, inflation
+from bread.fitting.factors import fit_factors
+from bread.fitting.gauge_modes import gaussian_at_mode, gaussian_in_gauge, mean_of, scales_outside
 from bread.fitting.initial import initial_states
 from bread.fitting.invariant import invariant_work
-from bread.fitting.laplace import Laplace
-from bread.fitting.modes import CountedDensity, fit_modes, narrowed
 from bread.fitting.nested import rank_drivers
-from bread.fitting.rotations import LARGEST_DIM, Places
+from bread.fitting.rotations import Places
 from bread.fitting.work import FitWork, Part, plain
 from bread.paths.conditional import ConditionalReference
-from bread.paths.mixture import MixtureReference, gaussian
+from bread.paths.factors import FactorReference
+from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
-from bread.paths.rotated import Gauge, RotatedReference, gauge_at
+from bread.paths.rotated import RotatedReference
 
-MOST_STEPS = 2000  # gradients of an optimisation: coordinates are many, and rotations leave it no valley to get lost in
+AcrossRotations = RotatedReference | FactorReference
+
 STEPS = 200  # of a chain on another data set, which goes to where its scales are
-WIDER = 1.5  # than in draws of one chain, the variance of a scale
 
 
-def fit_rotated(work: FitWork, places: Places, draws: FloatArray) -> RotatedReference | None:
+def fit_rotated(work: FitWork, places: Places, draws: FloatArray) -> AcrossRotations | None:
     """Return a law of the invariant coordinates with a uniform rotation; None where optimisation finds none.
 
-    A Gaussian; where draws show which coordinates drive the widths of others, a law given these, if its own draws show
+    Where two sides of factors are rotated, the law of one is known given the other (`bread.fitting.factors`). Else a
+    Gaussian; where draws show which coordinates drive the widths of others, a law given these, if its own draws show
     it to be nearer.
 
     Parameters
@@ -42,10 +40,13 @@ def fit_rotated(work: FitWork, places: Places, draws: FloatArray) -> RotatedRefe
     draws : ndarray, shape (n, dim)
         Of a chain, from the end of which optimisation starts.
     """
-    found = _gaussian(work, places, draws)
+    factors = fit_factors(work, places, draws)
+    if factors is not None:
+        return factors
+    found = gaussian_in_gauge(work, places, draws)
     if found is None:
         return None
-    gauge, mode = found.gauge, _mean(found)
+    gauge, mode = found.gauge, mean_of(found)
     inner = invariant_work(work, gauge)
     invariant = gauge.all_invariant(draws)
     drivers = [driver for driver in rank_drivers(invariant, inner.transformed) if gauge.from_others[driver]]
@@ -59,139 +60,38 @@ def fit_rotated(work: FitWork, places: Places, draws: FloatArray) -> RotatedRefe
     return found if law is None else RotatedReference(gauge, law)
 
 
-def rotated_anywhere(work: FitWork, places: Places) -> RotatedReference | None:
-    """Return a Gaussian of the invariant coordinates, found without a chain; None where there are scales."""
-    if _scales(work, places).any():
+def rotated_anywhere(work: FitWork, places: Places) -> AcrossRotations | None:
+    """Return a law of the invariant coordinates, found without a chain; None where there are scales."""
+    if scales_outside(work, places).any():
         return None
     try:
-        return _at_mode(work, places, initial_states(work, plain(work.dim), 1)[0])
+        start = initial_states(work, plain(work.dim), 1)
+        return fit_factors(work, places, start) or gaussian_at_mode(work, places, start[0])
     except DensityError:
         return None
 
 
-def rotated_near(work: FitWork, reference: RotatedReference, kernel: Kernel) -> RotatedReference | None:
+def rotated_near(work: FitWork, reference: AcrossRotations, kernel: Kernel) -> AcrossRotations | None:
     """Return the same kind of reference on another data set; None where optimisation finds none."""
-    places = reference.gauge.places
+    couplings = reference.couplings if isinstance(reference, FactorReference) else None
+    places = reference.gauge.places if isinstance(reference, RotatedReference) else reference.couplings.places
     try:
         draws = initial_states(work, plain(work.dim), 1)
-        if _scales(work, places).any():
+        if scales_outside(work, places).any():
             draws = work.evolve(plain(work.dim), kernel, draws[0], range(1, STEPS + 1), work.seed(Part.MOVE)).states
     except DensityError:
         return None
-    found = _gaussian(work, places, draws)
-    if found is None or isinstance(reference.law, MixtureReference):
+    if couplings is not None:
+        factors = fit_factors(work, places, draws, couplings) or fit_factors(work, places, draws)
+        if factors is not None:
+            return factors
+    found = gaussian_in_gauge(work, places, draws)
+    if found is None or isinstance(reference, FactorReference) or isinstance(reference.law, MixtureReference):
         return found
     inner = invariant_work(work, found.gauge)
-    law = _given_from(inner, reference.law, _mean(found))
+    law = _given_from(inner, reference.law, mean_of(found))
     work.add(inner)
     return found if law is None else RotatedReference(found.gauge, law)
-
-
-def _scales(work: FitWork, places: Places) -> NDArray[np.bool_]:
-    """Return which coordinates outside the matrix may be the logarithm of a scale, shape (dim,)."""
-    scales = work.transformed.copy()
-    scales[places] = False
-    return scales
-
-
-def _gaussian(work: FitWork, places: Places, draws: FloatArray) -> RotatedReference | None:
-    """Return a Gaussian of the invariant coordinates at their mode; where there are scales, at their mean in draws.
-
-    With a scale as a coordinate the mode is where all that it scales is near zero, which is where no mass is.
-    """
-    if _scales(work, places).any():
-        return _at_scales(work, places, draws[len(draws) // 2 :])
-    return _at_mode(work, places, draws[-1])
-
-
-def _at_mode(work: FitWork, places: Places, start: FloatArray) -> RotatedReference | None:
-    """Return a Gaussian of the invariant coordinates at their mode, in a gauge that is made for it."""
-    gauge, y = _climbed(work, places, start, np.zeros(work.dim, dtype=bool))
-    if y is None:
-        return None
-    inner = invariant_work(work, gauge)
-    found, n_gradients = fit_modes(inner.posterior, [y], inner.transformed, largest=LARGEST_DIM)
-    work.n_gradients += n_gradients
-    return None if found is None else RotatedReference(gauge, narrowed(found))
-
-
-def _at_scales(work: FitWork, places: Places, draws: FloatArray) -> RotatedReference | None:
-    """Return a Gaussian law of the scales, by draws, and of the other invariant coordinates at the mode given them.
-
-    That mode follows the scales linearly.
-    """
-    scales = _scales(work, places)
-    start = draws[-1].copy()
-    start[scales] = draws[:, scales].mean(axis=0)
-    gauge, y = _climbed(work, places, start, scales)
-    if y is None:
-        return None
-    inner = invariant_work(work, gauge)
-    held = np.flatnonzero(inner.transformed & gauge.from_others)
-    target = CountedDensity(inner.posterior, inner.dim)
-    others = np.delete(np.arange(inner.dim), held)
-    law = Laplace(target, list(held), inner.dim).at(y[held], y[others])
-    if law is None:
-        work.n_gradients += target.n_gradients
-        return None
-    y[others] = law.mode
-    variance = np.maximum(draws[:, scales].var(axis=0), SMALLEST_SCALE) * WIDER
-    slopes = []
-    for index, deviation in zip(held, np.sqrt(variance), strict=True):
-        step = np.zeros(inner.dim)
-        step[index] = 0.1 * deviation
-        change = target(y - step)[1][others] - target(y + step)[1][others]
-        slopes.append(np.linalg.solve(law.precision, change / (0.2 * deviation)))
-    work.n_gradients += target.n_gradients
-    along = np.array(slopes).T
-    covariance = np.diag(np.zeros(inner.dim))
-    covariance[np.ix_(held, held)] = np.diag(variance)
-    covariance[np.ix_(others, held)] = along * variance
-    covariance[np.ix_(held, others)] = (along * variance).T
-    own = np.linalg.inv(law.precision) * inflation(inner.dim)
-    covariance[np.ix_(others, others)] = own + (along * variance) @ along.T
-    if not np.isfinite(covariance).all():
-        return None
-    try:
-        joint = gaussian(y, covariance, "Gaussian at the mode given scales")
-    except np.linalg.LinAlgError:  # a scale of which draws show hardly any variance, and what follows it
-        return None
-    return RotatedReference(gauge, joint)
-
-
-def _climbed(
-    work: FitWork, places: Places, start: FloatArray, held: NDArray[np.bool_]
-) -> tuple[Gauge, FloatArray | None]:
-    """Return the mode of the invariant coordinates, those of some of the state's held, and a gauge made for it."""
-    from scipy.optimize import minimize
-
-    state, end = start, None
-    for _ in range(2):  # to the mode in a gauge of the start's, then in one of its own
-        gauge = gauge_at(places, state)
-        inner = invariant_work(work, gauge)
-        density = CountedDensity(inner.posterior, inner.dim)
-        y, free = gauge.invariant(state), ~np.isin(np.arange(inner.dim), np.flatnonzero(held[gauge.others]))
-
-        def of_free(values: FloatArray, y: FloatArray = y, free: Any = free, density: Any = density) -> Any:
-            at = y.copy()
-            at[free] = values
-            value, gradient = density(at)
-            return value, gradient[free]
-
-        options = {"maxfun": MOST_STEPS, "maxiter": MOST_STEPS}
-        found = minimize(of_free, y[free], jac=True, method="L-BFGS-B", options=options)
-        work.n_gradients += density.n_gradients
-        if found.fun >= 1e300:
-            return gauge, None
-        end = y.copy()
-        end[free] = found.x
-        state = gauge.state(end)
-    return gauge, end
-
-
-def _mean(reference: RotatedReference) -> FloatArray:
-    assert isinstance(reference.law, MixtureReference)
-    return reference.law.components[0].mean
 
 
 def _given_from(

@@ -39,6 +39,7 @@ class Part(IntEnum):
     ROTATIONS = 12  # a rotation, and prior draws that it may leave as likely as they are
     ADAPTED = 13  # draws of round `index` of a mixture that is adapted to the posterior
     ADAPTED_PRIOR = 14  # prior draws that show where such a mixture begins
+    CENTRED = 15  # draws of round `index` of a Gaussian that is moved to where the mass is
     MOVE = ADAPT  # chain from component `index`, where nothing that was adapted is kept
 
 

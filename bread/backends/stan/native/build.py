@@ -44,6 +44,7 @@ _DRIVER_FILES = (
     "state.hpp",
     "math.hpp",
     "mixture.hpp",
+    "factors.hpp",
     "nested.hpp",
     "rotated.hpp",
     "reference.hpp",

@@ -13,11 +13,14 @@ from bread.backends.stan.native.structures import (
     CALLBACK,
     ComponentStruct,
     DensityStruct,
+    FactorsStruct,
     GaugeStruct,
     NestedStruct,
     PathStruct,
+    PowersStruct,
 )
 from bread.errors import InvalidArgumentError
+from bread.paths.factors import Couplings, FactorReference, Powers
 from bread.paths.kinds import Path
 from bread.paths.mixture import Component, MixtureReference, Reference
 from bread.paths.nested import NestedReference
@@ -78,10 +81,13 @@ class PathArguments:
 
     def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
         components: tuple[int, int | None] = (0, None)
-        nested, gauge, callback, law, dim = None, None, CALLBACK(), reference, len(coordinates)
-        if isinstance(reference, RotatedReference) and isinstance(reference.law, MixtureReference | NestedReference):
-            _require_dim(reference.dim, dim)
-            gauge, law, dim = self._gauge(reference.gauge), reference.law, reference.gauge.n_invariant
+        nested, gauge, factors, callback, law, dim = None, None, None, CALLBACK(), reference, len(coordinates)
+        if isinstance(law, FactorReference) and _is_native(law.marginal):
+            _require_dim(law.dim, dim)
+            factors, law, dim = self._factors(law.couplings), law.marginal, len(law.couplings.drivers)
+        if isinstance(law, RotatedReference) and _is_native(law):
+            _require_dim(law.dim, dim)
+            gauge, law, dim = self._gauge(law.gauge), law.law, law.gauge.n_invariant
         if isinstance(law, MixtureReference | NestedReference):
             _require_dim(law.dim, dim)
             if isinstance(law, MixtureReference):
@@ -97,6 +103,7 @@ class PathArguments:
             None if jacobians is None else self._array(jacobians, np.int32),
             nested,
             gauge,
+            factors,
             callback,
         )
         self._kept += [struct, callback]
@@ -115,6 +122,32 @@ class PathArguments:
         )
         self._kept.append(struct)
         return ctypes.addressof(struct)
+
+    def _factors(self, couplings: Couplings) -> int:
+        (k, m), n, r = couplings.inner.shape, couplings.outer.shape[1], len(couplings.rest)
+        struct = FactorsStruct(
+            k,
+            m,
+            n,
+            r,
+            *(self._array(part, np.int64) for part in (couplings.inner, couplings.outer, couplings.rest)),
+            self._array(couplings.drivers, np.int64),
+            self._array(couplings.units, np.float64),
+            self._powers(couplings.own, r, (m,)),
+            self._powers(couplings.curvature, r, (m, n)),
+            self._powers(couplings.slopes, r, (m, n)),
+        )
+        self._kept.append(struct)
+        return ctypes.addressof(struct)
+
+    def _powers(self, powers: Powers, r: int, shape: tuple[int, ...]) -> PowersStruct:
+        count = len(powers.exponents)
+        owner = f"couplings of factors, of {count} exponentials of {r} coordinates"
+        _require_shape(powers.exponents, (count, r), "exponents", owner)
+        _require_shape(powers.values, (count, *shape), "values", owner)
+        return PowersStruct(
+            count, self._array(powers.exponents, np.float64), self._array(powers.values, np.float64)
+        )  # fmt: skip
 
     def _nested(self, reference: NestedReference) -> int:
         n, m = reference.dim, len(reference.knots)
@@ -187,6 +220,11 @@ class PathArguments:
             return 0
 
         return CALLBACK(call)
+
+
+def _is_native(law: Reference) -> bool:
+    """Return whether a law, or one of what rotations leave alone, is evaluated by the driver itself."""
+    return isinstance(law.law if isinstance(law, RotatedReference) else law, MixtureReference | NestedReference)
 
 
 def _require_dim(found: int, wanted: int) -> None:

@@ -89,12 +89,28 @@ class GaugeStruct(ctypes.Structure):
     )  # fmt: skip
 
 
+class PowersStruct(ctypes.Structure):
+    """`bread_powers` of factors.hpp."""
+
+    _fields_ = (("n", _INT64), ("exponents", _POINTER), ("values", _POINTER))
+
+
+class FactorsStruct(ctypes.Structure):
+    """`bread_factors` of factors.hpp."""
+
+    _fields_ = (
+        ("n_rows", _INT64), ("n_inner", _INT64), ("n_outer", _INT64), ("n_rest", _INT64), ("inner", _POINTER),
+        ("outer", _POINTER), ("rest", _POINTER), ("drivers", _POINTER), ("units", _POINTER), ("own", PowersStruct),
+        ("curvature", PowersStruct), ("slopes", PowersStruct),
+    )  # fmt: skip
+
+
 class DensityStruct(ctypes.Structure):
     """`bread_density` of reference.hpp."""
 
     _fields_ = (
         ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
-        ("jacobians", _POINTER), ("nested", _POINTER), ("gauge", _POINTER), ("callback", CALLBACK),
+        ("jacobians", _POINTER), ("nested", _POINTER), ("gauge", _POINTER), ("factors", _POINTER), ("callback", CALLBACK),
     )  # fmt: skip
 
 
@@ -114,6 +130,8 @@ MIRRORED: dict[str, type[ctypes.Structure]] = {
     "bread_component": ComponentStruct,
     "bread_nested": NestedStruct,
     "bread_gauge": GaugeStruct,
+    "bread_powers": PowersStruct,
+    "bread_factors": FactorsStruct,
     "bread_density": DensityStruct,
     "bread_path": PathStruct,
 }

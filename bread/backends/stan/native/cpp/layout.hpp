@@ -66,10 +66,18 @@ inline std::string layout() {
       {BREAD_AT(n_rows), BREAD_AT(n_columns), BREAD_AT(places), BREAD_AT(others), BREAD_AT(frame),
        BREAD_AT(log_volume)});
 #undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_powers, field)}
+  add("bread_powers", sizeof(bread_powers), {BREAD_AT(n), BREAD_AT(exponents), BREAD_AT(values)});
+#undef BREAD_AT
+#define BREAD_AT(field) {#field, offsetof(bread_factors, field)}
+  add("bread_factors", sizeof(bread_factors),
+      {BREAD_AT(n_rows), BREAD_AT(n_inner), BREAD_AT(n_outer), BREAD_AT(n_rest), BREAD_AT(inner), BREAD_AT(outer),
+       BREAD_AT(rest), BREAD_AT(drivers), BREAD_AT(units), BREAD_AT(own), BREAD_AT(curvature), BREAD_AT(slopes)});
+#undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_density, field)}
   add("bread_density", sizeof(bread_density),
       {BREAD_AT(n_components), BREAD_AT(components), BREAD_AT(n), BREAD_AT(coordinates),
-       BREAD_AT(jacobians), BREAD_AT(nested), BREAD_AT(gauge), BREAD_AT(callback)});
+       BREAD_AT(jacobians), BREAD_AT(nested), BREAD_AT(gauge), BREAD_AT(factors), BREAD_AT(callback)});
 #undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_path, field)}
   add("bread_path", sizeof(bread_path),

@@ -2,6 +2,7 @@
 #ifndef BREAD_REFERENCE_HPP
 #define BREAD_REFERENCE_HPP
 
+#include "factors.hpp"
 #include "mixture.hpp"
 #include "nested.hpp"
 #include "rotated.hpp"
@@ -28,6 +29,7 @@ struct bread_density {
   const std::int32_t* jacobians;    // (n), whose Jacobian to take out (0: identity, 1: log, 2: logit); null: none
   const bread_nested* nested;       // null: the components
   const bread_gauge* gauge;         // null: those above are of the coordinates, not of what rotations leave alone
+  const bread_factors* factors;     // null: all above are of all coordinates, not of the drivers of some factors
   bread_callback callback;          // null: those above
 };
 }
@@ -37,12 +39,13 @@ class ReferenceDensity {
   explicit ReferenceDensity(const bread_density& spec)
       : callback_(spec.callback),
         coordinates_(spec.coordinates, spec.coordinates + spec.n),
-        gauge_(spec.gauge ? std::make_unique<Gauge>(*spec.gauge, spec.n) : nullptr),
-        mixture_(spec.components, spec.n_components, gauge_ ? gauge_->n_invariant() : spec.n),
+        factors_(spec.factors ? std::make_unique<Factors>(*spec.factors, spec.n) : nullptr),
+        gauge_(spec.gauge ? std::make_unique<Gauge>(*spec.gauge, n_drivers()) : nullptr),
+        mixture_(spec.components, spec.n_components, gauge_ ? gauge_->n_invariant() : n_drivers()),
         x_(spec.n),
         own_(spec.n) {
     if (spec.jacobians) jacobians_.assign(spec.jacobians, spec.jacobians + spec.n);
-    if (spec.nested) nested_ = std::make_unique<Nested>(*spec.nested, gauge_ ? gauge_->n_invariant() : spec.n);
+    if (spec.nested) nested_ = std::make_unique<Nested>(*spec.nested, gauge_ ? gauge_->n_invariant() : n_drivers());
   }
 
   // Log density at a state; adds `weight` times its gradient to `pull` (dim), unless that is null.
@@ -55,22 +58,36 @@ class ReferenceDensity {
   }
 
  private:
+  Eigen::Index n_drivers() const {
+    return factors_ ? factors_->n_drivers() : static_cast<Eigen::Index>(coordinates_.size());
+  }
+
   template <typename Density>
   double evaluate(Density& density, double weight, Eigen::VectorXd* pull) {
-    if (gauge_) return evaluate_in_gauge(density, weight, pull);
-    const double value = density.log_density(x_);
-    if (pull) add(weight, density.gradient(), *pull);
+    if (!factors_) {
+      const double value = value_of(density, x_);
+      if (pull && (!gauge_ || std::isfinite(value))) add(weight, gradient_of(density), *pull);
+      return value;
+    }
+    const double own = value_of(density, factors_->drivers(x_));
+    const double value = own + factors_->log_density();
+    if (!std::isfinite(value)) return -std::numeric_limits<double>::infinity();
+    if (pull) add(weight, factors_->gradient(gradient_of(density)), *pull);
     return value;
   }
 
   // Zero where no rotation is defined, as where all that is rotated is.
   template <typename Density>
-  double evaluate_in_gauge(Density& density, double weight, Eigen::VectorXd* pull) {
-    const double own = density.log_density(gauge_->invariant(x_));
-    const double value = own - gauge_->log_volume_element();
-    if (!std::isfinite(value)) return -std::numeric_limits<double>::infinity();
-    if (pull) add(weight, gauge_->gradient(density.gradient()), *pull);
-    return value;
+  double value_of(Density& density, const Eigen::VectorXd& x) {
+    if (!gauge_) return density.log_density(x);
+    const double value = density.log_density(gauge_->invariant(x)) - gauge_->log_volume_element();
+    return std::isfinite(value) ? value : -std::numeric_limits<double>::infinity();
+  }
+
+  // At the last x.
+  template <typename Density>
+  const Eigen::VectorXd& gradient_of(Density& density) {
+    return gauge_ ? gauge_->gradient(density.gradient()) : density.gradient();
   }
 
   // Of the maps from coordinates to bounded parameters, constant factors apart.
@@ -102,6 +119,7 @@ class ReferenceDensity {
   bread_callback callback_;
   const std::vector<std::int64_t> coordinates_;
   std::vector<std::int32_t> jacobians_;
+  std::unique_ptr<Factors> factors_;
   std::unique_ptr<Gauge> gauge_;
   Mixture mixture_;
   std::unique_ptr<Nested> nested_;

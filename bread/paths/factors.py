@@ -1,0 +1,326 @@
+"""A reference for factor models: a law of one side's factors, and the other side's exact Gaussian law given them.
+
+Ratings of films by users are normal about inner products of a user's factors and a film's. Given the films' factors,
+and the scales, each user's are Gaussian, independently of those of all others: half of what has to be approximated jointly
+is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bread.paths.mixture import FloatArray, MixtureReference
+from bread.paths.precision import SMALLEST_PRECISION, cholesky_factors
+from bread.paths.rotated import RotatedReference
+from bread.paths.sums import LARGEST_EXPONENT
+
+_MOMENT_DRAWS = 2000
+_LOG_2_PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Numbers that are sums of multiples of exponentials: ``sum_f values[f] exp(exponents[f] rest)``.
+
+    Attributes
+    ----------
+    exponents : ndarray, shape (f, r)
+        An exponent whose size is beyond `bread.paths.sums.LARGEST_EXPONENT` is held there.
+    values : ndarray, shape (f, ...)
+    """
+
+    exponents: FloatArray
+    values: FloatArray
+
+    def factors(self, rest: FloatArray) -> FloatArray:
+        """Return the exponentials, shape (f,)."""
+        return np.asarray(np.exp(np.clip(self.exponents.dot(rest), -LARGEST_EXPONENT, LARGEST_EXPONENT)))
+
+    def at(self, factors: FloatArray) -> FloatArray:
+        """Return the numbers, of the shape of ``values[0]``."""
+        return np.asarray(np.tensordot(factors, self.values, 1))
+
+    def slope(self, rest: FloatArray, factors: FloatArray, by: FloatArray) -> FloatArray:
+        """Return the derivative by rest, shape (r,), of what has the derivatives ``by`` by the numbers."""
+        changes = np.abs(self.exponents.dot(rest)) < LARGEST_EXPONENT
+        each = self.values.reshape(len(factors), -1).dot(by.ravel()) * factors * changes
+        return np.asarray(each.dot(self.exponents))
+
+
+class Form(NamedTuple):
+    """The quadratic form of the inner factors at some outer ones.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (m, K, K)
+        Precision matrix P of each.
+    linear : ndarray, shape (m, K)
+        Linear coefficients b of each.
+    own, curvature, slopes : ndarray
+        What `Couplings` are there, shapes (m,), (m, n), (m, n).
+    exponentials : tuple of ndarray
+        Of which these three are sums.
+    """
+
+    matrix: FloatArray
+    linear: FloatArray
+    own: FloatArray
+    curvature: FloatArray
+    slopes: FloatArray
+    exponentials: tuple[FloatArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True)
+class Couplings:
+    """How a log density depends on two sides of factors, vectors u_i and v_j of K coordinates.
+
+    It is one of all v_j and the rest (at all u_i = 0) plus ``sum_ij [e_ij u_i'v_j - c_ij (u_i'v_j)^2 / 2] - sum_i a_i
+    u_i'u_i / 2``, with a, c and e functions of the rest, such as of scales.
+
+    Attributes
+    ----------
+    dim : int
+        Coordinates of a state.
+    inner : ndarray of int, shape (K, m)
+        Which of them are u.
+    outer : ndarray of int, shape (K, n)
+        Which are v.
+    own, curvature, slopes : Powers
+        a, shape (m,), c and e, shapes (m, n).
+    """
+
+    dim: int
+    inner: NDArray[np.int64]
+    outer: NDArray[np.int64]
+    own: Powers
+    curvature: Powers
+    slopes: Powers
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """Coordinates of both sides, u first, shape (K, m + n)."""
+        return np.concatenate([self.inner, self.outer], axis=1)
+
+    @cached_property
+    def drivers(self) -> NDArray[np.int64]:
+        """Coordinates that are not u."""
+        return np.setdiff1d(np.arange(self.dim), self.inner)
+
+    @cached_property
+    def rest(self) -> NDArray[np.int64]:
+        """Coordinates that are neither u nor v."""
+        return np.setdiff1d(self.drivers, self.outer)
+
+    @cached_property
+    def outer_in_drivers(self) -> NDArray[np.int64]:
+        """Where v is among the drivers, shape (K, n)."""
+        return np.searchsorted(self.drivers, self.outer)
+
+    @cached_property
+    def rest_in_drivers(self) -> NDArray[np.int64]:
+        """Where the rest is among the drivers."""
+        return np.searchsorted(self.drivers, self.rest)
+
+    @cached_property
+    def units(self) -> FloatArray:
+        """Logarithm of the unit of u, as a linear function of the rest, shape (r,): ``own`` is 1 in it, where it is so.
+
+        In it only ``v exp(units rest)`` matters to u. Of scales of both sides the data then say one, the product, and where
+        each of them is no longer says where v is.
+        """
+        return -0.5 * self.own.exponents[0] if len(self.own.exponents) == 1 else np.zeros(len(self.rest))
+
+    def in_units(self, w: FloatArray) -> FloatArray:
+        """Return rows of drivers with v in units of u, shape (..., n_drivers)."""
+        return self._scaled(w, self.units)
+
+    def from_units(self, w: FloatArray) -> FloatArray:
+        """Return rows of drivers whose v was in units of u."""
+        return self._scaled(w, -self.units)
+
+    def log_unit_volume(self, w: FloatArray) -> FloatArray:
+        """Return the log volume in units of u of a unit of drivers at rows of these, shape (...)."""
+        return np.asarray(self.outer.size * (w[..., self.rest_in_drivers] @ self.units))
+
+    def pull_units(self, w: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return the gradient by drivers of a log density with v in units of u, made one of drivers, at one w."""
+        result = gradient.copy()
+        scale = np.exp(w[self.rest_in_drivers].dot(self.units))
+        at = self.outer_in_drivers
+        result[at] *= scale
+        stretch = float((w[at] * result[at]).sum()) + self.outer.size
+        result[self.rest_in_drivers] += stretch * self.units
+        return result
+
+    def push_units(self, w: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return the gradient, with v in units of u, of a log density of drivers, made one of these, at one w."""
+        result = gradient.copy()
+        at = self.outer_in_drivers
+        stretch = float((w[at] * gradient[at]).sum()) + self.outer.size
+        result[at] *= np.exp(-w[self.rest_in_drivers].dot(self.units))
+        result[self.rest_in_drivers] -= stretch * self.units
+        return result
+
+    def _scaled(self, w: FloatArray, units: FloatArray) -> FloatArray:
+        result = w.copy()
+        with np.errstate(over="ignore"):
+            result[..., self.outer_in_drivers] *= np.exp(w[..., self.rest_in_drivers] @ units)[..., None, None]
+        return result
+
+    def form(self, w: FloatArray) -> Form:
+        """Return the quadratic form of u at one w, the drivers."""
+        v, rest = w[self.outer_in_drivers], w[self.rest_in_drivers]
+        parts = (self.own, self.curvature, self.slopes)
+        exponentials = tuple(part.factors(rest) for part in parts)
+        own, curvature, slopes = (part.at(factors) for part, factors in zip(parts, exponentials, strict=True))
+        k, n = v.shape
+        squares = (v[:, None, :] * v[None, :, :]).reshape(k * k, n)
+        matrix = curvature.dot(squares.T).reshape(-1, k, k)
+        matrix[:, np.arange(k), np.arange(k)] += own[:, None]
+        return Form(matrix, slopes.dot(v.T), own, curvature, slopes, exponentials)  # type: ignore[arg-type]
+
+    def pull(self, w: FloatArray, form: Form, by_matrix: FloatArray, by_linear: FloatArray) -> FloatArray:
+        """Return the gradient by the drivers of what has these derivatives by matrix and linear coefficients."""
+        v, rest = w[self.outer_in_drivers], w[self.rest_in_drivers]
+        k, n = v.shape
+        m = len(by_linear)
+        flat = by_matrix.reshape(m, k * k)
+        by_v = 2.0 * np.einsum("jkl,lj->kj", form.curvature.T.dot(flat).reshape(n, k, k), v) + by_linear.T.dot(form.slopes)
+        gradient = np.zeros(len(w))
+        gradient[self.outer_in_drivers] = by_v
+        if len(rest):
+            squares = (v[:, None, :] * v[None, :, :]).reshape(k * k, n)
+            of_own, of_curvature, of_slopes = form.exponentials
+            gradient[self.rest_in_drivers] = (
+                self.own.slope(rest, of_own, np.trace(by_matrix, axis1=1, axis2=2))
+                + self.curvature.slope(rest, of_curvature, flat.dot(squares))
+                + self.slopes.slope(rest, of_slopes, by_linear.dot(v))
+            )
+        return gradient
+
+
+class Given(NamedTuple):
+    """The law of each u_i at one w.
+
+    Attributes
+    ----------
+    factor : ndarray, shape (m, K, K)
+        Lower triangular L, of precision matrices ``L L'``.
+    mean : ndarray, shape (m, K)
+    is_law : ndarray of bool, shape (m,)
+        Whether the matrix is numerically positive definite; elsewhere the law is the one of its diagonal.
+    """
+
+    factor: FloatArray
+    mean: FloatArray
+    is_law: NDArray[np.bool_]
+
+
+def gaussian_laws(form: Form) -> Given:
+    """Return the Gaussian laws of a quadratic form: normalised ones, whatever it is."""
+    factor, is_law = cholesky_factors(form.matrix)
+    mean = _solved(factor, form.linear)
+    is_law = is_law & np.isfinite(mean).all(axis=1)
+    if not is_law.all():
+        diagonal = np.maximum(np.einsum("ikk->ik", form.matrix), SMALLEST_PRECISION)
+        diagonal = np.where(np.isfinite(diagonal), diagonal, 1.0)
+        linear = np.where(np.isfinite(form.linear), form.linear, 0.0)
+        factor = np.where(is_law[:, None, None], factor, np.sqrt(diagonal)[:, :, None] * np.eye(factor.shape[1]))
+        mean = np.where(is_law[:, None], mean, linear / diagonal)
+    return Given(factor, mean, is_law)
+
+
+@dataclass(frozen=True)
+class FactorReference:
+    """A law of all coordinates but the factors of one side, and of these the exact Gaussian law given them.
+
+    Attributes
+    ----------
+    couplings : Couplings
+    marginal : RotatedReference or MixtureReference
+        Law of the drivers, in the order of the state, with v in the units of u (`Couplings.units`).
+    """
+
+    couplings: Couplings
+    marginal: RotatedReference | MixtureReference
+
+    @property
+    def label(self) -> str:
+        """What it is, for the report."""
+        return f"{self.marginal.label}; {self.couplings.inner.shape[1]} factors by their law given the others"
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.couplings.dim
+
+    def sample(self, n: int, rng: Generator) -> FloatArray:
+        """Return ``n`` independent draws, shape (n, dim)."""
+        couplings = self.couplings
+        draws = np.empty((n, self.dim))
+        draws[:, couplings.drivers] = couplings.from_units(self.marginal.sample(n, rng))
+        k, m = couplings.inner.shape
+        noise = rng.standard_normal((n, m, k))
+        for draw, one in zip(draws, noise, strict=True):
+            law = gaussian_laws(couplings.form(draw[couplings.drivers]))
+            draw[couplings.inner] = (law.mean + np.linalg.solve(np.swapaxes(law.factor, 1, 2), one[..., None])[..., 0]).T
+        return draws
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
+        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        with np.errstate(over="ignore", invalid="ignore"):
+            w = rows[:, self.couplings.drivers]
+            own = self.marginal.log_density(self.couplings.in_units(w)) + self.couplings.log_unit_volume(w)
+            values = [self._value(gaussian_laws(self.couplings.form(one)), row) for one, row in zip(w, rows, strict=True)]
+        return np.asarray(own + values).reshape(np.shape(states)[:-1])
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
+
+    def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density (nats) and gradient of one state, shape (dim,)."""
+        couplings = self.couplings
+        w, u = state[couplings.drivers], state[couplings.inner].T
+        with np.errstate(over="ignore", invalid="ignore"):
+            form = couplings.form(w)
+            law = gaussian_laws(form)
+            away = u - law.mean
+            inverse = np.linalg.inv(law.factor)
+            by_matrix = np.einsum("ilk,ilj->ikj", inverse, inverse)
+            by_matrix += law.mean[:, :, None] * law.mean[:, None, :] - u[:, :, None] * u[:, None, :]
+            if not law.is_law.all():
+                by_matrix[~law.is_law] *= np.eye(u.shape[1])
+            own, by_w = self.marginal.value_and_gradient(couplings.in_units(w))
+            own += float(couplings.log_unit_volume(w))
+            gradient = np.empty(self.dim)
+            gradient[couplings.drivers] = couplings.pull_units(w, by_w) + couplings.pull(w, form, 0.5 * by_matrix, away)
+            along = np.einsum("ikl,ik->il", law.factor, away)
+            gradient[couplings.inner] = -np.einsum("ikl,il->ki", law.factor, along)
+            value = own + self._value(law, state)
+        return value, gradient
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
+        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
+        return draws.mean(axis=0), draws.std(axis=0)
+
+    def _value(self, law: Given, state: FloatArray) -> float:
+        """Return the log density (nats) of u given the drivers."""
+        away = state[self.couplings.inner].T - law.mean
+        along = np.einsum("ikl,ik->il", law.factor, away)
+        half_log_volume = float(np.log(np.einsum("ikk->ik", law.factor)).sum())
+        return half_log_volume - 0.5 * float((along * along).sum()) - 0.5 * away.size * _LOG_2_PI
+
+
+def _solved(factor: FloatArray, linear: FloatArray) -> FloatArray:
+    half = np.linalg.solve(factor, linear[..., None])
+    return np.asarray(np.linalg.solve(np.swapaxes(factor, 1, 2), half)[..., 0])
