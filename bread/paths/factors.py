@@ -21,6 +21,7 @@ from bread.paths.rotated import RotatedReference
 from bread.paths.sums import LARGEST_EXPONENT
 
 _MOMENT_DRAWS = 2000
+_AT_ONCE = 128  # rows
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 
 
@@ -39,11 +40,11 @@ class Powers:
     values: FloatArray
 
     def factors(self, rest: FloatArray) -> FloatArray:
-        """Return the exponentials, shape (f,)."""
-        return np.asarray(np.exp(np.clip(self.exponents.dot(rest), -LARGEST_EXPONENT, LARGEST_EXPONENT)))
+        """Return the exponentials at rows of rest, shape (..., f)."""
+        return np.asarray(np.exp(np.clip(rest @ self.exponents.T, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
 
     def at(self, factors: FloatArray) -> FloatArray:
-        """Return the numbers, of the shape of ``values[0]``."""
+        """Return the numbers, of the shape of ``values[0]`` after that of the rows."""
         return np.asarray(np.tensordot(factors, self.values, 1))
 
     def slope(self, rest: FloatArray, factors: FloatArray, by: FloatArray) -> FloatArray:
@@ -174,16 +175,17 @@ class Couplings:
         return result
 
     def form(self, w: FloatArray) -> Form:
-        """Return the quadratic form of u at one w, the drivers."""
-        v, rest = w[self.outer_in_drivers], w[self.rest_in_drivers]
+        """Return the quadratic form of u at rows of w, the drivers; what it holds has the shape of the rows first."""
+        v, rest = w[..., self.outer_in_drivers], w[..., self.rest_in_drivers]
         parts = (self.own, self.curvature, self.slopes)
         exponentials = tuple(part.factors(rest) for part in parts)
         own, curvature, slopes = (part.at(factors) for part, factors in zip(parts, exponentials, strict=True))
-        k, n = v.shape
-        squares = (v[:, None, :] * v[None, :, :]).reshape(k * k, n)
-        matrix = curvature.dot(squares.T).reshape(-1, k, k)
-        matrix[:, np.arange(k), np.arange(k)] += own[:, None]
-        return Form(matrix, slopes.dot(v.T), own, curvature, slopes, exponentials)  # type: ignore[arg-type]
+        matrix = curvature @ np.swapaxes(_squares(v), -1, -2)
+        k = v.shape[-2]
+        matrix = matrix.reshape(*matrix.shape[:-1], k, k)
+        matrix[..., np.arange(k), np.arange(k)] += own[..., None]
+        linear = slopes @ np.swapaxes(v, -1, -2)
+        return Form(matrix, linear, own, curvature, slopes, exponentials)  # type: ignore[arg-type]
 
     def pull(self, w: FloatArray, form: Form, by_matrix: FloatArray, by_linear: FloatArray) -> FloatArray:
         """Return the gradient by the drivers of what has these derivatives by matrix and linear coefficients."""
@@ -195,11 +197,10 @@ class Couplings:
         gradient = np.zeros(len(w))
         gradient[self.outer_in_drivers] = by_v
         if len(rest):
-            squares = (v[:, None, :] * v[None, :, :]).reshape(k * k, n)
             of_own, of_curvature, of_slopes = form.exponentials
             gradient[self.rest_in_drivers] = (
                 self.own.slope(rest, of_own, np.trace(by_matrix, axis1=1, axis2=2))
-                + self.curvature.slope(rest, of_curvature, flat.dot(squares))
+                + self.curvature.slope(rest, of_curvature, flat.dot(_squares(v)))
                 + self.slopes.slope(rest, of_slopes, by_linear.dot(v))
             )
         return gradient
@@ -267,18 +268,24 @@ class FactorReference:
         draws[:, couplings.drivers] = couplings.from_units(self.marginal.sample(n, rng))
         k, m = couplings.inner.shape
         noise = rng.standard_normal((n, m, k))
-        for draw, one in zip(draws, noise, strict=True):
-            law = gaussian_laws(couplings.form(draw[couplings.drivers]))
-            draw[couplings.inner] = (law.mean + np.linalg.solve(np.swapaxes(law.factor, 1, 2), one[..., None])[..., 0]).T
+        for first in range(0, n, _AT_ONCE):
+            rows = slice(first, first + _AT_ONCE)
+            law = self._laws(draws[rows, couplings.drivers])
+            away = np.linalg.solve(np.swapaxes(law.factor, -1, -2), noise[rows].reshape(-1, k, 1))[..., 0]
+            draws[rows, couplings.inner] = np.swapaxes((law.mean + away).reshape(-1, m, k), 1, 2)
         return draws
 
     def log_density(self, states: FloatArray) -> FloatArray:
         """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
         rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        (k, m), values = self.couplings.inner.shape, np.empty(len(rows))
         with np.errstate(over="ignore", invalid="ignore"):
             w = rows[:, self.couplings.drivers]
             own = self.marginal.log_density(self.couplings.in_units(w)) + self.couplings.log_unit_volume(w)
-            values = [self._value(gaussian_laws(self.couplings.form(one)), row) for one, row in zip(w, rows, strict=True)]
+            for first in range(0, len(rows), _AT_ONCE):
+                some = slice(first, first + _AT_ONCE)
+                u = np.swapaxes(rows[some, self.couplings.inner], 1, 2).reshape(-1, k)
+                values[some] = _log_densities(self._laws(w[some]), u).reshape(-1, m).sum(axis=1)
         return np.asarray(own + values).reshape(np.shape(states)[:-1])
 
     def gradient(self, states: FloatArray) -> FloatArray:
@@ -305,7 +312,7 @@ class FactorReference:
             gradient[couplings.drivers] = couplings.pull_units(w, by_w) + couplings.pull(w, form, 0.5 * by_matrix, away)
             along = np.einsum("ikl,ik->il", law.factor, away)
             gradient[couplings.inner] = -np.einsum("ikl,il->ki", law.factor, along)
-            value = own + self._value(law, state)
+            value = own + float(_log_densities(law, u).sum())
         return value, gradient
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -313,12 +320,24 @@ class FactorReference:
         draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
         return draws.mean(axis=0), draws.std(axis=0)
 
-    def _value(self, law: Given, state: FloatArray) -> float:
-        """Return the log density (nats) of u given the drivers."""
-        away = state[self.couplings.inner].T - law.mean
-        along = np.einsum("ikl,ik->il", law.factor, away)
-        half_log_volume = float(np.log(np.einsum("ikk->ik", law.factor)).sum())
-        return half_log_volume - 0.5 * float((along * along).sum()) - 0.5 * away.size * _LOG_2_PI
+    def _laws(self, w: FloatArray) -> Given:
+        """Return the laws of u at rows of w, all in one: shapes (rows * m, ...)."""
+        form = self.couplings.form(w)
+        (k, m), n = self.couplings.inner.shape, len(w)
+        return gaussian_laws(form._replace(matrix=form.matrix.reshape(n * m, k, k), linear=form.linear.reshape(n * m, k)))
+
+
+def _log_densities(law: Given, u: FloatArray) -> FloatArray:
+    """Return the log density (nats) of each u, shape (m,)."""
+    along = np.einsum("ikl,ik->il", law.factor, u - law.mean)
+    log_volumes = np.log(np.einsum("ikk->ik", law.factor)).sum(axis=1)
+    return np.asarray(log_volumes - 0.5 * (along * along).sum(axis=1) - 0.5 * u.shape[1] * _LOG_2_PI)
+
+
+def _squares(v: FloatArray) -> FloatArray:
+    """Return the products of any two elements of each column, shape (..., K * K, n)."""
+    products = v[..., :, None, :] * v[..., None, :, :]
+    return np.asarray(products.reshape(*v.shape[:-2], v.shape[-2] ** 2, v.shape[-1]))
 
 
 def _solved(factor: FloatArray, linear: FloatArray) -> FloatArray:
