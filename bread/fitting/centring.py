@@ -20,6 +20,8 @@ from bread.paths.mixture import MixtureReference, gaussian
 
 PAIRS = 16  # of draws in each round
 STEPS = (1.0, 1.0, 0.7, 0.5, 0.5, 0.4, 0.3, 0.3)  # of each round, as a share of what its draws say
+MOST_FIRST = 12  # rounds, until which the first steps are taken again where the mean has far to go
+FARTHEST = 2.0  # standard deviations that a round may move the mean along each axis
 MOST = 2.0  # times by which a round may change a curvature
 ALONG, LITTLE = 8, 0.2  # draws at which gradients along scales are compared; standard deviations to either side
 
@@ -102,7 +104,9 @@ def centred(work: FitWork, law: MixtureReference, is_scale: NDArray[np.bool_]) -
     target = CountedDensity(work.posterior, work.dim)
     now = _Law.of(law, is_scale)
     k = len(now.scales)
-    for number, step in enumerate(STEPS):
+    steps, number = list(STEPS), 0
+    while steps:
+        step = steps[0]
         z = work.rng(Part.CENTRED, number).standard_normal((PAIRS, work.dim))
         away = now.away(z)
         if k:
@@ -112,8 +116,12 @@ def centred(work: FitWork, law: MixtureReference, is_scale: NDArray[np.bool_]) -
         ahead, behind = gradients[:PAIRS], gradients[PAIRS:]
         curvature = 1.0 + ((0.5 * (ahead - behind) - z) * z).mean(axis=0)[k:]
         change = np.clip(curvature, 1.0 / MOST, MOST) ** (-0.5 * step)
-        now = now.moved(-step * gradients.mean(axis=0))
+        move = -step * gradients.mean(axis=0)
+        now = now.moved(np.clip(move, -FARTHEST, FARTHEST))
         now = replace(now, deviations=now.deviations * change)
+        number += 1
+        if number >= MOST_FIRST or (np.abs(move) <= FARTHEST).all():
+            del steps[0]
     work.n_gradients += target.n_gradients
     try:
         return gaussian(now.mean, now.covariance(), law.label)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from bread.backends.base import FloatArray
 from bread.fitting.centring import centred
 from bread.fitting.couplings import find_couplings
@@ -15,6 +17,9 @@ from bread.fitting.work import FitWork
 from bread.paths.factors import Couplings, FactorReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
+
+TRIES, FAR = 2, 8.0  # times that a law is looked for; nats of divergence beyond which it is again, from where the last one is
+FEW = 40  # draws, for where that is
 
 
 def fit_factors(
@@ -39,22 +44,34 @@ def fit_factors(
     couplings = find_couplings(work, places, draws[-1], like)
     if couplings is None:
         return None
+    with np.errstate(over="ignore", invalid="ignore"):  # far from the mass, which a search may pass
+        return _fitted(work, couplings, draws)
+
+
+def _fitted(work: FitWork, couplings: Couplings, draws: FloatArray) -> FactorReference | None:
+    """Return the reference of these couplings whose own draws show the least divergence; None where none is finite."""
     integrated = integrated_work(work, couplings)
-    at_mode = gaussian_in_gauge(
-        integrated, couplings.outer_in_drivers, couplings.in_units(draws[:, couplings.drivers])
-    )  # fmt: skip
+    at, nearest, least = couplings.in_units(draws[:, couplings.drivers]), None, np.inf
+    for _ in range(TRIES):
+        for marginal in _laws(integrated, couplings.outer_in_drivers, at):
+            reference = FactorReference(couplings, marginal)
+            shown = work.own_divergence(reference, 1)
+            if shown < least:
+                nearest, least = reference, shown
+        if least < FAR or nearest is None or not integrated.transformed.any():
+            break
+        at = nearest.marginal.sample(FEW, np.random.default_rng(0))
     work.add(integrated)
+    return nearest
+
+
+def _laws(work: FitWork, places: Places, draws: FloatArray) -> Iterator[RotatedReference]:
+    """Yield a law that is moved to where the mass is, then the one at the mode from which that began."""
+    at_mode = gaussian_in_gauge(work, places, draws)
     if at_mode is None or not isinstance(at_mode.law, MixtureReference):
-        return None
-    inner = invariant_work(integrated, at_mode.gauge)
+        return
+    inner = invariant_work(work, at_mode.gauge)
     law = centred(inner, at_mode.law, inner.transformed & at_mode.gauge.from_others)
     work.add(inner)
-    marginals = (RotatedReference(at_mode.gauge, one) for one in (law, at_mode.law))
-    return _nearest(work, (FactorReference(couplings, marginal) for marginal in marginals))
-
-
-def _nearest(work: FitWork, references: Iterator[FactorReference]) -> FactorReference | None:
-    """Return the reference whose own draws show the least divergence; None where those of none are finite."""
-    shown = [(work.own_divergence(one, 1), one) for one in references]
-    least, nearest = min(shown, key=lambda pair: pair[0])
-    return nearest if least < float("inf") else None
+    yield RotatedReference(at_mode.gauge, law)
+    yield at_mode
