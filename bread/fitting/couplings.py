@@ -16,7 +16,6 @@ from bread.fitting.modes import CountedDensity
 from bread.fitting.sums import OFF_POWER, POWERS, STEP, ZERO
 from bread.fitting.work import FitWork
 from bread.paths.factors import Couplings, Powers
-from bread.paths.mixture import MixtureReference
 
 MOST_REST = 12  # coordinates that the couplings may depend on
 CHECKS = 3  # states at which what was read is compared with the density
@@ -64,7 +63,9 @@ def find_couplings(
     found = None
     if like is not None:
         slopes = _linear_like(probe, like, at, size, places)
-        found = None if slopes is None else Couplings(work.dim, like.inner, like.outer, like.own, like.curvature, slopes)
+        found = (
+            None if slopes is None else Couplings(work.dim, like.inner, like.outer, like.own, like.curvature, slopes)
+        )
     elif (sides := _sides(probe.target, places, state)) is not None:
         found = _read(probe, places, sides, at, size)
     if found is not None and not _agrees(work, probe.target, found, state):

@@ -18,7 +18,10 @@ from bread.paths.factors import Couplings, FactorReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
 
-TRIES, FAR = 2, 8.0  # times that a law is looked for; nats of divergence beyond which it is again, from where the last one is
+TRIES, FAR = (
+    2,
+    8.0,
+)  # times that a law is looked for; nats of divergence beyond which it is again, from where the last one is
 FEW = 40  # draws, for where that is
 
 

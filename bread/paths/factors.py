@@ -193,7 +193,9 @@ class Couplings:
         k, n = v.shape
         m = len(by_linear)
         flat = by_matrix.reshape(m, k * k)
-        by_v = 2.0 * np.einsum("jkl,lj->kj", form.curvature.T.dot(flat).reshape(n, k, k), v) + by_linear.T.dot(form.slopes)
+        by_v = 2.0 * np.einsum("jkl,lj->kj", form.curvature.T.dot(flat).reshape(n, k, k), v) + by_linear.T.dot(
+            form.slopes
+        )
         gradient = np.zeros(len(w))
         gradient[self.outer_in_drivers] = by_v
         if len(rest):
@@ -324,7 +326,9 @@ class FactorReference:
         """Return the laws of u at rows of w, all in one: shapes (rows * m, ...)."""
         form = self.couplings.form(w)
         (k, m), n = self.couplings.inner.shape, len(w)
-        return gaussian_laws(form._replace(matrix=form.matrix.reshape(n * m, k, k), linear=form.linear.reshape(n * m, k)))
+        return gaussian_laws(
+            form._replace(matrix=form.matrix.reshape(n * m, k, k), linear=form.linear.reshape(n * m, k))
+        )
 
 
 def _log_densities(law: Given, u: FloatArray) -> FloatArray:
