@@ -124,5 +124,6 @@ def _climbed(
 
 
 def mean_of(reference: RotatedReference) -> FloatArray:
+    """Return the mean of a Gaussian law of the invariant coordinates, shape (n_invariant,)."""
     assert isinstance(reference.law, MixtureReference)
     return reference.law.components[0].mean

@@ -16,7 +16,7 @@ from bread.paths.kinds import Path, ReferencePath
 
 
 class IntegratedPosterior(Posterior):
-    """A posterior as a density of the drivers of some couplings, outer factors in the units of the inner ones, for fits.
+    """A posterior as a density of the drivers of some couplings, outer factors in units of the inner ones, for fits.
 
     Parameters
     ----------

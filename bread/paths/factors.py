@@ -1,8 +1,8 @@
 """A reference for factor models: a law of one side's factors, and the other side's exact Gaussian law given them.
 
 Ratings of films by users are normal about inner products of a user's factors and a film's. Given the films' factors,
-and the scales, each user's are Gaussian, independently of those of all others: half of what has to be approximated jointly
-is known.
+and the scales, each user's are Gaussian, independently of those of all others: half of what has to be approximated
+jointly is known.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class Couplings:
     def units(self) -> FloatArray:
         """Logarithm of the unit of u, as a linear function of the rest, shape (r,): ``own`` is 1 in it, where it is so.
 
-        In it only ``v exp(units rest)`` matters to u. Of scales of both sides the data then say one, the product, and where
-        each of them is no longer says where v is.
+        In it only ``v exp(units rest)`` matters to u. Of scales of both sides the data then say one, the product, and
+        where         each of them is no longer says where v is.
         """
         return -0.5 * self.own.exponents[0] if len(self.own.exponents) == 1 else np.zeros(len(self.rest))
 

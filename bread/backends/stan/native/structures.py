@@ -110,7 +110,8 @@ class DensityStruct(ctypes.Structure):
 
     _fields_ = (
         ("n_components", _INT64), ("components", _POINTER), ("n", _INT64), ("coordinates", _POINTER),
-        ("jacobians", _POINTER), ("nested", _POINTER), ("gauge", _POINTER), ("factors", _POINTER), ("callback", CALLBACK),
+        ("jacobians", _POINTER), ("nested", _POINTER), ("gauge", _POINTER), ("factors", _POINTER),
+        ("callback", CALLBACK),
     )  # fmt: skip
 
 
