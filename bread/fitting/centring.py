@@ -2,7 +2,8 @@
 
 In many coordinates a mode is not where the mass is. Of all Gaussian laws q the one of least KL(q || p) has an average
 gradient of log p of zero and an average curvature that is its precision (Opper & Archambeau 2009). Both averages are
-taken over pairs of draws to either side of the mean. The curvature is corrected along the principal axes of the law, and
+taken over pairs of draws to either side of the mean.
+The curvature is corrected along the principal axes of the law, and
 along scales, in whose directions a law is widest, with how all other coordinates follow them.
 """
 

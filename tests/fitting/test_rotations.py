@@ -17,8 +17,8 @@ from bread.fitting.pilot import FitRequest, fit_reference
 from bread.fitting.rotated import rotated_anywhere
 from bread.fitting.rotations import invariant_under, rotatable
 from bread.fitting.work import FitWork, plain
-from bread.paths.kinds import ReferencePath
 from bread.paths.factors import FactorReference
+from bread.paths.kinds import ReferencePath
 from bread.paths.rotated import RotatedReference, gauge_at
 from bread.seeds import Purpose, seed_sequence
 from tests.support.factor_model import factor_model
