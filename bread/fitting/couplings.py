@@ -35,7 +35,7 @@ class _Probe:
         state = np.zeros(self._work.dim)
         state[self._rest] = rest
         state[self._places[0]] = columns
-        return -self.target(state)[1][self._places[0]]
+        return np.asarray(-self.target(state)[1][self._places[0]])
 
 
 def find_couplings(
