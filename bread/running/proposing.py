@@ -16,7 +16,6 @@ import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo
 from bread.fitting.found import GivenReference
-from bread.paths import schedules
 from bread.running.costs import PathCost
 from bread.running.tuning import Pilot
 
@@ -25,7 +24,7 @@ DEAR_GIVEN = 1200.0  # the same along a law given scales: their tails are what N
 LEAST_ACCEPTED = 0.1  # share of them, at the end of the path
 A_MOVE = 4.0  # gradient evaluations a temperature that are left to the kernel: a proposal costs as much with the rest
 MOST_EVERY = 8  # temperatures for one move of the kernel, at most
-CERTAIN = 0.5  # share of proposals, over the path, from which on there may be so many; fewer below
+CERTAIN = 0.5  # share of proposals, at the end of the path, from which on there may be so many; fewer below
 
 
 def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> bool:
@@ -58,7 +57,7 @@ def moves_every(pilots: list[Pilot], cost: PathCost) -> int:
     cost : PathCost
         As of `wants_proposals`.
     """
-    most = MOST_EVERY * min(1.0, float(np.mean([_accepted_along(pilot) for pilot in pilots])) / CERTAIN)
+    most = MOST_EVERY * min(1.0, _mean_accepted(pilots) / CERTAIN)
     return int(max(1.0, min(cost.per_transition / A_MOVE, most)))
 
 
@@ -71,28 +70,13 @@ def _mean_accepted(pilots: list[Pilot]) -> float:
     return float(np.mean([accepted(pilot.base_log_ratio, pilot.end_log_ratio) for pilot in pilots]))
 
 
-def _accepted_along(pilot: Pilot) -> float:
-    """Return the share of draws from the base that a chain would accept, on average over the temperatures of a path.
-
-    At each knot the pilot has draws. Temperatures are spread as `bread.paths.schedules` spreads them.
-    """
-    kernel = pilot.kernel
-    at_knots = [
-        accepted(beta * pilot.base_log_ratio, beta * log_ratio)
-        for beta, log_ratio in zip(kernel.betas, kernel.log_ratio, strict=True)
-    ]
-    length = schedules.thermodynamic_length(kernel.betas, kernel.log_ratio)
-    at = np.interp(kernel.betas, length.betas, length.length)
-    return float(np.trapezoid(at_knots, at) / (at[-1] - at[0])) if at[-1] > at[0] else at_knots[-1]
-
-
 def accepted(base_log_ratio: FloatArray, end_log_ratio: FloatArray) -> float:
     """Return the share of draws from the base that a chain at the end of the path would accept.
 
     Parameters
     ----------
     base_log_ratio, end_log_ratio : ndarray, shapes (n,) and (m,)
-        Log ratios (nats) at draws from both; along the path, times its inverse temperature.
+        Log ratios (nats) at draws from both.
     """
     base, end = (np.where(np.isnan(values), -np.inf, values) for values in (base_log_ratio, end_log_ratio))
     end = end[np.isfinite(end)]
