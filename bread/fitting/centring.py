@@ -2,9 +2,8 @@
 
 In many coordinates a mode is not where the mass is. Of all Gaussian laws q the one of least KL(q || p) has an average
 gradient of log p of zero and an average curvature that is its precision (Opper & Archambeau 2009). Both averages are
-taken over pairs of draws to either side of the mean.
-The curvature is corrected along the principal axes of the law, and
-along scales, in whose directions a law is widest, with how all other coordinates follow them.
+taken over pairs of draws to either side of the mean. The curvature is corrected along the principal axes of the law,
+and along scales, in whose directions a law is widest, with how all other coordinates follow them.
 """
 
 from __future__ import annotations
@@ -136,21 +135,21 @@ def _along_scales(target: CountedDensity, law: _Law, draws: FloatArray) -> _Law:
     The covariance stays where these are none of a maximum.
     """
     k = len(law.scales)
-    slopes = law.slopes.copy()
     deviations = np.sqrt((law.root**2).sum(axis=1))
     across = np.empty((k, len(law.mean)))
     for index in range(k):
         step = np.zeros(len(law.mean))
         step[law.scales[index]] = LITTLE * deviations[index]
-        step[law.others] = slopes[:, index] * step[law.scales[index]]
+        step[law.others] = law.slopes[:, index] * step[law.scales[index]]
         ends = target.gradients(np.concatenate([draws + step, draws - step]))
         across[index] = (ends[: len(draws)] - ends[len(draws) :]).mean(axis=0) / (2.0 * LITTLE * deviations[index])
     of_others = across[:, law.others]
     follow = ((of_others @ law.axes) * law.deviations**2) @ law.axes.T  # by which they should follow less
-    own = across[:, law.scales] + of_others @ slopes
+    own = across[:, law.scales] + of_others @ law.slopes
     precision = 0.5 * (own + own.T) - 0.5 * (of_others @ follow.T + follow @ of_others.T)
     try:
-        root = np.linalg.cholesky(np.linalg.inv(np.linalg.cholesky(precision) @ np.linalg.cholesky(precision).T))
+        inverse = np.linalg.inv(np.linalg.cholesky(precision))
+        root = np.linalg.cholesky(inverse.T @ inverse)
     except np.linalg.LinAlgError:
         return law
-    return replace(law, slopes=slopes - follow.T, root=np.asarray(root, dtype=np.float64))
+    return replace(law, slopes=law.slopes - follow.T, root=np.asarray(root, dtype=np.float64))

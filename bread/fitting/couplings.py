@@ -37,6 +37,11 @@ class _Probe:
         state[self._places[0]] = columns
         return np.asarray(-self.target(state)[1][self._places[0]])
 
+    def slopes(self, rest: FloatArray, size: float, inner: NDArray[np.int64], outer: NDArray[np.int64]) -> FloatArray:
+        """Return the derivatives by inner columns at zero, in units of one outer column alone, shape (m, n)."""
+        alone = size * np.eye(self._places.shape[1])[outer]
+        return np.array([self.along(rest, columns)[inner] / size for columns in alone]).T
+
 
 def find_couplings(
     work: FitWork, places: NDArray[np.int64], state: FloatArray, like: Couplings | None = None
@@ -116,11 +121,10 @@ def _read(
         columns = np.zeros(places.shape[1])
         columns[inner] = size
         own = -probe.along(rest, columns)[inner] / size
-        slopes, curvature = np.empty((m, n)), np.empty((m, n))
+        slopes, curvature = probe.slopes(rest, size, inner, outer), np.empty((m, n))
         for index, column in enumerate(outer):
-            alone, both = np.zeros_like(columns), columns.copy()
-            alone[column] = both[column] = size
-            slopes[:, index] = probe.along(rest, alone)[inner] / size
+            both = columns.copy()
+            both[column] = size
             together = probe.along(rest, both)[inner] / size
             curvature[:, index] = (slopes[:, index] - own - together) / size**2
         return np.concatenate([own, curvature.ravel(), slopes.ravel()])
@@ -174,14 +178,8 @@ def _linear_like(
     exponents = like.slopes.exponents
     if len(exponents) != 1:
         return None
-    m, n = like.slopes.values.shape[1:]
     inner, outer = (np.flatnonzero(np.isin(places[0], side[0])) for side in (like.inner, like.outer))
-    slopes = np.empty((m, n))
-    for index, column in enumerate(outer):
-        alone = np.zeros(places.shape[1])
-        alone[column] = size
-        slopes[:, index] = probe.along(at, alone)[inner] / size
-    values = slopes * np.exp(-exponents[0] @ at)
+    values = probe.slopes(at, size, inner, outer) * np.exp(-exponents[0] @ at)
     return Powers(exponents, np.where(np.abs(values) > ZERO * np.abs(values).max(), values, 0.0)[None])
 
 

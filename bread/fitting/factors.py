@@ -18,10 +18,8 @@ from bread.paths.factors import Couplings, FactorReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.rotated import RotatedReference
 
-TRIES, FAR = (
-    2,
-    8.0,
-)  # times that a law is looked for; nats of divergence beyond which it is again, from where the last one is
+TRIES = 2  # times that a law is looked for, the second time from where the first one is
+FAR = 8.0  # nats of divergence beyond which there is a second time
 FEW = 40  # draws, for where that is
 
 
@@ -71,8 +69,9 @@ def _fitted(work: FitWork, couplings: Couplings, draws: FloatArray) -> FactorRef
 def _laws(work: FitWork, places: Places, draws: FloatArray) -> Iterator[RotatedReference]:
     """Yield a law that is moved to where the mass is, then the one at the mode from which that began."""
     at_mode = gaussian_in_gauge(work, places, draws)
-    if at_mode is None or not isinstance(at_mode.law, MixtureReference):
+    if at_mode is None:
         return
+    assert isinstance(at_mode.law, MixtureReference)  # one Gaussian
     inner = invariant_work(work, at_mode.gauge)
     law = centred(inner, at_mode.law, inner.transformed & at_mode.gauge.from_others)
     work.add(inner)

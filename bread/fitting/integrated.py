@@ -88,8 +88,7 @@ class IntegratedPosterior(Posterior):
             law = gaussian_laws(form)
             if not law.is_law.all():
                 return -np.inf, np.zeros(len(w))
-            inverse = np.linalg.inv(law.factor)
-            by_matrix = np.einsum("ilk,ilj->ikj", inverse, inverse) + law.mean[:, :, None] * law.mean[:, None, :]
+            by_matrix = law.covariances() + law.mean[:, :, None] * law.mean[:, None, :]
             by_w = couplings.pull(w, form, -0.5 * by_matrix, law.mean)
             value += _integral(law) - float(couplings.log_unit_volume(w))
         return value, couplings.push_units(w, gradient[couplings.drivers] + by_w)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray, MixtureReference
+from bread.paths.mixture import FloatArray
 from bread.paths.precision import SMALLEST_PRECISION, cholesky_factors
 from bread.paths.rotated import RotatedReference
 from bread.paths.sums import LARGEST_EXPONENT
@@ -63,15 +63,14 @@ class Form(NamedTuple):
         Precision matrix P of each.
     linear : ndarray, shape (m, K)
         Linear coefficients b of each.
-    own, curvature, slopes : ndarray
-        What `Couplings` are there, shapes (m,), (m, n), (m, n).
+    curvature, slopes : ndarray, shape (m, n)
+        What `Couplings` are there.
     exponentials : tuple of ndarray
-        Of which these three are sums.
+        Of which these, and ``own``, are sums.
     """
 
     matrix: FloatArray
     linear: FloatArray
-    own: FloatArray
     curvature: FloatArray
     slopes: FloatArray
     exponentials: tuple[FloatArray, FloatArray, FloatArray]
@@ -132,8 +131,8 @@ class Couplings:
     def units(self) -> FloatArray:
         """Logarithm of the unit of u, as a linear function of the rest, shape (r,): ``own`` is 1 in it, where it is so.
 
-        In it only ``v exp(units rest)`` matters to u. Of scales of both sides the data then say one, the product, and
-        where         each of them is no longer says where v is.
+        In it only ``v exp(units rest)`` matters to u. Of scales of both sides the data then say one, the product,
+        and where each of them is no longer says where v is.
         """
         return -0.5 * self.own.exponents[0] if len(self.own.exponents) == 1 else np.zeros(len(self.rest))
 
@@ -185,7 +184,7 @@ class Couplings:
         matrix = matrix.reshape(*matrix.shape[:-1], k, k)
         matrix[..., np.arange(k), np.arange(k)] += own[..., None]
         linear = slopes @ np.swapaxes(v, -1, -2)
-        return Form(matrix, linear, own, curvature, slopes, exponentials)  # type: ignore[arg-type]
+        return Form(matrix, linear, curvature, slopes, exponentials)  # type: ignore[arg-type]
 
     def pull(self, w: FloatArray, form: Form, by_matrix: FloatArray, by_linear: FloatArray) -> FloatArray:
         """Return the gradient by the drivers of what has these derivatives by matrix and linear coefficients."""
@@ -193,11 +192,9 @@ class Couplings:
         k, n = v.shape
         m = len(by_linear)
         flat = by_matrix.reshape(m, k * k)
-        by_v = 2.0 * np.einsum("jkl,lj->kj", form.curvature.T.dot(flat).reshape(n, k, k), v) + by_linear.T.dot(
-            form.slopes
-        )
+        by_squares = form.curvature.T.dot(flat).reshape(n, k, k)
         gradient = np.zeros(len(w))
-        gradient[self.outer_in_drivers] = by_v
+        gradient[self.outer_in_drivers] = 2.0 * np.einsum("jkl,lj->kj", by_squares, v) + by_linear.T.dot(form.slopes)
         if len(rest):
             of_own, of_curvature, of_slopes = form.exponentials
             gradient[self.rest_in_drivers] = (
@@ -224,6 +221,11 @@ class Given(NamedTuple):
     mean: FloatArray
     is_law: NDArray[np.bool_]
 
+    def covariances(self) -> FloatArray:
+        """Return the covariance matrix of each, shape (m, K, K)."""
+        inverse = np.linalg.inv(self.factor)
+        return np.asarray(np.einsum("ilk,ilj->ikj", inverse, inverse))
+
 
 def gaussian_laws(form: Form) -> Given:
     """Return the Gaussian laws of a quadratic form: normalised ones, whatever it is."""
@@ -246,12 +248,12 @@ class FactorReference:
     Attributes
     ----------
     couplings : Couplings
-    marginal : RotatedReference or MixtureReference
+    marginal : RotatedReference
         Law of the drivers, in the order of the state, with v in the units of u (`Couplings.units`).
     """
 
     couplings: Couplings
-    marginal: RotatedReference | MixtureReference
+    marginal: RotatedReference
 
     @property
     def label(self) -> str:
@@ -303,8 +305,7 @@ class FactorReference:
             form = couplings.form(w)
             law = gaussian_laws(form)
             away = u - law.mean
-            inverse = np.linalg.inv(law.factor)
-            by_matrix = np.einsum("ilk,ilj->ikj", inverse, inverse)
+            by_matrix = law.covariances()
             by_matrix += law.mean[:, :, None] * law.mean[:, None, :] - u[:, :, None] * u[:, None, :]
             if not law.is_law.all():
                 by_matrix[~law.is_law] *= np.eye(u.shape[1])

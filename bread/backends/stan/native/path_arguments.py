@@ -81,7 +81,8 @@ class PathArguments:
 
     def _density(self, reference: Reference, coordinates: NDArray[Any], jacobians: NDArray[Any] | None = None) -> int:
         components: tuple[int, int | None] = (0, None)
-        nested, gauge, factors, callback, law, dim = None, None, None, CALLBACK(), reference, len(coordinates)
+        nested, gauge, factors, callback, dim = None, None, None, CALLBACK(), len(coordinates)
+        law: Reference = reference
         if isinstance(law, FactorReference) and _is_native(law.marginal):
             _require_dim(law.dim, dim)
             factors, law, dim = self._factors(law.couplings), law.marginal, len(law.couplings.drivers)
