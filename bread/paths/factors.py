@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.paths.mixture import FloatArray
-from bread.paths.precision import SMALLEST_PRECISION, cholesky_factors
+from bread.paths.precision import cholesky_factors
 from bread.paths.rotated import RotatedReference
 from bread.paths.sums import LARGEST_EXPONENT
 
@@ -214,7 +214,7 @@ class Given(NamedTuple):
         Lower triangular L, of precision matrices ``L L'``.
     mean : ndarray, shape (m, K)
     is_law : ndarray of bool, shape (m,)
-        Whether the matrix is numerically positive definite; elsewhere the law is the one of its diagonal.
+        Whether the matrix is numerically positive definite; elsewhere the law is standard normal.
     """
 
     factor: FloatArray
@@ -233,11 +233,8 @@ def gaussian_laws(form: Form) -> Given:
     mean = _solved(factor, form.linear)
     is_law = is_law & np.isfinite(mean).all(axis=1)
     if not is_law.all():
-        diagonal = np.maximum(np.einsum("ikk->ik", form.matrix), SMALLEST_PRECISION)
-        diagonal = np.where(np.isfinite(diagonal), diagonal, 1.0)
-        linear = np.where(np.isfinite(form.linear), form.linear, 0.0)
-        factor = np.where(is_law[:, None, None], factor, np.sqrt(diagonal)[:, :, None] * np.eye(factor.shape[1]))
-        mean = np.where(is_law[:, None], mean, linear / diagonal)
+        factor = np.where(is_law[:, None, None], factor, np.eye(factor.shape[1]))
+        mean = np.where(is_law[:, None], mean, 0.0)
     return Given(factor, mean, is_law)
 
 
@@ -307,12 +304,14 @@ class FactorReference:
             away = u - law.mean
             by_matrix = law.covariances()
             by_matrix += law.mean[:, :, None] * law.mean[:, None, :] - u[:, :, None] * u[:, None, :]
-            if not law.is_law.all():
-                by_matrix[~law.is_law] *= np.eye(u.shape[1])
+            by_matrix[~law.is_law] = 0.0
+            by_linear = np.where(law.is_law[:, None], away, 0.0)
             own, by_w = self.marginal.value_and_gradient(couplings.in_units(w))
             own += float(couplings.log_unit_volume(w))
             gradient = np.empty(self.dim)
-            gradient[couplings.drivers] = couplings.pull_units(w, by_w) + couplings.pull(w, form, 0.5 * by_matrix, away)
+            gradient[couplings.drivers] = couplings.pull_units(w, by_w) + couplings.pull(
+                w, form, 0.5 * by_matrix, by_linear
+            )
             along = np.einsum("ikl,ik->il", law.factor, away)
             gradient[couplings.inner] = -np.einsum("ikl,il->ki", law.factor, along)
             value = own + float(_log_densities(law, u).sum())

@@ -85,10 +85,12 @@ class PathArguments:
         law: Reference = reference
         if isinstance(law, FactorReference) and _is_native(law.marginal):
             _require_dim(law.dim, dim)
-            factors, law, dim = self._factors(law.couplings), law.marginal, len(law.couplings.drivers)
+            factors, dim = self._factors(law.couplings), len(law.couplings.drivers)
+            law = law.marginal
         if isinstance(law, RotatedReference) and _is_native(law):
             _require_dim(law.dim, dim)
-            gauge, law, dim = self._gauge(law.gauge), law.law, law.gauge.n_invariant
+            gauge, dim = self._gauge(law.gauge), law.gauge.n_invariant
+            law = law.law
         if isinstance(law, MixtureReference | NestedReference):
             _require_dim(law.dim, dim)
             if isinstance(law, MixtureReference):
@@ -223,9 +225,9 @@ class PathArguments:
         return CALLBACK(call)
 
 
-def _is_native(law: Reference) -> bool:
-    """Return whether a law, or one of what rotations leave alone, is evaluated by the driver itself."""
-    return isinstance(law.law if isinstance(law, RotatedReference) else law, MixtureReference | NestedReference)
+def _is_native(reference: RotatedReference) -> bool:
+    """Return whether a law across rotations is evaluated by the driver itself."""
+    return isinstance(reference.law, MixtureReference | NestedReference)
 
 
 def _require_dim(found: int, wanted: int) -> None:

@@ -102,6 +102,7 @@ class Factors {
         linear_(k_, m_),
         mean_(k_, m_),
         away_(k_, m_),
+        by_linear_(k_, m_),
         factor_(squares_.rows(), m_),
         inverse_(squares_.rows()),
         is_law_(m_),
@@ -143,7 +144,7 @@ class Factors {
     for (Eigen::Index i = 0; i < m_; ++i) {
       for (Eigen::Index a = 0; a < k_; ++a) matrix_(place(a, a), i) += (*own_now_)(i, 0);
       is_law_[i] = factorise(i);
-      if (!is_law_[i]) take_diagonal(i);
+      if (!is_law_[i]) take_standard_normal(i);
       for (Eigen::Index a = 0; a < k_; ++a) away_(a, i) -= mean_(a, i);
       for (Eigen::Index b = 0; b < k_; ++b) {
         double along = 0.0;
@@ -158,7 +159,7 @@ class Factors {
   const Eigen::VectorXd& gradient(const Eigen::VectorXd& by_w) {
     for (Eigen::Index i = 0; i < m_; ++i) pull(i);
     by_squares_.noalias() = by_matrix_ * *curvature_now_;
-    by_v_.noalias() = away_ * *slopes_now_;
+    by_v_.noalias() = by_linear_ * *slopes_now_;
     for (Eigen::Index j = 0; j < n_; ++j) {
       Eigen::Index at = 0;
       for (Eigen::Index a = 0; a < k_; ++a) {
@@ -179,7 +180,7 @@ class Factors {
       curvature_.pull(by_pairs_, by_rest_);
     }
     if (slopes_.changes()) {
-      by_pairs_.noalias() = away_.transpose() * v_;
+      by_pairs_.noalias() = by_linear_.transpose() * v_;
       slopes_.pull(by_pairs_, by_rest_);
     }
     double stretch = static_cast<double>(k_ * n_);
@@ -230,17 +231,14 @@ class Factors {
     return true;
   }
 
-  void take_diagonal(Eigen::Index i) {
+  void take_standard_normal(Eigen::Index i) {
     for (Eigen::Index a = 0; a < k_; ++a) {
-      for (Eigen::Index b = 0; b < a; ++b) factor_(place(a, b), i) = 0.0;
-      const double own = matrix_(place(a, a), i);
-      const double diagonal = std::isfinite(own) ? std::max(own, 1e-300) : 1.0;
-      factor_(place(a, a), i) = std::sqrt(diagonal);
-      mean_(a, i) = std::isfinite(linear_(a, i)) ? linear_(a, i) / diagonal : 0.0;
+      for (Eigen::Index b = 0; b <= a; ++b) factor_(place(a, b), i) = a == b ? 1.0 : 0.0;
+      mean_(a, i) = 0.0;
     }
   }
 
-  // The derivatives by the matrix of u_i, twice those below its diagonal, and by u_i.
+  // The derivatives by matrix (twice those below its diagonal) and linear coefficients of u_i, and by u_i.
   void pull(Eigen::Index i) {
     for (Eigen::Index b = 0; b < k_; ++b) {  // inverse of the factor, a column at a time
       inverse_[place(b, b)] = 1.0 / factor_(place(b, b), i);
@@ -252,10 +250,11 @@ class Factors {
     }
     for (Eigen::Index a = 0; a < k_; ++a) {
       const double u = away_(a, i) + mean_(a, i);
+      by_linear_(a, i) = is_law_[i] ? away_(a, i) : 0.0;
       for (Eigen::Index b = 0; b <= a; ++b) {
         double own = mean_(a, i) * mean_(b, i) - u * (away_(b, i) + mean_(b, i));
         for (Eigen::Index c = a; c < k_; ++c) own += inverse_[place(c, a)] * inverse_[place(c, b)];
-        by_matrix_(place(a, b), i) = a == b ? 0.5 * own : is_law_[i] ? own : 0.0;
+        by_matrix_(place(a, b), i) = !is_law_[i] ? 0.0 : a == b ? 0.5 * own : own;
       }
     }
     for (Eigen::Index a = 0; a < k_; ++a) {
@@ -295,6 +294,7 @@ class Factors {
   Eigen::MatrixXd linear_;
   Eigen::MatrixXd mean_;
   Eigen::MatrixXd away_;  // u, then u less its mean
+  Eigen::MatrixXd by_linear_;
   Eigen::MatrixXd factor_;
   Eigen::VectorXd inverse_;
   std::vector<char> is_law_;
