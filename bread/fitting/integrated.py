@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import SeedSequence
 
-from bread.backends.base import Adaptation, AnnealRun, Direction, Evolution, FloatArray, Kernel, Posterior, Settings
+from bread.backends.base import FloatArray, Posterior
 from bread.backends.support.gradients import end_gradients
-from bread.errors import DensityError, UnsupportedModelError
+from bread.errors import DensityError
+from bread.fitting.without_kernels import WithoutKernels
 from bread.fitting.work import FitWork, plain
 from bread.paths.factors import Couplings, Given, gaussian_laws
 from bread.paths.kinds import Path, ReferencePath
 
 
-class IntegratedPosterior(Posterior):
+class IntegratedPosterior(WithoutKernels):
     """A posterior as a density of the drivers of some couplings, outer factors in units of the inner ones, for fits.
 
     Parameters
@@ -23,6 +24,8 @@ class IntegratedPosterior(Posterior):
     posterior : Posterior
     couplings : Couplings
     """
+
+    reason = "With factors integrated out there are no kernels."
 
     def __init__(self, posterior: Posterior, couplings: Couplings) -> None:
         self._posterior, self._couplings = posterior, couplings
@@ -53,25 +56,6 @@ class IntegratedPosterior(Posterior):
         values, gradients = end_gradients(self._posterior, self._path, self._at_origin(rows))
         completed = [self._completed(*one) for one in zip(rows, values, gradients, strict=True)]
         return np.array([value for value, _ in completed]), np.array([gradient for _, gradient in completed])
-
-    def adapt(
-        self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
-    ) -> Adaptation:
-        """Refuse: kernels are adapted and chains run on the posterior itself."""
-        raise UnsupportedModelError("With factors integrated out there are no kernels. Adapt on the posterior itself.")
-
-    def anneal(
-        self, path: Path, betas: FloatArray, kernel: Kernel, *,
-        direction: Direction, initial: FloatArray, seeds: Sequence[SeedSequence],
-    ) -> AnnealRun:  # fmt: skip
-        """Refuse, as `adapt` does."""
-        raise UnsupportedModelError("With factors integrated out there are no kernels. Anneal the posterior itself.")
-
-    def evolve(
-        self, path: Path, kernel: Kernel, beta: float, state: FloatArray, keep: Sequence[int], seed: SeedSequence
-    ) -> Evolution:
-        """Refuse, as `adapt` does."""
-        raise UnsupportedModelError("With factors integrated out there are no kernels. Move the posterior itself.")
 
     def _at_origin(self, states: FloatArray) -> FloatArray:
         whole = np.zeros((len(states), self._couplings.dim))

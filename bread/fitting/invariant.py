@@ -8,14 +8,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.random import SeedSequence
 
-from bread.backends.base import Adaptation, AnnealRun, Direction, Evolution, FloatArray, Kernel, Posterior, Settings
-from bread.errors import DensityError, UnsupportedModelError
+from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
+from bread.errors import DensityError
+from bread.fitting.without_kernels import WithoutKernels
 from bread.fitting.work import FitWork, plain
 from bread.paths.kinds import Path, ReferencePath
 from bread.paths.rotated import Gauge
 
 
-class InvariantPosterior(Posterior):
+class InvariantPosterior(WithoutKernels):
     """A posterior as a density of the invariant coordinates of a gauge, for fits.
 
     Parameters
@@ -23,6 +24,8 @@ class InvariantPosterior(Posterior):
     posterior : Posterior
     gauge : Gauge
     """
+
+    reason = "Invariant coordinates have no kernels."
 
     def __init__(self, posterior: Posterior, gauge: Gauge) -> None:
         self._posterior, self._gauge = posterior, gauge
@@ -51,19 +54,6 @@ class InvariantPosterior(Posterior):
         by_y = self._gauge.pull_back(state, gradient)
         by_y[self._gauge.are_logarithms] += powers
         return value + volume, by_y
-
-    def adapt(
-        self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
-    ) -> Adaptation:
-        """Refuse: kernels are adapted and chains run in the posterior's own coordinates."""
-        raise UnsupportedModelError("Invariant coordinates have no kernels. Adapt on the posterior itself.")
-
-    def anneal(
-        self, path: Path, betas: FloatArray, kernel: Kernel, *,
-        direction: Direction, initial: FloatArray, seeds: Sequence[SeedSequence],
-    ) -> AnnealRun:  # fmt: skip
-        """Refuse, as `adapt` does."""
-        raise UnsupportedModelError("Invariant coordinates have no kernels. Anneal the posterior itself.")
 
     def evolve(
         self, path: Path, kernel: Kernel, beta: float, state: FloatArray, keep: Sequence[int], seed: SeedSequence

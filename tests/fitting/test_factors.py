@@ -62,6 +62,13 @@ def model_work(scale_sd=None, index=0, **sizes):
     return work, rotatable(model.info.layout)[0], simulations.states[index]
 
 
+def draws_near(work, state, seed):
+    """States that differ in their scales, as the end of a chain may."""
+    draws = np.repeat(state[None], 20, axis=0)
+    draws[:, work.transformed] += 0.1 * default_rng(seed).standard_normal((20, int(work.transformed.sum())))
+    return draws
+
+
 @pytest.mark.parametrize("scale_sd", [None, 0.5])
 def test_both_sides_are_found_and_what_is_left_is_the_density_with_one_integrated_out(scale_sd):
     """By the law of u given the rest, exact: joint density less its own does not depend on u."""
@@ -118,8 +125,7 @@ def test_it_is_nearer_than_a_gaussian_of_all_at_the_mode(scale_sd):
     gains = []
     for index in range(10):
         work, places, state = model_work(scale_sd, index, n=20, d=10)
-        draws = np.repeat(state[None], 20, axis=0)
-        draws[:, work.transformed] += 0.1 * default_rng(index).standard_normal((20, int(work.transformed.sum())))
+        draws = draws_near(work, state, index)
 
         def off(reference, work=work, state=state, index=index):
             drawn = reference.sample(100, default_rng(index))
@@ -135,8 +141,7 @@ def test_a_law_that_is_moved_to_where_the_mass_is_is_nearer_than_the_one_at_the_
     gains = []
     for index in range(6):
         work, places, state = model_work(scale_sd, index, n=20, d=10)
-        draws = np.repeat(state[None], 20, axis=0)
-        draws[:, work.transformed] += 0.1 * default_rng(index).standard_normal((20, int(work.transformed.sum())))
+        draws = draws_near(work, state, index)
         found = find_couplings(work, places, state)
         inner = integrated_work(work, found)
         at_mode = gaussian_in_gauge(inner, found.outer_in_drivers, found.in_units(draws[:, found.drivers]))
