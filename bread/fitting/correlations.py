@@ -30,6 +30,7 @@ def correlation_of(reference: FittedReference) -> FloatArray | None:
     if not (np.isfinite(spread).all() and (spread > 0.0).all()):
         return None
     result: FloatArray = np.corrcoef(np.clip((draws - middle) / spread, -REACH, REACH), rowvar=False)
+    np.fill_diagonal(result, 1.0)  # some processors round
     return result if np.linalg.eigvalsh(result)[0] > 0.0 else None
 
 

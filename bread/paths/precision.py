@@ -20,7 +20,7 @@ from bread.paths.mixture import FloatArray
 from bread.paths.product import ProductReference
 from bread.paths.sums import Factors, Sums
 
-SMALLEST_PRECISION = 1e-300
+SMALLEST_PRECISION = 1e-100  # of a coordinate, where the matrix is none
 _MOMENT_DRAWS = 2000
 _AT_ONCE = 256  # rows
 
@@ -36,7 +36,7 @@ class Given(NamedTuple):
     by_matrix, by_linear : Factors
         Functions of which the elements of the precision matrix, and the linear coefficients, are sums.
     is_used : ndarray of bool, shape (n, n)
-        Which elements of the matrix the law depends on: all, or those of the diagonal that are not too small.
+        Which elements of the matrix the law depends on: all, or those of the diagonal that are precisions.
     """
 
     factor: FloatArray
@@ -50,8 +50,8 @@ class Given(NamedTuple):
 class PrecisionReference:
     """A law of coordinates u, and of the others y given u, with log density ``b(u)' y - y' P(u) y / 2 + constant``.
 
-    Where P(u), far out, is numerically not positive definite, the law is the one of its diagonal: a normalised law at
-    every u.
+    Where P(u), far out, is numerically not positive definite, the law is the one of its diagonal, and standard normal
+    where an element of that is not positive: a normalised law at every u.
 
     Attributes
     ----------
@@ -114,8 +114,8 @@ class PrecisionReference:
             if not np.isfinite(mean).all():
                 raise np.linalg.LinAlgError
         except np.linalg.LinAlgError:
-            diagonal = np.maximum(np.diag(matrix), SMALLEST_PRECISION)
-            is_used = np.diag(np.diag(matrix) > SMALLEST_PRECISION)
+            diagonal, linear, is_held = _held(np.diag(matrix), linear)
+            is_used = np.diag(is_held)
             factor, mean = np.diag(np.sqrt(diagonal)), linear / diagonal
         return Given(np.asarray(factor, dtype=np.float64), mean, by_matrix, by_linear, is_used)
 
@@ -156,10 +156,13 @@ class PrecisionReference:
         n = self.n_others
         matrices, linear = self.precision.at(u, n * n).reshape(-1, n, n), self.linear.at(u, n)
         factors, is_law = cholesky_factors(matrices)
-        diagonal = np.maximum(np.einsum("nii->ni", matrices), SMALLEST_PRECISION)[~is_law]
-        factors[~is_law] = np.sqrt(diagonal)[:, :, None] * np.eye(n)
-        half = np.linalg.solve(factors, linear[..., None])
-        return np.asarray(np.linalg.solve(np.swapaxes(factors, 1, 2), half + noise[..., None])[..., 0])
+        half = np.linalg.solve(factors, linear[..., None])[..., 0]
+        parts = np.linalg.solve(np.swapaxes(factors, 1, 2), np.stack([half, noise], axis=-1))
+        mean, draws = parts[..., 0], parts.sum(axis=-1)
+        is_law &= np.isfinite(mean).all(axis=1)
+        diagonal, linear, _ = _held(np.einsum("nii->ni", matrices[~is_law]), linear[~is_law])
+        draws[~is_law] = linear / diagonal + noise[~is_law] / np.sqrt(diagonal)
+        return np.asarray(draws)
 
     def _value(self, law: Given, y: FloatArray) -> float:
         """Return the log density (nats) of the others, given u."""
@@ -174,12 +177,25 @@ class PrecisionReference:
         by_element = inverse.T.dot(inverse) - np.outer(y, y) + np.outer(law.mean, law.mean)
         by_element = np.where(law.is_used, by_element, 0.0)  # some are infinite
         by_element[np.diag_indices(self.n_others)] *= 0.5
-        by_u = self.precision.gradient(law.by_matrix, by_element.ravel()) + self.linear.gradient(law.by_linear, away)
+        by_linear = np.where(np.diag(law.is_used), away, 0.0)
+        by_u = self.precision.gradient(law.by_matrix, by_element.ravel())
+        by_u = by_u + self.linear.gradient(law.by_linear, by_linear)
         own, own_gradient = self.marginal.value_and_gradient(u)
         gradient = np.empty(self.dim)
         gradient[self.others] = -law.factor.dot(law.factor.T.dot(away))
         gradient[self.at] = own_gradient + by_u
         return own + self._value(law, y), gradient
+
+
+def _held(diagonal: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Return precisions and linear coefficients of independent coordinates, and which of them are such.
+
+    Those that are not become those of a standard normal law.
+    """
+    is_held = np.isfinite(diagonal) & (diagonal > SMALLEST_PRECISION)
+    diagonal = np.where(is_held, diagonal, 1.0)
+    is_held &= np.isfinite(linear / diagonal)
+    return np.where(is_held, diagonal, 1.0), np.where(is_held, linear, 0.0), is_held
 
 
 def cholesky_factors(lower: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:

@@ -66,7 +66,7 @@ def test_a_look_that_misled_is_made_good(look):
     assert divergence(REAL, wrong)[0] > 5.0
     mended = fit(replace(look.found, references={CONDITIONAL: wrong}, n_given_gradients=10**9))
     value, error = divergence(REAL, mended.reference)
-    assert mended.family == CONDITIONAL and value + 4.0 * error < 0.4
+    assert mended.family == CONDITIONAL and value + 4.0 * error < founds.ENOUGH
     assert mended.n_given_gradients < 10**6 and look.found.n_given_gradients < 10**6
 
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import bread
 from bread.backends.base import Kernel
 from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
+from bread.fitting.adaptation import truncated
 from bread.fitting.families import FAMILIES
 from bread.fitting.found import Found
 from bread.fitting.looking import finds_reference
@@ -19,6 +21,7 @@ from bread.fitting.nested import Knot, law_through, middle_and_spread, rank_driv
 from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, fit_reference
 from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.work import FitWork, Part
+from bread.paths.kinds import ReferencePath
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
 from bread.running.plan import PathRequest
@@ -33,6 +36,13 @@ def frozen(fit):
     return Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in fit.settings.items()})
 
 
+def held_divergence(reference):
+    """From the posterior of `OTHER`, in nats; a few draws in a tail of a funnel, millions of nats off, do not decide."""
+    posterior, path = FUNNEL.condition(OTHER), ReferencePath(reference)
+    drawn = reference.sample(2000, np.random.default_rng(2))
+    return truncated(posterior.log_ratio(path, drawn), posterior.log_ratio(path, exact_draws(OTHER, 2000)))
+
+
 @pytest.fixture(scope="module")
 def shared():
     return fit_reference(FUNNEL.condition(FUNNEL.observed_data), REQUEST, root=3, simulation=0)
@@ -42,12 +52,10 @@ def shared():
 def test_a_pilot_on_a_funnel_fits_a_nested_reference_and_a_fallback(shared):
     assert shared.family == "nested" and isinstance(shared.reference, NestedReference)
     assert shared.n_chains == 2, "half of the chains are enough"
-    assert (
-        shared.criterion["nested"] < 0.5 < 2.0 < min(shared.criterion[name] for name in ("diagonal", "full", "heavy"))
-    )
-    best = min(FAMILIES, key=lambda name: shared.criterion.get(name, np.inf))
-    expected = FAMILIES[best](shared.draws, FUNNEL.transformed)
-    assert shared.fallback is not None and shared.fallback.label == expected.label
+    assert shared.criterion == {"nested": shared.criterion["nested"]}, "what is near is not compared"
+    assert shared.criterion["nested"] < 0.5
+    assert shared.fallback is not None and shared.fallback.label == "Gaussian"
+    assert divergence(FUNNEL.observed_data, shared.fallback)[0] > 2.0
     assert 50 < shared.n_given_gradients < 1000 < shared.n_gradients
     assert divergence(FUNNEL.observed_data, shared.reference)[0] < 0.2
     again = fit_reference(FUNNEL.condition(FUNNEL.observed_data), REQUEST, root=3, simulation=0)
@@ -107,10 +115,8 @@ def test_a_reference_far_from_the_posterior_is_not_taken(shared, monkeypatch):
     monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (wrong, 11))
     monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
     moved = move_reference(FUNNEL.condition(OTHER), shared, frozen(shared), root=0, simulation=1)
-    value, error = divergence(OTHER, moved.reference)
-    assert value + 4.0 * error < 4.0
-    value, error = divergence(OTHER, wrong)
-    assert value - 4.0 * error > 10.0
+    assert held_divergence(moved.reference) < 4.0
+    assert held_divergence(wrong) > 10.0
 
 
 @pytest.mark.parametrize("model", [FUNNEL, SMALL], ids=["funnel", "small"])
@@ -147,15 +153,17 @@ def test_a_check_takes_the_nested_reference_and_needs_few_temperatures(report):
     assert verdict.is_reliable and verdict.jeffreys < 0.5 and verdict.error_limit < 0.5
     group = read_group(report, "reference")
     assert group.attrs["label"] == "Gaussian given one coordinate"
-    criterion = dict(zip(group["family"].values.tolist(), group["criterion"].values, strict=True))
-    assert criterion["nested"] < 0.5 < 2.0 < min(value for name, value in criterion.items() if name != "nested")
+    assert group["family"].values.tolist() == ["nested"] and group["criterion"].values < 0.5
     exact = exact_draws(FUNNEL.observed_data)
     own = group.sel(data_set="observed")
     deviation = own["standard_deviation"].values
-    # Moments are means over 2000 values of the driver: 4.5 standard errors are 0.1 sd, 4 of a deviation 0.063.
-    # Inflation is up to 10 %.
+    # Moments are means over 2000 values of the driver: 4.5 standard errors are 0.1 sd, 4 of a deviation up to 0.14, as
+    # effects have a kurtosis of up to 10. Inflation is up to 10%.
     np.testing.assert_array_less(np.abs(own["mean"].values - exact.mean(axis=0)) / exact.std(axis=0), 0.1)
-    np.testing.assert_allclose(deviation / exact.std(axis=0), 1.05, atol=0.05 + 0.063)
+    kurtosis = stats.kurtosis(exact, fisher=False)
+    allowed = 0.05 + 4.0 * np.sqrt((kurtosis - 1.0) / 8000.0)
+    assert allowed[0] < 0.12 and allowed.max() < 0.2
+    np.testing.assert_array_less(np.abs(deviation / exact.std(axis=0) - 1.05), allowed)
 
 
 @pytest.mark.slow

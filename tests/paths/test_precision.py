@@ -52,6 +52,26 @@ def test_a_matrix_without_a_factor_leaves_a_normalised_law():
     assert abs(weights.mean() - 1.0) < 4.0 * error < 0.2
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("wrong", [-1.0, 0.0, 1e-200])
+def test_a_coordinate_without_a_precision_is_standard_normal(wrong):
+    """Density, gradient and draws say so; its mean is 0 whatever its linear coefficient. Tolerance: 4 standard errors."""
+    precision = exponentials(np.array([0, 3]), np.array([wrong, 1.0]), np.array([[0.0], [1.0]]))
+    linear = exponentials(np.array([0, 1]), np.array([1e150, 0.5]), np.array([[1.0], [0.0]]))
+    reference = PrecisionReference((1,), ONE, precision, linear, 2)
+    value, gradient = reference.value_and_gradient(np.array([0.4, -0.7, 0.2]))
+    other = stats.norm(0.5 * np.exp(0.7), np.exp(0.35))
+    expected = stats.norm.logpdf(-0.7, 0.0, 0.5) + stats.norm.logpdf(0.4) + other.logpdf(0.2)
+    assert value == pytest.approx(expected)
+    assert gradient[0] == pytest.approx(-0.4)
+    step = 1e-6 * np.eye(3)[1]
+    ends = [float(reference.log_density(np.array([0.4, -0.7, 0.2]) + sign * step)) for sign in (1.0, -1.0)]
+    assert gradient[1] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
+    draws = reference.sample(10_000, default_rng(3))
+    assert abs(draws[:, 0].mean()) < 0.04 and abs(draws[:, 0].std() - 1.0) < 0.03
+    assert stats.kstest((draws[:, 2] - 0.5 * np.exp(-draws[:, 1])) * np.exp(draws[:, 1] / 2.0), "norm").pvalue > 1e-3
+
+
 @pytest.mark.parametrize("u", [900.0, -900.0])
 def test_far_out_nothing_is_infinite_or_missing_but_what_must_be(u):
     reference = two_given_one(0.3)

@@ -171,9 +171,11 @@ __attribute__((noinline)) static double bread_precision(
     if (!is_full) {
         for (size_t i = 0; i < (size_t)n * n; ++i) factor[i] = 0.0;
         for (int j = 0; j < n; ++j) {
-            const double one = diagonal[j] > bread_smallest_precision ? diagonal[j] : bread_smallest_precision;
-            factor[(size_t)j * n + j] = std::sqrt(one);
-            mean[j] = linear[j] / one;
+            const int held = std::isfinite(diagonal[j]) && diagonal[j] > bread_smallest_precision
+                && std::isfinite(linear[j] / diagonal[j]);
+            if (!held) diagonal[j] = 0.0;
+            factor[(size_t)j * n + j] = held ? std::sqrt(diagonal[j]) : 1.0;
+            mean[j] = held ? linear[j] / diagonal[j] : 0.0;
         }
     }
     for (int j = 0; j < n; ++j) away[j] = y[j] - mean[j];
@@ -211,10 +213,13 @@ __attribute__((noinline)) static double bread_precision(
     std::vector<double> by_function(values.size()), by_linear(linear_values.size());
     for (int t = 0; t < m; ++t) {
         const int i = (int)rows[t], j = (int)columns[t];
-        if (!is_full && (i != j || !(diagonal[i] > bread_smallest_precision))) continue;
+        if (!is_full && (i != j || diagonal[i] == 0.0)) continue;
         by_function[(int)numbers[t]] += multiples[t] * factor[(size_t)i * n + j];
     }
-    for (int t = 0; t < s; ++t) by_linear[(int)linear_numbers[t]] += linear_multiples[t] * away[(int)places[t]];
+    for (int t = 0; t < s; ++t) {
+        const int j = (int)places[t];
+        if (is_full || diagonal[j] != 0.0) by_linear[(int)linear_numbers[t]] += linear_multiples[t] * away[j];
+    }
     for (size_t t = 0; t < values.size(); ++t)
         for (int d = 0; d < k; ++d) by_u[d] += by_function[t] * slopes[t * k + d];
     for (size_t t = 0; t < linear_values.size(); ++t)

@@ -74,7 +74,7 @@ class ReferenceDensity(COp):
 
     def c_code_cache_version(self) -> tuple[int, ...]:
         """Return the version of the code: raise it with every change."""
-        return (5,)
+        return (6,)
 
     def c_code(self, node: Any, name: str, inputs: Any, outputs: Any, sub: Any) -> str:
         """Return the code of one call."""
