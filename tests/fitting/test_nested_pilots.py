@@ -37,7 +37,7 @@ def frozen(fit):
 
 
 def held_divergence(reference):
-    """From the posterior of `OTHER`, in nats; a few draws in a tail of a funnel, millions of nats off, do not decide."""
+    """From the posterior of `OTHER`, in nats; a few draws, millions of nats off in a tail, do not decide."""
     posterior, path = FUNNEL.condition(OTHER), ReferencePath(reference)
     drawn = reference.sample(2000, np.random.default_rng(2))
     return truncated(posterior.log_ratio(path, drawn), posterior.log_ratio(path, exact_draws(OTHER, 2000)))

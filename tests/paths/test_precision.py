@@ -55,7 +55,7 @@ def test_a_matrix_without_a_factor_leaves_a_normalised_law():
 @pytest.mark.statistical
 @pytest.mark.parametrize("wrong", [-1.0, 0.0, 1e-200])
 def test_a_coordinate_without_a_precision_is_standard_normal(wrong):
-    """Density, gradient and draws say so; its mean is 0 whatever its linear coefficient. Tolerance: 4 standard errors."""
+    """Density, gradient and draws say so; its mean is 0 whatever its linear coefficient. To 4 standard errors."""
     precision = exponentials(np.array([0, 3]), np.array([wrong, 1.0]), np.array([[0.0], [1.0]]))
     linear = exponentials(np.array([0, 1]), np.array([1e150, 0.5]), np.array([[1.0], [0.0]]))
     reference = PrecisionReference((1,), ONE, precision, linear, 2)
