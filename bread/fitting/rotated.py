@@ -78,7 +78,7 @@ def rotated_near(work: FitWork, reference: AcrossRotations, kernel: Kernel) -> A
     try:
         draws = initial_states(work, plain(work.dim), 1)
         if scales_outside(work, places).any():
-            draws = work.evolve(plain(work.dim), kernel, draws[0], range(1, STEPS + 1), work.seed(Part.MOVE)).states
+            draws = work.evolve(reference, kernel, draws[0], range(1, STEPS + 1), work.seed(Part.MOVE)).states
     except DensityError:
         return None
     if couplings is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -248,6 +248,8 @@ class FactorReference:
     marginal : RotatedReference
         Law of the drivers, in the order of the state, with v in the units of u (`Couplings.units`).
     """
+
+    goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`
 
     couplings: Couplings
     marginal: RotatedReference

@@ -21,6 +21,8 @@ from bread.paths.mixture import Reference
 
 FloatArray = NDArray[np.float64]
 
+ROUND_DEPTH = 4  # doublings of a trajectory across rotations
+
 
 class _Path:
     """What all paths have in common."""
@@ -62,6 +64,11 @@ class PriorPath(_Path):
         """None: the base is the model's prior."""
         return None
 
+    @property
+    def tree_depth(self) -> None:
+        """None: see `ReferencePath.tree_depth`."""
+        return None
+
 
 @dataclass(frozen=True)
 class ReferencePath(_Path):
@@ -81,6 +88,15 @@ class ReferencePath(_Path):
     name: ClassVar[str] = "reference"
     base_name: ClassVar[str] = "reference"
     ratio_name: ClassVar[str] = "log joint over reference"
+
+    @property
+    def tree_depth(self) -> int | None:
+        """How often a trajectory of NUTS should double at most; None: as often as the sampler does.
+
+        Where rotations leave a density alone, a trajectory goes round for hundreds of steps before it turns back, and
+        comes nowhere that a short one does not come. The limit makes no kernel less exact.
+        """
+        return ROUND_DEPTH if getattr(self.reference, "goes_round", False) else None
 
     def increments(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
         """Return the steps as differences of tempered log ratios, whose last bit every stored weight has."""

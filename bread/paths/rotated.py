@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -178,6 +179,8 @@ class RotatedReference:
     law : InvariantLaw
         Of them.
     """
+
+    goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`
 
     gauge: Gauge
     law: InvariantLaw

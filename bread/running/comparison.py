@@ -20,6 +20,7 @@ from bread.statistics.content import QUANTILES, draws_needed
 from bread.statistics.draws import effective_draws_suffice
 
 FEWEST_DRAWS = 100  # where more cost too much, or nothing can be compared
+CHEAP = 1_000_000  # gradient evaluations in compiled code
 STATES_PER_TASK = 500
 SHARE_OF_TIME = 0.6  # of what is left, that draws may take: tests of the fit and modes come after them
 MOST_IN_TIME = 1_000_000
@@ -79,8 +80,8 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int, seconds_l
 
     By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so;
     `FEWEST_DRAWS` where there is nothing to compare, or the fit has too few effective draws to be compared.
-    Where chains do not run whole in compiled code, no more than cost what search and confirmation have cost, with the
-    starts of their reverse chains; at least `FEWEST_DRAWS`. It depends on counts alone, not on the machine's speed,
+    No more than cost what search and confirmation have cost, with the starts of their reverse chains, or where chains run
+    whole in compiled code `CHEAP` gradient evaluations; at least `FEWEST_DRAWS`. It depends on counts alone, not on the machine's speed,
     unless that many would take more than `SHARE_OF_TIME` of the ``seconds_left`` (`max_seconds=`): then it is what
     simulated chains have taken that tells how many there is time for, before any draw is seen.
     """
@@ -91,15 +92,15 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int, seconds_l
         assert result.fit is not None
         n_parameters = sum(math.prod(values.shape[2:]) for values in result.fit.draws.values())
         needed = max(needed, draws_needed(n_parameters + 1))  # the log density is one more
-        if not result.info.identity.runs_compiled:
-            needed = min(needed, max(FEWEST_DRAWS, _affordable(result, n_temperatures)))
+        needed = min(needed, max(FEWEST_DRAWS, _affordable(result, n_temperatures)))
     needed = min(needed, max(FEWEST_DRAWS, _in_time(result, n_temperatures, seconds_left)))
     return -(-needed // plan.chains) * plan.chains  # whole rows of (chain, draw)
 
 
 def _affordable(result: CheckResult, n_temperatures: int) -> int:
-    """Return how many draws cost as many gradient evaluations as search and confirmation did."""
-    return int(_spent(result, CONFIRMATION) / max(_of_a_draw(result, n_temperatures), 1.0))
+    """Return how many draws cost as many gradient evaluations as search and confirmation did, or what is cheap."""
+    cheap = CHEAP if result.info.identity.runs_compiled else 0
+    return int(max(_spent(result, CONFIRMATION), cheap) / max(_of_a_draw(result, n_temperatures), 1.0))
 
 
 def _of_a_draw(result: CheckResult, n_temperatures: int) -> float:

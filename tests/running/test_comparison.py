@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bread.running.comparison import FEWEST_DRAWS, wanted_draws
+from bread.running.comparison import CHEAP, FEWEST_DRAWS, wanted_draws
 from bread.statistics.content import draws_needed
 from tests.support.fake_results import fake_result, model_info
 
@@ -28,9 +28,31 @@ def test_what_was_asked_for_is_annealed():
     assert wanted(compared(runs_compiled=True), 37) == 37 and wanted(compared(runs_compiled=False), 0) == 0
 
 
+def dear(result, gradients):
+    """The same where each chain takes so many gradient evaluations."""
+    result.runs = {
+        key: replace(run, n_gradients=np.full_like(run.n_gradients, gradients)) for key, run in result.runs.items()
+    }
+    return result
+
+
 def test_compiled_chains_give_as_many_as_the_limits_need():
     assert NEEDED <= wanted(compared(runs_compiled=True)) < NEEDED + 4
     assert 900 < NEEDED < 1050
+
+
+@pytest.mark.parametrize(
+    ("spent", "each", "expected"),
+    [
+        (0, CHEAP // 2000, -(-NEEDED // 4) * 4),
+        (0, CHEAP // 400, 400),
+        (CHEAP // 2, CHEAP // 400, 400),
+        (2 * CHEAP, CHEAP // 200, 400),
+        (2 * CHEAP, CHEAP // 10, FEWEST_DRAWS),
+    ],
+)
+def test_dear_compiled_chains_cost_no_more_than_search_and_confirmation_or_what_is_cheap(spent, each, expected):
+    assert wanted(dear(compared(runs_compiled=True, n_gradients=spent), each)) == expected
 
 
 @pytest.mark.parametrize(("affordable", "expected"), [(20, FEWEST_DRAWS), (400, 400), (10**5, -(-NEEDED // 4) * 4)])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 from pymc.blocking import RaveledVars
 from pymc.distributions.transforms import _default_transform
 from pymc.step_methods.hmc.hmc import unif as _jittered_step_size
@@ -71,6 +72,20 @@ def competence(kind: type, variable: Any, has_gradient: bool) -> Any:
 
 
 # -- NUTS and HMC ---------------------------------------------------------------------------------------------------
+
+USUAL_TREE_DEPTHS = (10, 8)  # PyMC's defaults: doublings of a trajectory, and while a step size is looked for
+
+
+def read_tree_depths(step: Any) -> tuple[int, int] | None:
+    """Return how often a trajectory of NUTS may double, after and in adaptation; None for other steps."""
+    return (step.max_treedepth, step.early_max_treedepth) if isinstance(step, pm.NUTS) else None
+
+
+def limit_trees(step: Any, limit: int | None) -> None:
+    """Limit how often a trajectory of NUTS may double; None: PyMC's defaults."""
+    step.max_treedepth, step.early_max_treedepth = (
+        USUAL_TREE_DEPTHS if limit is None else (min(usual, limit) for usual in USUAL_TREE_DEPTHS)
+    )
 
 
 class _NoModel:

@@ -23,6 +23,7 @@ from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
+from bread.paths.kinds import PriorPath
 from bread.workers import call_on_workers
 
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000  # Stan's defaults
@@ -68,7 +69,7 @@ def _is_quick(instance: StanInstance, seed: SeedSequence) -> bool:
 def run_chain(instance: StanInstance, seed: SeedSequence) -> FloatArray:
     """Return the draws (DRAWS, dim) of one chain."""
     start, adaptation, sampling = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(3)
-    kernel = StanKernel("NUTS").struct
+    kernel = StanKernel("NUTS").struct(PriorPath())
     state, metric = _start(instance, start), np.ones(instance.dim)
     adapted = instance.adapt(kernel, 1.0, 1.0, metric, state, adaptation, WARMUP, WINDOWS, TARGET_ACCEPTANCE)
     keep = range(1, DRAWS + 1)

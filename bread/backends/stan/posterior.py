@@ -140,7 +140,7 @@ class StanPosterior:
         windows = adaptation_windows(n_steps, is_warm=previous is not None)
         try:
             adapted = self.instance.adapt(
-                self.kernel.struct,
+                self.kernel.struct(path),
                 beta,
                 step_size,
                 metric,
@@ -198,7 +198,7 @@ class StanPosterior:
         does_propose = self.kernel.proposes_base or kernel.proposes_base
         proposals = [self._proposals(path, len(betas) - 1, seed) for seed in seeds] if does_propose else []
         chains = self.instance.anneal(
-            self.kernel.struct, _schedule(betas, kernel), direction, initial, seeds, path=path, proposals=proposals
+            self.kernel.struct(path), _schedule(betas, kernel), direction, initial, seeds, path=path, proposals=proposals
         )
         failure = chains.counts[:, 3].copy()
         log_ratio = chains.log_ratio - self._in_ratio(path)
@@ -233,7 +233,7 @@ class StanPosterior:
         proposals = self._proposals(path, n_steps, seed) if does_propose else None
         try:
             states, n_gradients, n_evaluations = self.instance.evolve(
-                self.kernel.struct,
+                self.kernel.struct(path),
                 beta,
                 float(settings["step_size"]),
                 settings["inverse_metric"],

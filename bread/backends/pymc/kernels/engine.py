@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pymc.blocking import RaveledVars
 
 from bread.backends.base import FloatArray, Settings
+from bread.backends.pymc import internals
 from bread.backends.pymc.density.density import DensityControls
 from bread.backends.pymc.density.gradients import BaseFunction
 from bread.backends.pymc.density.many_states import ManyStates
@@ -238,6 +239,7 @@ class GradientEngine(Engine):
         (step,) = steps
         assert isinstance(step, GradientStep)
         self._step, self.gradient, self.adapts_metric = step.step, step.gradient, step.adapts_metric
+        self._depths = internals.read_tree_depths(self._step)
         index = dict(zip(layout.names, range(len(layout.names)), strict=True))
         starts = np.concatenate([[0], np.cumsum(layout.sizes)])
         chosen = [index[name] for name in step.gradient.names]
@@ -283,6 +285,8 @@ class GradientEngine(Engine):
             if self._last_base is None or self._last_base[0] is not path.reference:
                 self._last_base = path.reference, self._base_function(path.reference)
             self._base = self._last_base[1]
+        if self._depths == internals.USUAL_TREE_DEPTHS:
+            internals.limit_trees(self._step, path.tree_depth)
         self.gradient.follow_reference(self._base)
 
     def _base_function(self, reference: Reference) -> BaseFunction:

@@ -9,8 +9,10 @@ from typing import Any, Literal
 from bread.backends.stan.native.structures import KernelStruct
 from bread.backends.support.independence import name_with, split_name
 from bread.errors import UnsupportedKernelError
+from bread.paths.kinds import Path
 
 TARGET_ACCEPTANCE = 0.8  # Stan's default delta
+USUAL_TREE_DEPTH = 10  # Stan's default
 USUAL_JITTER = 0.2  # of the step size of static HMC
 
 
@@ -22,8 +24,9 @@ class StanKernel:
     ----------
     name : {"NUTS", "HMC"}
         The multinomial no-U-turn sampler (Betancourt 2017, appendix A), or Hamiltonian Monte Carlo with a fixed path.
-    max_tree_depth : int
-        NUTS: limit of the doublings; Stan's default.
+    max_tree_depth : int or None
+        NUTS: limit of the doublings. None: Stan's default of 10, or fewer where these do not pay
+        (`bread.paths.kinds.ReferencePath.tree_depth`).
     integration_time : float
         HMC: length of a path in units of the metric. A quarter of a period of a standard normal makes successive draws
         independent; Stan's own default, a whole period, brings them back to where they were.
@@ -45,7 +48,7 @@ class StanKernel:
     """
 
     name: Literal["NUTS", "HMC"] = "NUTS"
-    max_tree_depth: int = 10
+    max_tree_depth: int | None = None
     integration_time: float = math.pi / 2
     max_leapfrogs: int = 1023
     step_size_jitter: float | None = None
@@ -61,13 +64,14 @@ class StanKernel:
         """Name for the report."""
         return name_with(self.name) if self.proposes_base else self.name
 
-    @property
-    def struct(self) -> KernelStruct:
-        """The kernel as the driver wants it."""
+    def struct(self, path: Path) -> KernelStruct:
+        """Return the kernel as the driver wants it for chains along a path."""
         is_hmc = self.name == "HMC"
         usual = USUAL_JITTER if is_hmc else 0.0
         jitter = usual if self.step_size_jitter is None else self.step_size_jitter
-        return KernelStruct(int(is_hmc), self.max_tree_depth, self.max_leapfrogs, 0, self.integration_time, jitter)
+        depth = USUAL_TREE_DEPTH if path.tree_depth is None else path.tree_depth
+        depth = depth if self.max_tree_depth is None else self.max_tree_depth
+        return KernelStruct(int(is_hmc), depth, self.max_leapfrogs, 0, self.integration_time, jitter)
 
 
 def read_kernel(kernel: Any) -> StanKernel:
