@@ -20,6 +20,7 @@ from bread.paths.factors import Couplings, Powers
 MOST_REST = 12  # coordinates that the couplings may depend on
 CHECKS = 3  # states at which what was read is compared with the density
 AGREES = 1e-6  # of the sizes of what is added, by which it may be off
+ROUNDING = 1e-9  # relative difference of numbers that are the same
 SEED = 12  # of what is always the same
 
 
@@ -147,6 +148,7 @@ def _read(
     own, curvature, slopes = (
         _powers(exponents[part], values[part]) for part in (slice(m), slice(m, m + m * n), slice(m + m * n, None))
     )
+    own, curvature = (Powers(part.exponents, _alike(part.values)) for part in (own, curvature))
     return Couplings(
         places.size + len(at), places[:, inner], places[:, outer], own,
         Powers(curvature.exponents, curvature.values.reshape(-1, m, n)),
@@ -169,6 +171,18 @@ def _powers(exponents: FloatArray, values: FloatArray) -> Powers:
     unique = np.unique(exponents[is_used], axis=0) if is_used.any() else exponents[:1]
     which = (exponents[None] == unique[:, None]).all(axis=2) & is_used
     return Powers(unique, np.where(which, values, 0.0))
+
+
+def _alike(values: FloatArray) -> FloatArray:
+    """Return the numbers, of which those that rounding alone tells apart are the same.
+
+    Precision matrices of factors are then the same, as where no observation is missing, and need only one factor.
+    """
+    unique, where = np.unique(values, return_inverse=True)
+    for index in range(1, len(unique)):
+        if abs(unique[index] - unique[index - 1]) <= ROUNDING * abs(unique[index]):
+            unique[index] = unique[index - 1]
+    return np.asarray(unique[where].reshape(values.shape))
 
 
 def _linear_like(
@@ -194,9 +208,9 @@ def _agrees(work: FitWork, target: CountedDensity, found: Couplings, state: Floa
         at[found.outer] = spread * rng.standard_normal(found.outer.shape)
         origin = at.copy()
         origin[found.inner] = 0.0
-        u = at[found.inner].T
+        u = at[found.inner]
         form = found.form(at[found.drivers])
-        linear, square = (form.linear * u).sum(), 0.5 * np.einsum("ik,ikl,il->", u, form.matrix, u)
+        linear, square = (form.linear * u).sum(), 0.5 * np.einsum("ki,kli,li->", u, form.matrix, u)
         values = -target(at)[0], -target(origin)[0]
         size = np.abs(values).sum() + np.abs(form.linear * u).sum() + abs(square)
         if not abs(values[0] - values[1] - (linear - square)) <= AGREES * size:

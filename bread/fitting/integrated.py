@@ -72,7 +72,7 @@ class IntegratedPosterior(WithoutKernels):
             law = gaussian_laws(form)
             if not law.is_law.all():
                 return -np.inf, np.zeros(len(w))
-            by_matrix = law.covariances() + law.mean[:, :, None] * law.mean[:, None, :]
+            by_matrix = law.factors.inverses() + law.mean[:, None] * law.mean
             by_w = couplings.pull(w, form, -0.5 * by_matrix, law.mean)
             value += _integral(law) - float(couplings.log_unit_volume(w))
         return value, couplings.push_units(w, gradient[couplings.drivers] + by_w)
@@ -88,6 +88,5 @@ def _integral(law: Given) -> float:
     """Return the log integral (nats) of ``exp(b'u - u'P u / 2)`` over all factors; minus infinity where it is none."""
     if not law.is_law.all():
         return -np.inf
-    half = np.einsum("ikl,ik->il", law.factor, law.mean)
-    log_scales = np.log(np.einsum("ikk->ik", law.factor)).sum()
-    return float(0.5 * (half * half).sum() - log_scales + 0.5 * half.size * np.log(2.0 * np.pi))
+    half = law.factors.transposed_times(law.mean)
+    return float(0.5 * (half * half).sum() - law.factors.log_volumes.sum() + 0.5 * half.size * np.log(2.0 * np.pi))

@@ -16,8 +16,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.paths.mixture import FloatArray
-from bread.paths.precision import cholesky_factors
 from bread.paths.rotated import RotatedReference
+from bread.paths.small_matrices import CholeskyFactors, cholesky_of
 from bread.paths.sums import LARGEST_EXPONENT
 
 _MOMENT_DRAWS = 2000
@@ -59,9 +59,9 @@ class Form(NamedTuple):
 
     Attributes
     ----------
-    matrix : ndarray, shape (m, K, K)
+    matrix : ndarray, shape (K, K, m)
         Precision matrix P of each.
-    linear : ndarray, shape (m, K)
+    linear : ndarray, shape (K, m)
         Linear coefficients b of each.
     curvature, slopes : ndarray, shape (m, n)
         What `Couplings` are there.
@@ -174,33 +174,31 @@ class Couplings:
         return result
 
     def form(self, w: FloatArray) -> Form:
-        """Return the quadratic form of u at rows of w, the drivers; what it holds has the shape of the rows first."""
+        """Return the quadratic form of u at w, the drivers; at rows of them that of all, row by row: m is then rows x m."""
         v, rest = w[..., self.outer_in_drivers], w[..., self.rest_in_drivers]
         parts = (self.own, self.curvature, self.slopes)
         exponentials = tuple(part.factors(rest) for part in parts)
         own, curvature, slopes = (part.at(factors) for part, factors in zip(parts, exponentials, strict=True))
-        matrix = curvature @ np.swapaxes(_squares(v), -1, -2)
         k = v.shape[-2]
-        matrix = matrix.reshape(*matrix.shape[:-1], k, k)
-        matrix[..., np.arange(k), np.arange(k)] += own[..., None]
-        linear = slopes @ np.swapaxes(v, -1, -2)
+        matrix = np.moveaxis(_squares(v) @ np.swapaxes(curvature, -1, -2), -2, 0).reshape(k, k, -1)
+        matrix[np.arange(k), np.arange(k)] += own.ravel()
+        linear = np.moveaxis(v @ np.swapaxes(slopes, -1, -2), -2, 0).reshape(k, -1)
         return Form(matrix, linear, curvature, slopes, exponentials)  # type: ignore[arg-type]
 
     def pull(self, w: FloatArray, form: Form, by_matrix: FloatArray, by_linear: FloatArray) -> FloatArray:
         """Return the gradient by the drivers of what has these derivatives by matrix and linear coefficients."""
         v, rest = w[self.outer_in_drivers], w[self.rest_in_drivers]
         k, n = v.shape
-        m = len(by_linear)
-        flat = by_matrix.reshape(m, k * k)
-        by_squares = form.curvature.T.dot(flat).reshape(n, k, k)
+        flat = by_matrix.reshape(k * k, -1)
+        by_squares = flat.dot(form.curvature).reshape(k, k, n)
         gradient = np.zeros(len(w))
-        gradient[self.outer_in_drivers] = 2.0 * np.einsum("jkl,lj->kj", by_squares, v) + by_linear.T.dot(form.slopes)
+        gradient[self.outer_in_drivers] = 2.0 * np.einsum("klj,lj->kj", by_squares, v) + by_linear.dot(form.slopes)
         if len(rest):
             of_own, of_curvature, of_slopes = form.exponentials
             gradient[self.rest_in_drivers] = (
-                self.own.slope(rest, of_own, np.trace(by_matrix, axis1=1, axis2=2))
-                + self.curvature.slope(rest, of_curvature, flat.dot(_squares(v)))
-                + self.slopes.slope(rest, of_slopes, by_linear.dot(v))
+                self.own.slope(rest, of_own, np.trace(by_matrix))
+                + self.curvature.slope(rest, of_curvature, flat.T.dot(_squares(v)))
+                + self.slopes.slope(rest, of_slopes, by_linear.T.dot(v))
             )
         return gradient
 
@@ -210,32 +208,28 @@ class Given(NamedTuple):
 
     Attributes
     ----------
-    factor : ndarray, shape (m, K, K)
-        Lower triangular L, of precision matrices ``L L'``.
-    mean : ndarray, shape (m, K)
-    is_law : ndarray of bool, shape (m,)
-        Whether the matrix is numerically positive definite; elsewhere the law is standard normal.
+    factors : CholeskyFactors
+        Of the precision matrices; the law is standard normal where they are not positive definite.
+    mean : ndarray, shape (K, m)
     """
 
-    factor: FloatArray
+    factors: CholeskyFactors
     mean: FloatArray
-    is_law: NDArray[np.bool_]
 
-    def covariances(self) -> FloatArray:
-        """Return the covariance matrix of each, shape (m, K, K)."""
-        inverse = np.linalg.inv(self.factor)
-        return np.asarray(np.einsum("ilk,ilj->ikj", inverse, inverse))
+    @property
+    def is_law(self) -> NDArray[np.bool_]:
+        """Whether each is the law that the form says, shape (m,)."""
+        return self.factors.is_positive
 
 
 def gaussian_laws(form: Form) -> Given:
     """Return the Gaussian laws of a quadratic form: normalised ones, whatever it is."""
-    factor, is_law = cholesky_factors(form.matrix)
-    mean = _solved(factor, form.linear)
-    is_law = is_law & np.isfinite(mean).all(axis=1)
-    if not is_law.all():
-        factor = np.where(is_law[:, None, None], factor, np.eye(factor.shape[1]))
-        mean = np.where(is_law[:, None], mean, 0.0)
-    return Given(factor, mean, is_law)
+    factors = cholesky_of(form.matrix)
+    mean = factors.solve(form.linear)
+    is_law = factors.is_positive & np.isfinite(mean).all(axis=0)
+    if is_law.all():
+        return Given(factors, mean)
+    return Given(factors.where(is_law), np.where(is_law, mean, 0.0))
 
 
 @dataclass(frozen=True)
@@ -273,9 +267,9 @@ class FactorReference:
         noise = rng.standard_normal((n, m, k))
         for first in range(0, n, _AT_ONCE):
             rows = slice(first, first + _AT_ONCE)
-            law = self._laws(draws[rows, couplings.drivers])
-            away = np.linalg.solve(np.swapaxes(law.factor, -1, -2), noise[rows].reshape(-1, k, 1))[..., 0]
-            draws[rows, couplings.inner] = np.swapaxes((law.mean + away).reshape(-1, m, k), 1, 2)
+            law = gaussian_laws(couplings.form(draws[rows, couplings.drivers]))
+            u = law.mean + law.factors.solve_transposed(noise[rows].reshape(-1, k).T)
+            draws[rows, couplings.inner] = np.swapaxes(u.reshape(k, -1, m), 0, 1)
         return draws
 
     def log_density(self, states: FloatArray) -> FloatArray:
@@ -287,8 +281,9 @@ class FactorReference:
             own = self.marginal.log_density(self.couplings.in_units(w)) + self.couplings.log_unit_volume(w)
             for first in range(0, len(rows), _AT_ONCE):
                 some = slice(first, first + _AT_ONCE)
-                u = np.swapaxes(rows[some, self.couplings.inner], 1, 2).reshape(-1, k)
-                values[some] = _log_densities(self._laws(w[some]), u).reshape(-1, m).sum(axis=1)
+                u = np.swapaxes(rows[some, self.couplings.inner], 0, 1).reshape(k, -1)
+                law = gaussian_laws(self.couplings.form(w[some]))
+                values[some] = _log_densities(law, u).reshape(-1, m).sum(axis=1)
         return np.asarray(own + values).reshape(np.shape(states)[:-1])
 
     def gradient(self, states: FloatArray) -> FloatArray:
@@ -299,23 +294,20 @@ class FactorReference:
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,)."""
         couplings = self.couplings
-        w, u = state[couplings.drivers], state[couplings.inner].T
+        w, u = state[couplings.drivers], state[couplings.inner]
         with np.errstate(over="ignore", invalid="ignore"):
             form = couplings.form(w)
             law = gaussian_laws(form)
             away = u - law.mean
-            by_matrix = law.covariances()
-            by_matrix += law.mean[:, :, None] * law.mean[:, None, :] - u[:, :, None] * u[:, None, :]
-            by_matrix[~law.is_law] = 0.0
-            by_linear = np.where(law.is_law[:, None], away, 0.0)
+            by_matrix = law.factors.inverses() + law.mean[:, None] * law.mean - u[:, None] * u
+            by_matrix, by_linear = np.where(law.is_law, by_matrix, 0.0), np.where(law.is_law, away, 0.0)
             own, by_w = self.marginal.value_and_gradient(couplings.in_units(w))
             own += float(couplings.log_unit_volume(w))
             gradient = np.empty(self.dim)
             gradient[couplings.drivers] = couplings.pull_units(w, by_w) + couplings.pull(
                 w, form, 0.5 * by_matrix, by_linear
             )
-            along = np.einsum("ikl,ik->il", law.factor, away)
-            gradient[couplings.inner] = -np.einsum("ikl,il->ki", law.factor, along)
+            gradient[couplings.inner] = -law.factors.times(law.factors.transposed_times(away))
             value = own + float(_log_densities(law, u).sum())
         return value, gradient
 
@@ -324,28 +316,14 @@ class FactorReference:
         draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
         return draws.mean(axis=0), draws.std(axis=0)
 
-    def _laws(self, w: FloatArray) -> Given:
-        """Return the laws of u at rows of w, all in one: shapes (rows * m, ...)."""
-        form = self.couplings.form(w)
-        (k, m), n = self.couplings.inner.shape, len(w)
-        return gaussian_laws(
-            form._replace(matrix=form.matrix.reshape(n * m, k, k), linear=form.linear.reshape(n * m, k))
-        )
-
 
 def _log_densities(law: Given, u: FloatArray) -> FloatArray:
     """Return the log density (nats) of each u, shape (m,)."""
-    along = np.einsum("ikl,ik->il", law.factor, u - law.mean)
-    log_volumes = np.log(np.einsum("ikk->ik", law.factor)).sum(axis=1)
-    return np.asarray(log_volumes - 0.5 * (along * along).sum(axis=1) - 0.5 * u.shape[1] * _LOG_2_PI)
+    along = law.factors.transposed_times(u - law.mean)
+    return np.asarray(law.factors.log_volumes - 0.5 * (along * along).sum(axis=0) - 0.5 * len(u) * _LOG_2_PI)
 
 
 def _squares(v: FloatArray) -> FloatArray:
     """Return the products of any two elements of each column, shape (..., K * K, n)."""
     products = v[..., :, None, :] * v[..., None, :, :]
     return np.asarray(products.reshape(*v.shape[:-2], v.shape[-2] ** 2, v.shape[-1]))
-
-
-def _solved(factor: FloatArray, linear: FloatArray) -> FloatArray:
-    half = np.linalg.solve(factor, linear[..., None])
-    return np.asarray(np.linalg.solve(np.swapaxes(factor, 1, 2), half)[..., 0])

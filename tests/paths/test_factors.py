@@ -51,7 +51,7 @@ def test_draws_have_the_mean_and_covariance_of_the_law_they_are_drawn_from():
         own, rows = one.couplings, []
         for state in draws:
             form = own.form(state[own.drivers])
-            for u, matrix, linear in zip(state[own.inner].T, form.matrix, form.linear, strict=True):
+            for u, matrix, linear in zip(state[own.inner].T, form.matrix.T, form.linear.T, strict=True):
                 rows.append(np.linalg.cholesky(matrix).T @ (u - np.linalg.solve(matrix, linear)))
         return np.array(rows)
 
@@ -64,7 +64,7 @@ def test_draws_have_the_mean_and_covariance_of_the_law_they_are_drawn_from():
     assert farthest(standardised(law)) < 5.0
     own, other = law.couplings, replace(law.couplings, slopes=slopes)
     residuals = [
-        (state[own.inner].T - np.linalg.solve(form.matrix, form.linear[..., None])[..., 0]) * form.linear
+        (state[own.inner].T - np.linalg.solve(form.matrix.T, form.linear.T[..., None])[..., 0]) * form.linear.T
         for state in draws[:4000]
         for form in [other.form(state[own.drivers])]
     ]
