@@ -284,7 +284,8 @@ class FactorReference:
                 u = np.swapaxes(rows[some, self.couplings.inner], 0, 1).reshape(k, -1)
                 law = gaussian_laws(self.couplings.form(w[some]))
                 values[some] = _log_densities(law, u).reshape(-1, m).sum(axis=1)
-        return np.asarray(own + values).reshape(np.shape(states)[:-1])
+        values += own
+        return np.where(np.isfinite(values), values, -np.inf).reshape(np.shape(states)[:-1])
 
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
@@ -309,7 +310,7 @@ class FactorReference:
             )
             gradient[couplings.inner] = -law.factors.times(law.factors.transposed_times(away))
             value = own + float(_log_densities(law, u).sum())
-        return value, gradient
+        return value if np.isfinite(value) else -np.inf, gradient
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""

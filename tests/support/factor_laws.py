@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.random import default_rng
 
@@ -34,3 +37,42 @@ def reference(k: int, m: int, n: int, r: int) -> FactorReference:
     size = gauge.n_invariant
     factor = np.eye(size) + 0.3 * rng.standard_normal((size, size)) / np.sqrt(size)
     return FactorReference(own, RotatedReference(gauge, gaussian(rng.normal(0.0, 0.3, size), 0.1 * factor @ factor.T)))
+
+
+def with_curvature(law: FactorReference, **numbers: Any) -> FactorReference:
+    """Return the law with another curvature."""
+    couplings = law.couplings
+    return replace(law, couplings=replace(couplings, curvature=replace(couplings.curvature, **numbers)))
+
+
+def alike(law: FactorReference, n_classes: int) -> FactorReference:
+    """The same law, in which only so many factors have a precision matrix of their own."""
+    own, curvature = law.couplings.own, law.couplings.curvature
+    which = np.arange(own.values.shape[1]) % n_classes
+    law = with_curvature(law, values=curvature.values[:, which])
+    return replace(law, couplings=replace(law.couplings, own=replace(own, values=own.values[:, which])))
+
+
+def of_two_powers(law: FactorReference) -> FactorReference:
+    """The same with a curvature that is a sum of two exponentials of the rest."""
+    curvature = law.couplings.curvature
+    values = np.concatenate([curvature.values, 0.4 * curvature.values[:, ::-1] ** 2])
+    return with_curvature(law, exponents=law.couplings.slopes.exponents, values=values)
+
+
+SHAPES = [(1, 2, 1, 1), (2, 4, 3, 2), (5, 9, 6, 3), (3, 2, 2, 0)]
+LAWS = {
+    **{f"{shape}": reference(*shape) for shape in SHAPES},
+    "all alike": alike(reference(5, 9, 6, 3), 1),
+    "two kinds": alike(reference(5, 9, 6, 3), 2),
+    "two powers": of_two_powers(reference(3, 5, 4, 2)),
+    "two powers, all alike": alike(of_two_powers(reference(3, 5, 4, 2)), 1),
+}
+INDEFINITE = ("none", "all", "some")
+
+
+def indefinite_as(law: FactorReference, which: str) -> FactorReference:
+    """Return the law where no matrix of these factors is positive definite: all, or every second; they are normal."""
+    values = law.couplings.curvature.values
+    is_changed = (which == "all") | ((which == "some") & (np.arange(values.shape[1]) % 2 == 1))
+    return with_curvature(law, values=np.where(is_changed[:, None], -values, values))

@@ -21,6 +21,7 @@ from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference, gauge_at
 from bread.paths.sums import Sums, exponentials
+from tests.support.factor_laws import INDEFINITE, LAWS, indefinite_as
 
 pytestmark = pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")
 
@@ -168,6 +169,7 @@ BOTH = {
     "conditional": conditional(4, (1, 3)),
     "rotated": rotated(3, 1, 1),
     "mixture": mixture(4, ["full", "low rank", "diagonal", "full"]),
+    "factors": LAWS["(1, 2, 1, 1)"],
 }
 
 
@@ -243,6 +245,34 @@ def test_laws_given_their_precision_are_those_of_numpy(n, k):
     assert largest_difference(compiled_base(reference), reference) < 1000 * ROUNDING
     for other in (by_precision(n, k, is_indefinite=True), with_polynomials(reference), with_polynomials(reference, 6)):
         assert largest_difference(compiled_base(other), other) < 1000 * ROUNDING
+
+
+@pytest.mark.parametrize("indefinite", INDEFINITE)
+@pytest.mark.parametrize("name", list(LAWS))
+def test_laws_of_factors_are_those_of_numpy(name, indefinite):
+    law = indefinite_as(LAWS[name], indefinite)
+    assert largest_difference(compiled_base(law), law) < 100 * ROUNDING
+
+
+@pytest.mark.parametrize("wrong", ["own", "curvature", "slopes", "marginal"])
+def test_a_law_of_factors_that_differs_a_little_is_seen(wrong):
+    law = LAWS["two powers"]
+    if wrong == "marginal":
+        marginal = law.marginal
+        (one,) = marginal.law.components
+        changed = replace(marginal.law, components=(replace(one, scale=one.scale * (1.0 + 1e-6)),))
+        other = replace(law, marginal=replace(marginal, law=changed))
+    else:
+        part = getattr(law.couplings, wrong)
+        couplings = replace(law.couplings, **{wrong: replace(part, values=part.values * (1.0 + 1e-6))})
+        other = replace(law, couplings=couplings)
+    assert largest_difference(compiled_base(other), law) > 1e4 * ROUNDING
+
+
+def test_a_law_of_factors_whose_others_have_no_gaussian_law_is_not_compiled():
+    law = LAWS["all alike"]
+    several = replace(law.marginal.law, components=law.marginal.law.components * 2, weights=np.array([0.5, 0.5]))
+    assert compiled_base(replace(law, marginal=replace(law.marginal, law=several))) is None
 
 
 @pytest.mark.parametrize("name", ["independent", "by precision"])

@@ -20,6 +20,7 @@ from pytensor.link.c.op import COp
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density import (
     conditional_code,
+    factor_code,
     mixture_code,
     nested_code,
     precision_code,
@@ -28,6 +29,7 @@ from bread.backends.pymc.density import (
 )
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.paths.conditional import ConditionalReference
+from bread.paths.factors import FactorReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
 from bread.paths.precision import PrecisionReference
@@ -40,6 +42,7 @@ _CODES: dict[str, str] = {
     code.NAME: code.CODE
     for code in (nested_code, conditional_code, rotated_code, mixture_code, product_code, precision_code)
 }
+_CODES[factor_code.NAME] = rotated_code.CODE + factor_code.CODE
 
 
 class ReferenceDensity(COp):
@@ -74,7 +77,7 @@ class ReferenceDensity(COp):
 
     def c_code_cache_version(self) -> tuple[int, ...]:
         """Return the version of the code: raise it with every change."""
-        return (6,)
+        return (7,)
 
     def c_code(self, node: Any, name: str, inputs: Any, outputs: Any, sub: Any) -> str:
         """Return the code of one call."""
@@ -151,6 +154,8 @@ def compiled_base(reference: object) -> CompiledReference | None:
         name, pack = conditional_code.NAME, conditional_code.packed(reference)
     elif isinstance(reference, RotatedReference):
         name, pack = rotated_code.NAME, rotated_code.packed(reference)
+    elif isinstance(reference, FactorReference):
+        name, pack = factor_code.NAME, factor_code.packed(reference)
     elif isinstance(reference, MixtureReference):
         name, pack = mixture_code.NAME, mixture_code.packed(reference)
     return None if pack is None else CompiledReference(name, pack)
