@@ -174,7 +174,7 @@ class Couplings:
         return result
 
     def form(self, w: FloatArray) -> Form:
-        """Return the quadratic form of u at w, the drivers; at rows of them that of all, row by row: m is then rows x m."""
+        """Return the quadratic form of u at w, the drivers; at rows of them that of the u of all rows, row by row."""
         v, rest = w[..., self.outer_in_drivers], w[..., self.rest_in_drivers]
         parts = (self.own, self.curvature, self.slopes)
         exponentials = tuple(part.factors(rest) for part in parts)

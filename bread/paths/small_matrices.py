@@ -1,4 +1,4 @@
-"""Cholesky factors of many small matrices at once: for one of five rows LAPACK takes longer to begin than to compute."""
+"""Cholesky factors of many small matrices at once: with five rows LAPACK takes longer to begin than to compute."""
 
 from __future__ import annotations
 

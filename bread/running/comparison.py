@@ -80,8 +80,9 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int, seconds_l
 
     By default as many as bring the limits of all interval contents within 0.025 (tails) and 0.05 (median), 1000 or so;
     `FEWEST_DRAWS` where there is nothing to compare, or the fit has too few effective draws to be compared.
-    No more than cost what search and confirmation have cost, with the starts of their reverse chains, or where chains run
-    whole in compiled code `CHEAP` gradient evaluations; at least `FEWEST_DRAWS`. It depends on counts alone, not on the machine's speed,
+    No more than cost what search and confirmation have cost, with the starts of their reverse chains, or where chains
+    run whole in compiled code `CHEAP` gradient evaluations; at least `FEWEST_DRAWS`. It depends on counts alone, not on
+    the machine's speed,
     unless that many would take more than `SHARE_OF_TIME` of the ``seconds_left`` (`max_seconds=`): then it is what
     simulated chains have taken that tells how many there is time for, before any draw is seen.
     """

@@ -198,7 +198,13 @@ class StanPosterior:
         does_propose = self.kernel.proposes_base or kernel.proposes_base
         proposals = [self._proposals(path, len(betas) - 1, seed) for seed in seeds] if does_propose else []
         chains = self.instance.anneal(
-            self.kernel.struct(path), _schedule(betas, kernel), direction, initial, seeds, path=path, proposals=proposals
+            self.kernel.struct(path),
+            _schedule(betas, kernel),
+            direction,
+            initial,
+            seeds,
+            path=path,
+            proposals=proposals,
         )
         failure = chains.counts[:, 3].copy()
         log_ratio = chains.log_ratio - self._in_ratio(path)

@@ -134,7 +134,7 @@ class StanRows:
             return None
         moved = np.array(states, dtype=np.float64, order="C")
         settings, counts, words = kernel.at(beta), np.zeros(2, dtype=np.int64), seed_words(seeds)
-        metric, struct = doubles(settings["inverse_metric"], (self.instance.dim,)), self.kernel.struct
+        metric, struct = doubles(settings["inverse_metric"], (self.instance.dim,)), self.kernel.struct(path)
         columns, along = Columns(self.data), PathArguments(path, self.instance.dim, self.instance.law)
         try:
             self.instance.call_rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density import rotated_code
@@ -32,8 +33,8 @@ def packed(reference: FactorReference) -> FloatArray | None:
     return np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in parts])
 
 
-def _alike(couplings: Couplings) -> tuple[FloatArray, FloatArray]:
-    """Return a class of each u, of those with the same precision matrix whatever v and the rest are, and one of each."""
+def _alike(couplings: Couplings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the class of each u, those of one precision matrix whatever v and the rest are, and one of each class."""
     m = couplings.inner.shape[1]
     numbers = [np.moveaxis(part.values, 1, 0).reshape(m, -1) for part in (couplings.own, couplings.curvature)]
     _, first, classes = np.unique(np.concatenate(numbers, axis=1), axis=0, return_index=True, return_inverse=True)
@@ -45,16 +46,17 @@ def _powers(exponents: FloatArray, values: FloatArray) -> tuple[object, ...]:
     return [len(exponents)], exponents, values, np.swapaxes(values, 1, 2)
 
 
-# Columns, of a row for each u or for each class of those that are alike, lie along memory, so that loops are vectorised.
+# Columns, of a row for each u or each class of those that are alike, lie along memory, so that loops are vectorised.
 CODE = (
     f"""
 static const double bread_largest_power = {LARGEST_EXPONENT!r};
 """
     + """
-// Numbers (rows, columns) at the rest, by row and by column; returns where in the pack they end. A factor is 0 where its
-// exponent is held.
+// Numbers (rows, columns) at the rest, by row and by column; returns where in the pack they end. A factor is 0 where
+// its exponent is held.
 static const double* bread_powers(
-    const double* pack, int r, const double* rest, size_t size, double* now, double* turned, std::vector<double>& factors)
+    const double* pack, int r, const double* rest, size_t size, double* now, double* turned,
+    std::vector<double>& factors)
 {
     const int f = (int)pack[0];
     const double* exponents = pack + 1;
@@ -111,10 +113,10 @@ __attribute__((noinline)) static double bread_factors(
     const double* classes = units + r;
     const double* own_pack = classes + m;
 
-    const size_t Cn = (size_t)C * n, mn = (size_t)m * n, Km = (size_t)K * m, Tm = (size_t)T * m, Tn = (size_t)T * n;
-    const size_t TC = (size_t)T * C, Kn = (size_t)K * n;
+    const size_t Cn = (size_t)C * n, mn = (size_t)m * n, Km = (size_t)K * m, Tm = (size_t)T * m;
+    const size_t Tn = (size_t)T * n, TC = (size_t)T * C, Kn = (size_t)K * n;
     std::vector<double> memory(
-        2 * r + dim + 2 * D + 3 * C + 2 * Cn + 2 * mn + 2 * Kn + 2 * Tn + 4 * TC + (size_t)K * C + 8 * Km + 3 * Tm, 0.0);
+        2 * r + dim + 2 * D + 3 * C + 2 * Cn + 2 * mn + 2 * Kn + 2 * Tn + 4 * TC + (size_t)K * C + 8 * Km + 3 * Tm);
     double* next = memory.data();
     #define BREAD_TAKE(name, size) double* name = next; next += (size)
     BREAD_TAKE(rest, r); BREAD_TAKE(by_rest, r); BREAD_TAKE(full, dim); BREAD_TAKE(w, D); BREAD_TAKE(by_w, D);
@@ -143,7 +145,8 @@ __attribute__((noinline)) static double bread_factors(
     for (int i = 0; i < D; ++i) w[i] = full[(int)drivers[i]];
     std::vector<double> own_factors, curvature_factors, slopes_factors;
     const double* curvature_pack = bread_powers(own_pack, r, rest, C, own, own_turned, own_factors);
-    const double* slopes_pack = bread_powers(curvature_pack, r, rest, Cn, curvature, curvature_turned, curvature_factors);
+    const double* slopes_pack =
+        bread_powers(curvature_pack, r, rest, Cn, curvature, curvature_turned, curvature_factors);
     const double* marginal = bread_powers(slopes_pack, r, rest, mn, slopes, slopes_turned, slopes_factors);
 
     for (int a = 0; a < K; ++a)
