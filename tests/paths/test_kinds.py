@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bread.paths.kinds import PriorPath, ReferencePath
+from bread.paths.kinds import ROUND_DEPTH, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
+from bread.paths.rotated import RotatedReference, gauge_at
+from tests.support.factor_laws import reference
 
 PATHS = {"prior": PriorPath(), "reference": ReferencePath(diagonal(np.zeros(2), np.ones(2)))}
 BETAS = np.array([0.0, 0.1, 0.5, 1.0])
@@ -18,6 +20,13 @@ def test_name_and_start(name):
     path = PATHS[name]
     assert path.name == path.base_name == name
     assert (path.reference is None) == (name == "prior")
+
+
+def test_trajectories_are_short_where_rotations_leave_the_density_alone_and_nowhere_else():
+    assert all(path.tree_depth is None for path in PATHS.values())
+    gauge = gauge_at(np.array([[0], [1]]), np.ones(2))
+    assert ReferencePath(RotatedReference(gauge, diagonal(np.zeros(1), np.ones(1)))).tree_depth == ROUND_DEPTH
+    assert ReferencePath(reference(2, 3, 2, 1)).tree_depth == ROUND_DEPTH
 
 
 @BY_NAME

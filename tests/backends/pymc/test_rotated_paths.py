@@ -14,7 +14,9 @@ from bread.backends.base import Kernel, OpenOptions
 from bread.fitting.looking import finds_reference
 from bread.fitting.pilot import FitRequest, fit_reference
 from bread.fitting.rotations import rotatable
-from bread.paths.kinds import ReferencePath
+from bread.paths.kinds import ROUND_DEPTH, ReferencePath
+from bread.paths.mixture import diagonal
+from bread.paths.rotated import RotatedReference, gauge_at
 from bread.report.compat import read_group
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
@@ -55,6 +57,26 @@ def test_the_evidence_along_a_reference_across_rotations_is_exact():
     error = weight.std(ddof=1) / np.sqrt(n)
     assert error < 0.02
     assert abs(weight.mean() - 1.0) < 4.0 * error < abs(weight.mean() * np.exp(0.1) - 1.0)
+
+
+def gradients_a_transition(kernel, *references):
+    """Of chains with short steps along each path in turn."""
+    model = open_model(ring(), OpenOptions(kernel=kernel))
+    posterior = model.condition(model.info.data.observed)
+    short = Kernel(np.array([1.0]), {"step_size": np.array([0.01]), "inverse_metric": np.ones((1, 2))})
+    state, steps = np.array([2.0, 2.2]), range(1, 11)
+    runs = [posterior.evolve(ReferencePath(one), short, 0.5, state, steps, SeedSequence(4)) for one in references]
+    return [run.n_gradients / len(steps) for run in runs]
+
+
+def test_trajectories_of_nuts_are_short_across_rotations_unless_a_limit_is_set():
+    """At most 2^4 gradients a transition, and the first; whatever path came before. Control: another reference."""
+    rotated = RotatedReference(gauge_at(np.array([[0], [1]]), np.array([2.0, 2.2])), diagonal(np.ones(1), np.ones(1)))
+    other = diagonal(np.zeros(2), np.full(2, 3.0))
+    first, between, again = gradients_a_transition(None, rotated, other, rotated)
+    assert first == again <= 2**ROUND_DEPTH + 1 < between
+    (limited,) = gradients_a_transition(lambda model: pm.NUTS(max_treedepth=6, model=model), rotated)
+    assert 2**ROUND_DEPTH + 1 < limited <= 2**6 + 1
 
 
 @pytest.mark.slow

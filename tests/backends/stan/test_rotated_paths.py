@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.random import default_rng
+from numpy.random import SeedSequence, default_rng
 
+from bread.backends.base import Kernel
+from bread.backends.stan.native.kernels import StanKernel
+from bread.backends.stan.posterior import StanPosterior
 from bread.errors import InvalidArgumentError
-from bread.paths.kinds import ReferencePath
+from bread.paths.kinds import ROUND_DEPTH, ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
 from bread.paths.rotated import Gauge, RotatedReference, gauge_at
@@ -68,6 +71,22 @@ def test_a_rotated_reference_is_evaluated_natively_and_as_in_python(shape, law):
             density, _, gradient = instance.gradient(state, beta, path)
             assert_near(density, (1 - beta) * wanted.log_density(state) + beta * log_normals(state))
             assert_near(gradient, (1 - beta) * own + beta * (0.3 - state) / 1.7**2)
+
+
+def test_trajectories_of_nuts_are_short_across_rotations_unless_a_limit_is_set():
+    """At most 2^4 gradients a transition there; control: along another reference, or with a limit, more."""
+    gauge = gauge_of(2, 1, 1)
+    short = Kernel(np.array([1.0]), {"step_size": np.array([0.01]), "inverse_metric": np.ones((1, 3))})
+    found = {}
+    for name, reference, kernel in (
+        ("rotated", RotatedReference(gauge, full(2)), StanKernel()),
+        ("limited", RotatedReference(gauge, full(2)), StanKernel(max_tree_depth=6)),
+        ("other", diagonal(np.zeros(3), np.ones(3)), StanKernel()),
+    ):
+        posterior = StanPosterior(normals(3), None, kernel)
+        run = posterior.evolve(ReferencePath(reference), short, 0.5, np.ones(3), range(1, 11), SeedSequence(4))
+        found[name] = run.n_gradients / 10
+    assert found["rotated"] <= 2**ROUND_DEPTH + 1 < min(found["limited"], found["other"]) and found["limited"] <= 2**6 + 1
 
 
 def test_where_nothing_is_there_to_rotate_its_density_is_zero():
