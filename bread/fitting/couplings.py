@@ -8,6 +8,9 @@ from zero; how they depend on scales shows in their values elsewhere; and what w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,9 +72,7 @@ def find_couplings(
     found = None
     if like is not None:
         slopes = _linear_like(probe, like, at, size, places)
-        found = (
-            None if slopes is None else Couplings(work.dim, like.inner, like.outer, like.own, like.curvature, slopes)
-        )
+        found = None if slopes is None else replace(like, slopes=slopes)
     elif (sides := _sides(probe.target, places, state)) is not None:
         found = _read(probe, places, sides, at, size)
     if found is not None and not _agrees(work, probe.target, found, state):
@@ -118,6 +119,11 @@ def _read(
     inner, outer = np.flatnonzero(is_inner), np.flatnonzero(~is_inner)
     n, m = len(outer), len(inner)
 
+    def outer_own(rest: FloatArray) -> FloatArray:
+        columns = np.zeros(places.shape[1])
+        columns[outer] = size
+        return -probe.along(rest, columns)[outer] / size
+
     def numbers(rest: FloatArray) -> FloatArray:
         columns = np.zeros(places.shape[1])
         columns[inner] = size
@@ -152,8 +158,21 @@ def _read(
     return Couplings(
         places.size + len(at), places[:, inner], places[:, outer], own,
         Powers(curvature.exponents, curvature.values.reshape(-1, m, n)),
-        Powers(slopes.exponents, slopes.values.reshape(-1, m, n)),
+        Powers(slopes.exponents, slopes.values.reshape(-1, m, n)), _units(outer_own, at),
     )  # fmt: skip
+
+
+def _units(own: Callable[[FloatArray], FloatArray], at: FloatArray) -> FloatArray | None:
+    """Return the logarithm of the prior width of outer factors as a linear function of the rest; None if it is none."""
+    middle, exponents = own(at), np.zeros(len(at))
+    if not (np.isfinite(middle).all() and (middle > 0.0).all()):
+        return None
+    for index, step in enumerate(STEP * np.eye(len(at))):
+        powers = _power(middle, (own(at + step), own(at - step)), np.zeros(len(middle), dtype=bool))
+        if powers is None or np.ptp(powers) > 0.0:
+            return None
+        exponents[index] = powers[0]
+    return np.asarray(-0.5 * exponents)
 
 
 def _power(middle: FloatArray, ends: tuple[FloatArray, FloatArray], is_zero: NDArray[np.bool_]) -> FloatArray | None:

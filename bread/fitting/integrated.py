@@ -17,7 +17,7 @@ from bread.paths.kinds import Path, ReferencePath
 
 
 class IntegratedPosterior(WithoutKernels):
-    """A posterior as a density of the drivers of some couplings, outer factors in units of the inner ones, for fits.
+    """A posterior as a density of the drivers of some couplings, outer factors in their units, for fits.
 
     Parameters
     ----------

@@ -93,6 +93,8 @@ class Couplings:
         Which are v.
     own, curvature, slopes : Powers
         a, shape (m,), c and e, shapes (m, n).
+    outer_units : ndarray, shape (r,), optional
+        Logarithm of the unit in which v is measured, as a linear function of the rest; None: that of u.
     """
 
     dim: int
@@ -101,6 +103,7 @@ class Couplings:
     own: Powers
     curvature: Powers
     slopes: Powers
+    outer_units: FloatArray | None = None
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -129,27 +132,29 @@ class Couplings:
 
     @cached_property
     def units(self) -> FloatArray:
-        """Logarithm of the unit of u, as a linear function of the rest, shape (r,): ``own`` is 1 in it, where it is so.
+        """Logarithm of v over what it is measured in, as a linear function of the rest, shape (r,).
 
-        In it only ``v exp(units rest)`` matters to u. Of scales of both sides the data then say one, the product,
-        and where each of them is no longer says where v is.
+        In ``outer_units`` where these are given, so that where scales are does not say how wide v is. Else in the unit
+        of u, in which ``own`` is 1: of scales of both sides the data then say one, the product.
         """
+        if self.outer_units is not None:
+            return -self.outer_units
         return -0.5 * self.own.exponents[0] if len(self.own.exponents) == 1 else np.zeros(len(self.rest))
 
     def in_units(self, w: FloatArray) -> FloatArray:
-        """Return rows of drivers with v in units of u, shape (..., n_drivers)."""
+        """Return rows of drivers with v in its units, shape (..., n_drivers)."""
         return self._scaled(w, self.units)
 
     def from_units(self, w: FloatArray) -> FloatArray:
-        """Return rows of drivers whose v was in units of u."""
+        """Return rows of drivers whose v was in its units."""
         return self._scaled(w, -self.units)
 
     def log_unit_volume(self, w: FloatArray) -> FloatArray:
-        """Return the log volume in units of u of a unit of drivers at rows of these, shape (...)."""
+        """Return the log volume, with v in its units, of a unit of drivers at rows of these, shape (...)."""
         return np.asarray(self.outer.size * (w[..., self.rest_in_drivers] @ self.units))
 
     def pull_units(self, w: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradient by drivers of a log density with v in units of u, made one of drivers, at one w."""
+        """Return the gradient by drivers of a log density with v in its units, made one of drivers, at one w."""
         result = gradient.copy()
         scale = np.exp(w[self.rest_in_drivers].dot(self.units))
         at = self.outer_in_drivers
@@ -159,7 +164,7 @@ class Couplings:
         return result
 
     def push_units(self, w: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradient, with v in units of u, of a log density of drivers, made one of these, at one w."""
+        """Return the gradient, with v in its units, of a log density of drivers, made one of these, at one w."""
         result = gradient.copy()
         at = self.outer_in_drivers
         stretch = float((w[at] * gradient[at]).sum()) + self.outer.size
@@ -240,7 +245,7 @@ class FactorReference:
     ----------
     couplings : Couplings
     marginal : RotatedReference
-        Law of the drivers, in the order of the state, with v in the units of u (`Couplings.units`).
+        Law of the drivers, in the order of the state, with v in its units (`Couplings.units`).
     """
 
     goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`

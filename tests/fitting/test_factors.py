@@ -69,6 +69,14 @@ def draws_near(work, state, seed):
     return draws
 
 
+@pytest.mark.parametrize(("sizes", "expected"), [({"n": 12, "d": 8}, 0.0), ({"n": 7, "d": 11}, 1.0)])
+def test_the_prior_width_of_the_outer_factors_is_found(sizes, expected):
+    """The smaller side: v, of width 1, or u, of width exp(s)."""
+    work, places, state = model_work(0.5, **sizes)
+    found = find_couplings(work, places, state)
+    np.testing.assert_allclose(found.outer_units, [expected])
+
+
 @pytest.mark.parametrize("scale_sd", [None, 0.5])
 def test_both_sides_are_found_and_what_is_left_is_the_density_with_one_integrated_out(scale_sd):
     """By the law of u given the rest, exact: joint density less its own does not depend on u."""

@@ -10,14 +10,15 @@ from numpy.random import default_rng
 from scipy import stats
 
 from bread.paths.factors import Couplings, FactorReference
-from tests.support.factor_laws import couplings, reference
+from tests.support.factor_laws import couplings, reference, with_outer_units
 
 SHAPES = [(1, 2, 1, 1), (2, 4, 3, 2), (5, 9, 6, 3), (3, 2, 2, 0)]  # K, inner and outer columns, other coordinates
 
 
+@pytest.mark.parametrize("units", ["of the inner factors", "their own"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_its_density_is_the_marginal_times_the_normal_law_of_each_factor(shape):
-    law = reference(*shape)
+def test_its_density_is_the_marginal_times_the_normal_law_of_each_factor(shape, units):
+    law = reference(*shape) if units == "of the inner factors" else with_outer_units(reference(*shape))
     own = law.couplings
     for state in law.sample(5, default_rng(1)):
         w = state[own.drivers]
@@ -30,9 +31,10 @@ def test_its_density_is_the_marginal_times_the_normal_law_of_each_factor(shape):
         np.testing.assert_allclose(law.log_density(state), value, rtol=1e-9)
 
 
+@pytest.mark.parametrize("units", ["of the inner factors", "their own"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_gradients_are_those_of_differences(shape):
-    law = reference(*shape)
+def test_gradients_are_those_of_differences(shape, units):
+    law = reference(*shape) if units == "of the inner factors" else with_outer_units(reference(*shape))
     for state in law.sample(3, default_rng(2)):
         value, gradient = law.value_and_gradient(state)
         assert value == pytest.approx(float(law.log_density(state)), rel=1e-12)
@@ -81,6 +83,16 @@ def test_in_units_of_the_inner_factors_a_common_scale_does_not_matter_to_them():
     one, two = own.form(w), own.form(rescaled)
     np.testing.assert_allclose(two.matrix / one.matrix, (two.matrix / one.matrix)[0, 0, 0], rtol=1e-12)
     np.testing.assert_allclose(own.from_units(own.in_units(w)), w, rtol=1e-13)
+
+
+def test_in_units_of_their_own_a_scale_says_no_longer_how_wide_the_outer_factors_are():
+    law = with_outer_units(reference(2, 3, 2, 2))
+    own, w = law.couplings, default_rng(4).standard_normal(len(law.couplings.drivers))
+    wide = w.copy()
+    wide[own.rest_in_drivers] += [0.7, -1.1]
+    wide[own.outer_in_drivers] *= np.exp(own.outer_units @ [0.7, -1.1])
+    there, here = (own.in_units(one)[own.outer_in_drivers] for one in (wide, w))
+    np.testing.assert_allclose(there, here, rtol=1e-12)
 
 
 def test_where_a_matrix_is_not_positive_definite_the_law_is_still_normalised():

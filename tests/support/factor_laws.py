@@ -60,8 +60,15 @@ def of_two_powers(law: FactorReference) -> FactorReference:
     return with_curvature(law, exponents=law.couplings.slopes.exponents, values=values)
 
 
+def with_outer_units(law: FactorReference) -> FactorReference:
+    """The same law of v in another unit, which depends on the rest."""
+    units = default_rng(9).normal(0.0, 0.5, len(law.couplings.rest))
+    return replace(law, couplings=replace(law.couplings, outer_units=units))
+
+
 SHAPES = [(1, 2, 1, 1), (2, 4, 3, 2), (5, 9, 6, 3), (3, 2, 2, 0)]
 LAWS = {
+    "own units": with_outer_units(reference(2, 4, 3, 2)),
     **{f"{shape}": reference(*shape) for shape in SHAPES},
     "all alike": alike(reference(5, 9, 6, 3), 1),
     "two kinds": alike(reference(5, 9, 6, 3), 2),

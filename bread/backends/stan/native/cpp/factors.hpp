@@ -159,7 +159,7 @@ class Factors {
 
   Eigen::Index n_drivers() const { return w_.size(); }
 
-  // v, in units of u, and the rest.
+  // v, in its units, and the rest.
   const Eigen::VectorXd& drivers(const Eigen::VectorXd& x) {
     for (std::size_t i = 0; i < rest_places_.size(); ++i) rest_[i] = x[rest_places_[i]];
     for (Eigen::Index a = 0; a < k_; ++a) {
@@ -173,7 +173,7 @@ class Factors {
     return w_;
   }
 
-  // Of u given the rest, and of v in units of u as one of v, at the last x.
+  // Of u given the rest, and of v in its units as one of v, at the last x.
   double log_density() {
     const Eigen::MatrixXd& own = own_.at(rest_);
     curvature_now_ = &curvature_.at(rest_);
