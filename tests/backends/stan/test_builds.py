@@ -25,7 +25,7 @@ from bread.backends.stan.native.runs import Schedule
 from bread.backends.stan.native.toolchain import Compiler, Toolchain
 from bread.errors import InvalidArgumentError, MissingDependencyError
 from tests.support.builds import cache_in, wait_for
-from tests.support.stan_engine_programs import CONJUGATE, EXAMPLE, HMC, NUTS, toolchain
+from tests.support.stan_engine_programs import CONJUGATE, EXAMPLE, HMC, NUTS, PATH, toolchain
 
 WHOLE = "-DBREAD_WHOLE_STAN_MATH"
 
@@ -191,7 +191,7 @@ def everything(instance: StanInstance) -> dict[str, np.ndarray]:
     found["constrained"] = instance.constrained_prior(states)
     found["new"] = instance.constrain(states, "generated", seeds)["y_new"]
     for kernel in (NUTS, HMC):
-        found[kernel.name] = np.array(instance.anneal(kernel.struct, ladder, "forward", states, seeds).log_ratio)
+        found[kernel.name] = np.array(instance.anneal(kernel.struct(PATH), ladder, "forward", states, seeds).log_ratio)
     return found
 
 

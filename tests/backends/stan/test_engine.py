@@ -226,7 +226,7 @@ def test_read_kernel_lists_the_names() -> None:
 
 
 def test_jitter_is_each_kernels_own_unless_given() -> None:
-    assert [kernel.struct.step_size_jitter for kernel in (NUTS, HMC, JITTERED)] == [0.0, 0.2, 0.5]
+    assert [kernel.struct(PATH).step_size_jitter for kernel in (NUTS, HMC, JITTERED)] == [0.0, 0.2, 0.5]
     start = EXAMPLE.draw(1.0, 5, default_rng(4))
     assert np.any(one_transition(EXAMPLE, NUTS, start, 5) != one_transition(EXAMPLE, JITTERED, start, 5))
 

@@ -200,8 +200,9 @@ def test_progress_is_told_and_its_exceptions_pass() -> None:
 
     with pytest.raises(LookupError, match="enough"):
         instance.adapt(
-            NUTS.struct, 1.0, 0.5, np.ones(2), np.zeros(2), SeedSequence(34), 50_000_000, (10, 10, 10), 0.8, progress
-        )
+            NUTS.struct(PATH), 1.0, 0.5, np.ones(2), np.zeros(2), SeedSequence(34), 50_000_000, (10, 10, 10), 0.8,
+            progress,
+        )  # fmt: skip
     assert len(told) == 3
     assert told[-1] > 0
     assert np.all(np.diff(told) >= 0)
