@@ -41,6 +41,12 @@ class _Probe:
         state[self._places[0]] = columns
         return np.asarray(-self.target(state)[1][self._places[0]])
 
+    def own(self, rest: FloatArray, size: float, side: NDArray[np.int64]) -> FloatArray:
+        """Return how fast the derivative of each column of one side falls, while the other side is at zero."""
+        columns = np.zeros(self._places.shape[1])
+        columns[side] = size
+        return -self.along(rest, columns)[side] / size
+
     def slopes(self, rest: FloatArray, size: float, inner: NDArray[np.int64], outer: NDArray[np.int64]) -> FloatArray:
         """Return the derivatives by inner columns at zero, in units of one outer column alone, shape (m, n)."""
         alone = size * np.eye(self._places.shape[1])[outer]
@@ -119,15 +125,10 @@ def _read(
     inner, outer = np.flatnonzero(is_inner), np.flatnonzero(~is_inner)
     n, m = len(outer), len(inner)
 
-    def outer_own(rest: FloatArray) -> FloatArray:
-        columns = np.zeros(places.shape[1])
-        columns[outer] = size
-        return -probe.along(rest, columns)[outer] / size
-
     def numbers(rest: FloatArray) -> FloatArray:
         columns = np.zeros(places.shape[1])
         columns[inner] = size
-        own = -probe.along(rest, columns)[inner] / size
+        own = probe.own(rest, size, inner)
         slopes, curvature = probe.slopes(rest, size, inner, outer), np.empty((m, n))
         for index, column in enumerate(outer):
             both = columns.copy()
@@ -158,7 +159,8 @@ def _read(
     return Couplings(
         places.size + len(at), places[:, inner], places[:, outer], own,
         Powers(curvature.exponents, curvature.values.reshape(-1, m, n)),
-        Powers(slopes.exponents, slopes.values.reshape(-1, m, n)), _units(outer_own, at),
+        Powers(slopes.exponents, slopes.values.reshape(-1, m, n)),
+        _units(lambda rest: probe.own(rest, size, outer), at),
     )  # fmt: skip
 
 

@@ -82,9 +82,9 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int, seconds_l
     `FEWEST_DRAWS` where there is nothing to compare, or the fit has too few effective draws to be compared.
     No more than cost what search and confirmation have cost, with the starts of their reverse chains, or where chains
     run whole in compiled code `CHEAP` gradient evaluations; at least `FEWEST_DRAWS`. It depends on counts alone, not on
-    the machine's speed,
-    unless that many would take more than `SHARE_OF_TIME` of the ``seconds_left`` (`max_seconds=`): then it is what
-    simulated chains have taken that tells how many there is time for, before any draw is seen.
+    the machine's speed, unless that many would take more than `SHARE_OF_TIME` of the ``seconds_left``
+    (`max_seconds=`): then it is what simulated chains have taken that tells how many there is time for, before any
+    draw is seen.
     """
     if plan.draws is not None:
         return plan.draws

@@ -48,7 +48,8 @@ def _powers(exponents: FloatArray, values: FloatArray) -> tuple[object, ...]:
 
 # Columns, of a row for each u or each class of those that are alike, lie along memory, so that loops are vectorised.
 CODE = (
-    f"""
+    rotated_code.CODE
+    + f"""
 static const double bread_largest_power = {LARGEST_EXPONENT!r};
 """
     + """

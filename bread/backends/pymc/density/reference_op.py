@@ -40,9 +40,16 @@ from bread.paths.rotated import RotatedReference
 # compiler vectorises no loop.
 _CODES: dict[str, str] = {
     code.NAME: code.CODE
-    for code in (nested_code, conditional_code, rotated_code, mixture_code, product_code, precision_code)
+    for code in (
+        nested_code,
+        conditional_code,
+        rotated_code,
+        factor_code,
+        mixture_code,
+        product_code,
+        precision_code,
+    )
 }
-_CODES[factor_code.NAME] = rotated_code.CODE + factor_code.CODE
 
 
 class ReferenceDensity(COp):
