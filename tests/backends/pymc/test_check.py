@@ -101,7 +101,7 @@ def test_two_symmetric_modes_anneal_well_and_one_run_disagrees() -> None:
     assert verdict.agreement is False
     draws = one_mode["posterior"]["theta"].values
     both = draws * np.array([1.0, -1.0])[:, None]
-    spread = np.concatenate([both[:, ::10], both[::-1, 5::10]], axis=1)  # every chain visits both modes; no draw is twice
+    spread = np.concatenate([both[:, ::10], both[::-1, 5::10]], axis=1)  # both modes in each chain, no draw twice
     mixed = np.random.default_rng(0).permuted(spread, axis=1)
     assert bread.verdict(bread.check(model, **settings, posterior={"theta": mixed})).agreement is True
 
