@@ -27,7 +27,7 @@ from bread.statistics import intervals
 from bread.statistics.certificate import error_by_simulation, error_interval
 
 SHARE = 0.1  # of the time of the check, after which the look ends with what it has
-SHARES = 0.075, 0.125  # the same where a reference is looked at, and the prior path where that gives nothing
+SHARES = 0.06, 0.125  # the same where a reference is looked at, and the prior path where that gives nothing
 SIMULATIONS, CHAINS, TEMPERATURES, STEPS = 5, 2, 8, 40  # of the rough look; adaptation steps of its pilots
 PRIOR_STEPS = 20  # the same along the prior path
 FEWEST = 2  # simulated data sets of the check itself that replace the rough look
