@@ -52,7 +52,7 @@ def peaks(kind: str, **sizes: int) -> dict[str, Any]:
     options = {**(stan if kind == "stan" else {"data": None}), **sizes}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM, json.dumps(options)], capture_output=True, text=True,
-        check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
+        check=False, env={**os.environ, "PYTHONPATH": str(ROOT), "BREAD_FORK": "0"}, start_new_session=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     print(kind, sizes, done.stdout)
