@@ -251,7 +251,7 @@ def _first_not_finite(values: NDArray[Any]) -> str:
 
 def _as_array(name: str, values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(float).filled(np.nan)  # what is below a mask is no draw
+        values = np.ma.filled(values.astype(float), np.nan)  # what is below a mask is no draw
     try:
         return np.asarray(values)
     except (TypeError, ValueError):

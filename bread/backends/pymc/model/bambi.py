@@ -84,11 +84,11 @@ def with_models_intercepts(model: Any, draws: Draws, attributes: Mapping[str, An
 
 def _origin(model: Any) -> Any:
     """Return the Bambi model that built this PyMC model; None where there is none in this process."""
-    bambi = sys.modules.get("bambi")
-    if bambi is None:
+    kind = getattr(sys.modules.get("bambi"), "Model", None)
+    if kind is None:
         return None
-    found = (one for one in gc.get_objects() if issubclass(type(one), bambi.Model))
-    return next((one for one in found if one.built and one.backend.model is model), None)
+    found = (one for one in gc.get_objects() if issubclass(type(one), kind))
+    return next((one for one in found if getattr(getattr(one, "backend", None), "model", None) is model), None)
 
 
 def _means(origin: Any) -> Means:
