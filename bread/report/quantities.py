@@ -196,8 +196,8 @@ def _read_own(posterior: Any, annealed: xr.Dataset) -> Fit:
     group = posterior_group(posterior)
     if is_fitted_by_bambi(getattr(group, "attrs", {})):
         raise InvalidArgumentError(
-            "posterior= comes from Bambi's fit, which moves intercepts by the means of the predictors; the annealed "
-            "draws are those of the PyMC model, and the report does not hold these means. Pass draws of pm.sample on "
+            f"posterior= comes from Bambi's fit, which moves intercepts by the means of the predictors; got a "
+            f"{type(posterior).__name__}. The annealed draws are those of the PyMC model: pass draws of pm.sample on "
             "model.backend.model, or leave posterior= out."
         )
     variables = annealed.data_vars

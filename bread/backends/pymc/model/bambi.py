@@ -54,10 +54,11 @@ def with_models_intercepts(model: Any, draws: Draws, attributes: Mapping[str, An
     origin, is_moved = _origin(model), is_fitted_by_bambi(attributes)
     if origin is None:
         if is_moved and _has_centred_predictors(model):
+            kind = attributes["modeling_interface"]
             raise InvalidArgumentError(
-                "posterior= comes from Bambi's fit, which moves intercepts by the means of the predictors, and the "
-                "PyMC model does not hold these means. Pass the Bambi model itself, bread.check(bambi_model, "
-                "posterior=...), or draws of pm.sample on the PyMC model."
+                f"posterior= comes from Bambi's fit (its modeling_interface is {kind!r}), which moves intercepts by the "
+                "means of the predictors; the PyMC model does not hold these means. Pass the Bambi model itself, "
+                "bread.check(bambi_model, posterior=...), or draws of pm.sample on the PyMC model."
             )
         return draws, []
     all_centres = {name: _centre(means, draws) for name, means in _means(origin).items() if {name, *means} <= {*draws}}

@@ -132,12 +132,12 @@ def _by_matrix(function: Deterministic, wanted: Array, size: int, precision: flo
     start = function(zeros)
     matrix = np.stack([function(zeros + unit) - start for unit in np.eye(size)], axis=2)
     try:
-        inverse = np.linalg.inv(matrix)
+        inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
 
     def times(left: Array, right: Array) -> Array:
-        return np.einsum("nij,nj->ni", left, right)
+        return np.asarray(np.einsum("nij,nj->ni", left, right), dtype=np.float64)
 
     values = times(inverse, wanted - start)
     error = precision * times(np.abs(inverse), np.abs(wanted) + np.abs(start))
