@@ -56,7 +56,7 @@ def with_models_intercepts(model: Any, draws: Draws, attributes: Mapping[str, An
         if is_moved and _has_centred_predictors(model):
             kind = attributes["modeling_interface"]
             raise InvalidArgumentError(
-                f"posterior= comes from Bambi's fit (its modeling_interface is {kind!r}), which moves intercepts by the "
+                f"posterior= comes from Bambi's fit (modeling_interface={kind!r}), which moves intercepts by the "
                 "means of the predictors; the PyMC model does not hold these means. Pass the Bambi model itself, "
                 "bread.check(bambi_model, posterior=...), or draws of pm.sample on the PyMC model."
             )
