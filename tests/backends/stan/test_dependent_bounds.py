@@ -39,7 +39,7 @@ class Garch:
 
     def gap(self, states: FloatArray) -> FloatArray:
         alpha = expit(states[:, 0])
-        return (self.high - alpha) - self.low * alpha
+        return np.asarray((self.high - alpha) - self.low * alpha)
 
     def constrain(self, states: FloatArray, group: str = "parameters") -> dict[str, FloatArray]:
         alpha, gap = expit(states[:, 0]), self.gap(states)
