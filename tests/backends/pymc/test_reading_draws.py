@@ -119,7 +119,7 @@ NOT_DETERMINED: dict[str, Derive] = {
     "cut off far out": lambda mu, tau, z: mu + tau * pt.clip(z, -50.0, 50.0),
     "bent": lambda mu, tau, z: mu + tau * pt.sinh(z),
     "averaged": lambda mu, tau, z: mu + tau * (z - z.mean(axis=0)),
-    "lost in rounding": lambda mu, tau, z: 1e15 * mu + tau * z,
+    "lost in rounding": lambda mu, tau, z: 1e12 * mu + tau * z,
     "not there": lambda mu, tau, z: mu + 0.0 * z,
 }
 
