@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Model, ModelInfo, OpenOptions
+from bread.backends.support.posterior_draws import named_as
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank
 from bread.paths import schedules
@@ -124,6 +125,9 @@ class Arguments:
             simulator=self.simulator,
             likelihood=self.likelihood,
             simulate_from=self.simulate_from,
+            draws={"posterior": self.posterior}
+            if self.posterior is not None
+            else {} | ({"path": self.path} if _is_draws(self.path) else {}),
         )
 
     def settings(self, plan: Plan) -> dict[str, Any]:
@@ -170,16 +174,18 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
 
 def _reference(path: Any, model: Model) -> Reference:
     """Return the user's reference, or one fitted to the user's draws."""
-    if callable(getattr(path, "log_density", None)):
+    if not _is_draws(path):
         return as_reference(path)
-    try:
+    with named_as("path"):
         read = model.read_posterior(path)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(str(error).replace("posterior=", "path=")) from error
     draws = model.unconstrain(read.flat_draws())
     transformed = model.info.layout.may_be_scale
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
+
+
+def _is_draws(path: Any) -> bool:
+    return not isinstance(path, str) and not callable(getattr(path, "log_density", None))
 
 
 def read_names(argument: str, names: Any) -> tuple[str, ...] | None:

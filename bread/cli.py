@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from enum import StrEnum
@@ -18,7 +17,7 @@ from bread.cli_plan import BudgetOption, as_budget, plan
 from bread.errors import BreadError, CheckpointWarning, InvalidArgumentError
 from bread.reading.as_json import evidence_json
 from bread.reading.command_line import as_options
-from bread.reading.page.writing import require_writable
+from bread.reading.page.writing import require_writable as require_page
 from bread.report.opening import opened_report
 from bread.running import interrupts
 
@@ -256,14 +255,14 @@ def _run(run: Callable[[], Any], output: Path | None, html: Path | None, printed
             warnings.showwarning = _warn
             report = run()
     except BreadError as error:
-        _save(error.report, output, printed)
-        if html is not None and error.report is not None:
+        if error.report is not None:
+            _save(error.report, output)
             printed.write_page(error.report, html)
         printed.fail(as_options(str(error)))
     except KeyboardInterrupt as interrupt:
         printed.fail(str(interrupt), INTERRUPTED_STATUS)
-    _save(report, output, printed)
-    printed.show(report, output, html)
+    saved = _save(report, output)
+    printed.show(report, saved, html, is_where_asked=saved == output)
 
 
 @app.command(epilog=STATUSES)
@@ -306,8 +305,15 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _require_writable(output: Path | None) -> None:
-    if output is not None and not output.resolve().parent.is_dir():
-        raise typer.BadParameter(f"the folder {output.resolve().parent} does not exist", param_hint="--output")
+    """Refuse a report that cannot be written before anything is computed."""
+    if output is None:
+        return
+    from bread.report.writing import require_writable  # xarray takes a second
+
+    try:
+        require_writable(output)
+    except InvalidArgumentError as error:
+        raise typer.BadParameter(str(error), param_hint="--output") from None
 
 
 def _require_page(html: Path | None, report: Path | None) -> None:
@@ -317,22 +323,21 @@ def _require_page(html: Path | None, report: Path | None) -> None:
     if report is not None and html.resolve() == report.resolve():
         raise typer.BadParameter("the page would replace the report; name another file", param_hint="--html")
     try:
-        require_writable(html)
+        require_page(html)
     except InvalidArgumentError as error:
         raise typer.BadParameter(str(error), param_hint="--html") from None
 
 
-def _save(report: Any, output: Path | None, printed: Output) -> None:
-    """Write the report, whatever signal comes meanwhile; a file that is there is replaced only by a whole one."""
-    if output is None or report is None:
-        return
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
-    try:
-        with interrupts.handled():
-            interrupts.defer()
-            report.to_netcdf(unfinished)
-            os.replace(unfinished, output)
-    except OSError as error:
-        printed.fail(f"The report cannot be written to {output}: {error}")
-    finally:
-        unfinished.unlink(missing_ok=True)
+def _save(report: Any, output: Path | None) -> Path | None:
+    """Write the report, whatever signal comes meanwhile; return where it is, and say so if that is elsewhere."""
+    if output is None:
+        return None
+    from bread.report.writing import save
+
+    with interrupts.handled():
+        interrupts.defer()
+        place, why = save(report, output)
+    if why:
+        where = "It is not kept: nothing takes it." if place is None else f"It is in {place}."
+        typer.echo(f"error: {why} {where}", err=True)
+    return place

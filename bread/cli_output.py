@@ -78,18 +78,20 @@ class Output:
         if self.is_json and self.is_markdown:
             raise typer.BadParameter("stdout is one of them: give --json or --markdown", param_hint="--markdown")
 
-    def show(self, report: Any, file: Path | None = None, page: Path | None = None) -> NoReturn:
+    def show(
+        self, report: Any, file: Path | None = None, page: Path | None = None, *, is_where_asked: bool = True
+    ) -> NoReturn:
         """Print a report, written to ``file`` or None and as a page to ``page`` or None.
 
-        Leaves with the verdict's exit status.
+        Leaves with the verdict's exit status; with that of an error where report or page are not where they should be.
         """
-        if page is not None:
-            self.write_page(report, page)
+        is_page = self.write_page(report, page)
+        page, is_written = page if is_page else None, is_page and is_where_asked
         if self.is_json:
             found = as_json(report)
             status = found["status"]
             written = {"report": None if file is None else str(file), "page": None if page is None else str(page)}
-            found |= {"exit_status": EXIT_STATUS[status], **written}
+            found |= {"exit_status": EXIT_STATUS[status] if is_written else ERROR_STATUS, **written}
             typer.echo(json.dumps(found, allow_nan=False))
         elif self.is_markdown:
             status = bread.verdict(report).status
@@ -98,16 +100,21 @@ class Output:
             status = _show(report, file)
             if page is not None:
                 Console().print(Text(f"Page: {page}"), soft_wrap=True)
-        raise typer.Exit(EXIT_STATUS[status])
+        raise typer.Exit(EXIT_STATUS[status] if is_written else ERROR_STATUS)
 
-    def write_page(self, report: Any, page: Path) -> None:
-        """Write the page, whatever signal comes meanwhile."""
+    def write_page(self, report: Any, page: Path | None) -> bool:
+        """Write the page, if one is wanted, whatever signal comes meanwhile; say why where it cannot be written."""
+        if page is None:
+            return True
         try:
             with interrupts.handled():
                 interrupts.defer()
                 write_page(page_of(report, spelling(report)), page)
-        except BreadError as error:
-            self.fail(str(error))
+        except Exception as error:  # also of what draws the plots: the verdict is still to be printed
+            text = str(error) if isinstance(error, BreadError) else f"The page cannot be made: {error!r}"
+            typer.echo(f"error: {text}", err=True)
+            return False
+        return True
 
     def fail(self, message: str, exit_status: int = ERROR_STATUS) -> NoReturn:
         """Print an error, and leave with ``exit_status``."""

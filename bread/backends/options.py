@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from bread.backends.support.posterior_draws import named_as
 from bread.errors import InvalidArgumentError
 
 
@@ -36,6 +38,9 @@ class OpenOptions:
         `Model.localise` follows, and only then need the hyperparameters have a law.
     any_kernel : bool
         Take kernels that are not known to be right, and run them as they are: `bread.debug` tests them.
+    draws : mapping of str to object
+        The user's draws on the real data, by the argument that brings them. A backend that compiles reads them before
+        (`look_at_draws`), so that draws of another model cost nothing; `Model.read_posterior` reads them again.
     """
 
     kernel: Any = None
@@ -47,6 +52,13 @@ class OpenOptions:
     likelihood: int | Sequence[int] | None = None
     simulate_from: str = "prior"
     any_kernel: bool = False
+    draws: Mapping[str, Any] = field(default_factory=dict)
+
+    def look_at_draws(self, read: Callable[[Any], object]) -> None:
+        """Call ``read`` with the user's draws: it raises where they do not fit; what it warns of is said later."""
+        for argument, draws in self.draws.items():
+            with warnings.catch_warnings(action="ignore"), named_as(argument):
+                read(draws)
 
     def refuse(self, names: Sequence[str], why: str) -> None:
         """Raise InvalidArgumentError for the first option among ``names`` that was given."""

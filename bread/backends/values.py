@@ -223,6 +223,8 @@ class Fit:
     distinct_share : float
         What effective sample sizes are multiplied by, because draws are copies of others; see
         `bread.statistics.repeats`.
+    notes : tuple of str
+        What was done to the user's draws before they were those of the model's free variables.
     """
 
     draws: dict[str, NDArray[Any]]
@@ -230,6 +232,7 @@ class Fit:
     seconds: float = 0.0
     n_divergences: int | None = None
     distinct_share: float = 1.0
+    notes: tuple[str, ...] = ()
 
     def flat_draws(self) -> dict[str, NDArray[Any]]:
         """Return the draws with chains joined, each (n, ...)."""

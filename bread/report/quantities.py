@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
-from bread.backends.support.posterior_draws import posterior_group, read_posterior
+from bread.backends.support.posterior_draws import is_fitted_by_bambi, posterior_group, read_posterior
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 from bread.report.agreement import ALPHA, Columns, comparison_dataset
@@ -194,6 +194,12 @@ def _compared(report: Any, functions: Mapping[str, Quantity], posterior: Any, an
 def _read_own(posterior: Any, annealed: xr.Dataset) -> Fit:
     """Return the user's draws of the variables that the annealed draws have too."""
     group = posterior_group(posterior)
+    if is_fitted_by_bambi(getattr(group, "attrs", {})):
+        raise InvalidArgumentError(
+            f"posterior= comes from Bambi's fit, which moves intercepts by the means of the predictors; got a "
+            f"{type(posterior).__name__}. The annealed draws are those of the PyMC model: pass draws of pm.sample on "
+            "model.backend.model, or leave posterior= out."
+        )
     variables = annealed.data_vars
     names = [str(name) for name in variables if isinstance(group, Mapping) and name in group]
     if isinstance(group, Mapping) and not names:

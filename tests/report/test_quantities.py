@@ -214,6 +214,8 @@ def test_own_draws_come_as_arviz_has_them(made: Any, result: Any) -> None:
     assert found.identical(expected)
     with pytest.raises(InvalidArgumentError, match="coordinates"):
         bread.add_quantities(made, ALONE, posterior=own.assign_coords(school=labels[::-1]))
+    with pytest.raises(InvalidArgumentError, match="comes from Bambi's fit, which moves intercepts"):
+        bread.add_quantities(made, ALONE, posterior=own.assign_attrs(modeling_interface="bambi"))
 
 
 def test_the_file_of_a_report_with_quantities_comes_back(made: Any, result: Any, tmp_path: Any) -> None:

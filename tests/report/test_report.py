@@ -1,5 +1,6 @@
 """The report: schema, round trips, partial results, names and coordinates that files refuse."""
 
+import json
 import warnings
 from dataclasses import replace
 
@@ -31,6 +32,13 @@ def test_container_is_that_of_the_installed_arviz():
     assert isinstance(made, xr.DataTree) == IS_TREE
     if not IS_TREE:
         assert isinstance(made, arviz.InferenceData)
+
+
+def test_what_was_done_to_draws_of_the_users_is_a_note():
+    result = fake_result(posterior_shift=0.0)
+    result.fit = replace(result.fit, notes=("posterior= has no 'z': it was computed.",))
+    notes = json.loads(report.read_attributes(report.to_container(result, constrain))["notes"])
+    assert notes[-1] == "posterior= has no 'z': it was computed." and len(notes) == 1 + len(result.info.identity.notes)
 
 
 # Names of ours that xarray's datasets have methods or attributes of, so that `group.NAME` is not the variable.

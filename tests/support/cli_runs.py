@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -27,3 +28,8 @@ def returns(monkeypatch: pytest.MonkeyPatch, result: Any) -> dict[str, Any]:
 
     monkeypatch.setattr(bread, "check", check)
     return received
+
+
+def plain(result: Result) -> str:
+    """Return the output on one line, without frames and colours."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", result.output).split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -33,6 +34,7 @@ from bread.backends.numpyro.program import Program
 from bread.backends.numpyro.reading import read, to_double
 from bread.backends.support.arguments import require_parameters
 from bread.backends.support.hyperparameters import choose_hyperparameters
+from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 
 FIT_CHAINS, FIT_WARMUP, FIT_DRAWS = 4, 1000, 500
@@ -162,6 +164,8 @@ def open_model(model: Any, options: OpenOptions) -> NumPyroModel:
         with double_precision():
             program = Program(model.function, *jax.tree.map(to_double, (model.args, dict(model.kwargs))))
             data, parents = read(program)
+            dims = _dimensions(program.shapes)
+        options.look_at_draws(partial(read_posterior, shapes=program.shapes, dims=dims, coords={}))
         chains = Chains(program, kernel)
         chains.gradients(1.0, chains.draw(key_numbers(SeedSequence(0)), {})[0][None], data)
     except BreadError:
@@ -193,11 +197,16 @@ def _kernel(kernel: Any) -> str:
     )
 
 
+def _dimensions(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return a name for each axis of each variable."""
+    return {name: tuple(f"{name}_dim_{axis}" for axis in range(len(shape))) for name, shape in shapes.items()}
+
+
 def _info(
     program: Program, name: str, kernel: str, data: dict[str, NDArray[Any]], hyperparameters: tuple[str, ...]
 ) -> ModelInfo:
     with double_precision():
-        dims = {one: tuple(f"{one}_dim_{axis}" for axis in range(len(shape))) for one, shape in program.shapes.items()}
+        dims = _dimensions(program.shapes)
         coordinates: list[str] = []
         positions, transformed = {}, []
         for one, shape in program.unconstrained_shapes.items():

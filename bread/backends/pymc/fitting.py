@@ -1,4 +1,4 @@
-"""Draws from the posterior on the real data: by ``pm.sample``, or the user's own."""
+"""Draws from the posterior on the real data, by ``pm.sample``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from bread.backends.base import Fit
 from bread.backends.pymc.density.compiling import density_mode, first_line
 from bread.backends.pymc.early_end import EarlyEnd, EnoughDrawsError
 from bread.backends.pymc.model.reading import read_observed
-from bread.backends.support.posterior_draws import count_divergences, posterior_group, read_posterior
+from bread.backends.support.posterior_draws import count_divergences, posterior_group
 from bread.errors import UnsupportedModelError
-
-__all__ = ["draws_of", "fit", "read_posterior"]
 
 APPROXIMATION_DRAWS = 2000
 LOGGERS = ("pymc", "pymc.sampling", "pytensor", "nutpie", "numba")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,10 +34,11 @@ from bread.backends.pymc.kernels.engines import compile_engine
 from bread.backends.pymc.kernels.stepping import AsItIsStep
 from bread.backends.pymc.known_bugs import find_known_bugs, warn_of
 from bread.backends.pymc.model import reading
+from bread.backends.pymc.model.bambi import pymc_model
 from bread.backends.pymc.model.fingerprint import fingerprint
 from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
 from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
-from bread.backends.pymc.model.wrapped import pymc_model
+from bread.backends.pymc.own_draws import read_draws
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.separable import SeparableModel
 from bread.backends.pymc.simulation.replicating import Replicator
@@ -133,10 +135,16 @@ class PyMCModel(TravelsCompiled, SeparableModel):
                 )
 
     def read_posterior(self, posterior: Any) -> Fit:
-        """Read the user's own draws; see `bread.backends.pymc.fitting.read_posterior`."""
-        posterior = fitting.draws_of(posterior)
-        layout, coords = self.info.layout, self.info.data.coords
-        fit = fitting.read_posterior(posterior, self.simulator.shapes, layout.parameters, coords)
+        """Read the user's own draws; see `bread.backends.pymc.own_draws.read_draws`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            They are no draws of this model, or it is a pickled copy.
+        """
+        if self.user_model is None:
+            raise InvalidArgumentError("A pickled copy of a model reads no draws; use the process that opened it.")
+        layout, fit = self.info.layout, read_draws(self.user_model, posterior)
         states = self.simulator.unconstrain(fit.flat_draws())
         require_support(fit, states, layout.positions, self._log_prior if self._has_prior() else None)
         return fit
@@ -282,6 +290,7 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     chosen = names if names is not None else reading.default_hyperparameters(model)
     localised = chosen if is_localised else ()
     point = refuse_unsupported(model, options.kernel, has_simulator=function is not None, localised=localised)
+    options.look_at_draws(partial(read_draws, model))
     layout = reading.read_layout(model, point)
     if is_localised:
         refuse_simulator(function)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.metadata
-from collections.abc import Collection, Mapping
+import operator
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.dataflow import analyse_dataflow
@@ -16,12 +20,37 @@ from bread.backends.stan.native.toolchain import Toolchain
 from bread.backends.stan.opening import Declared
 from bread.backends.stan.split.split import Splitter
 
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
 
 def dims(name: str, rank: int) -> tuple[str, ...]:
     """Return names for the dimensions of a variable."""
     return tuple(f"{name}_dim_{axis}" for axis in range(rank))
+
+
+def lengths(dimensions: Sequence[str], data: Mapping[str, Any]) -> tuple[int | None, ...]:
+    """Return the sizes of a variable as far as they can be told without Stan: sums and products of whole numbers."""
+    return tuple(_length(text, data) for text in dimensions)
+
+
+def _length(text: str, data: Mapping[str, Any]) -> int | None:
+    try:
+        return _whole(ast.parse(text.strip(), mode="eval").body, data)
+    except (SyntaxError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _whole(node: ast.expr, data: Mapping[str, Any]) -> int:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.Name(id=name) if np.ndim(data[name]) == 0:
+            return operator.index(data[name])
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
+            return int(_OPERATORS[type(op)](_whole(left, data), _whole(right, data)))
+        case _:
+            raise ValueError(ast.dump(node))
 
 
 def is_storable(name: str, declared: Declared) -> bool:

@@ -118,7 +118,9 @@ def fit_by_cmdstan(model: Any, data: Mapping[str, Any], names: Sequence[str], *,
     return Fit(draws_of(result, names), "CmdStanModel.sample", time.perf_counter() - began)
 
 
-def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapping[str, tuple[str, ...]]) -> Fit:
+def read_draws(
+    posterior: Any, shapes: Mapping[str, tuple[int | None, ...]], dims: Mapping[str, tuple[str, ...]]
+) -> Fit:
     """Read the user's own draws.
 
     Parameters
@@ -126,7 +128,7 @@ def read_draws(posterior: Any, shapes: Mapping[str, tuple[int, ...]], dims: Mapp
     posterior : CmdStanMCMC, paths of CSV files, InferenceData, DataTree, Dataset or dict
         Also a CmdStanPathfinder, CmdStanLaplace or CmdStanVB. A dict has arrays of the shape (chain, draw, ...).
     shapes : mapping of str to tuple of int
-        Parameters of the program, all of which must be there.
+        Parameters of the program, all of which must be there; None is a length that is not known.
     dims : mapping of str to tuple of str
         Their dimension names.
 
@@ -169,7 +171,7 @@ def read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     try:
         with _said_once(files):
             found = cmdstanpy.from_csv(wanted)
-    except (ValueError, OSError) as error:
+    except Exception as error:  # what it raises depends on what the files hold
         reason = " ".join(str(error).split())
         raise InvalidArgumentError(f"posterior= {named} cannot be read as CSV files of CmdStan: {reason}") from error
     if not is_result(found):

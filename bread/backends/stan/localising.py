@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from bread.backends.base import IntArray
+from bread.backends.base import FloatArray, IntArray
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.refusals import RefusedError, refuse
@@ -26,10 +26,11 @@ from bread.backends.stan.split.own_laws import OwnLaws
 from bread.backends.stan.split.rewriting import Edit
 from bread.backends.stan.state_draws import StateDraws
 from bread.backends.support.arguments import require_parameters
-from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.paths.mixture import Reference
 
 _TYPES = ("real", "vector", "row_vector", "matrix")
+_STEP, _TRIES = 1e-5, 100  # of difference quotients, and for a state at which these can be taken
 _ORDERED = -1  # the first coordinate is the first element, the others are logs of gaps
 _WAY_OUT = "Use simulate_from='prior'."
 
@@ -225,15 +226,13 @@ def _prove_jacobians(instance: StanInstance, owner: dict[int, str], positions: I
     Raises
     ------
     UnsupportedModelError
-        They differ, as where a bound given as data is infinite.
+        They differ, as where a bound given as data is infinite; or the program has no values wherever it is tried.
     """
-    step, state = 1e-5, default_rng(0).uniform(-1.0, 1.0, instance.dim)
+    state = _state_with_values(instance, positions)
     for place, kind in zip(positions.tolist(), jacobians.tolist(), strict=True):
-        u = state[place] + np.array([0.0, 0.7])
-        states = np.repeat(state[None, :], 4, axis=0)
-        states[:, place] = np.concatenate([u + step, u - step])
+        u, states = _moved(state, place)
         values = instance.constrain(states)[owner[place]].reshape((2, 2, -1))
-        slope = np.abs(values[0] - values[1]).max(axis=-1) / (2 * step)  # a gap moves all later elements alike
+        slope = np.abs(values[0] - values[1]).max(axis=-1) / (2 * _STEP)  # a gap moves all later elements alike
         shape = [np.ones(2), np.exp(u), 1.0 / (np.exp(-u / 2) + np.exp(u / 2)) ** 2][kind]
         # one bound: plus or minus the exponential
         factor = 1.0 if kind == ONE_BOUND else slope[0] / shape[0]
@@ -242,6 +241,29 @@ def _prove_jacobians(instance: StanInstance, owner: dict[int, str], positions: I
                 f"The transform of {owner[place]!r} is not the one that its declaration states; is a bound infinite? "
                 f"Leave such a bound out of the program. {_WAY_OUT}"
             )
+
+
+def _moved(state: FloatArray, place: int) -> tuple[FloatArray, FloatArray]:
+    """Return two values of a coordinate, and the states a step beyond and before each."""
+    u = state[place] + np.array([0.0, 0.7])
+    states = np.repeat(state[None, :], 4, axis=0)
+    states[:, place] = np.concatenate([u + _STEP, u - _STEP])
+    return u, states
+
+
+def _state_with_values(instance: StanInstance, positions: IntArray) -> FloatArray:
+    """Return a state that can be moved: bounds that depend on parameters may leave others no room."""
+    generator, why = default_rng(0), ""
+    for _ in range(_TRIES):
+        state = generator.uniform(-1.0, 1.0, instance.dim)
+        try:
+            for place in positions.tolist():
+                instance.constrain(_moved(state, place)[1])
+        except DensityError as error:
+            why = str(error)
+        else:
+            return state
+    raise UnsupportedModelError(f"The transforms have no values at {_TRIES} points: {why}. {_WAY_OUT}")
 
 
 @dataclass(frozen=True)

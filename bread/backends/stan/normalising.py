@@ -12,10 +12,11 @@ belongs to the integral, too. It is estimated from the draws.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import SeedSequence
+from scipy.special import expit
 
 from bread.backends.base import FloatArray
 from bread.backends.stan.native.library import StanInstance
@@ -23,7 +24,7 @@ from bread.backends.stan.native.path_arguments import ONE_BOUND, TWO_BOUNDS
 from bread.backends.stan.rounding import prior_noise
 from bread.backends.stan.simulation import JointDraws
 from bread.backends.stan.state_draws import StateDraws
-from bread.errors import BreadError, UnsupportedModelError
+from bread.errors import BreadError, DensityError, UnsupportedModelError
 
 PRIOR_DRAWS = 500  # a number of evaluations, never of seconds
 SHARE_DRAWS = 5000  # where draws are rejected as a whole: the standard error of the log of a half is 0.01
@@ -31,7 +32,7 @@ TOLERANCE = 1e-8  # of the size of the log densities (and 1); rounding leaves ab
 NOISE_TIMES = 10.0  # beyond the tolerance: times the noise that rounding of the state makes there
 MOST_NOISE = 1e-3  # nats: a draw at which rounding makes more is no comparison
 _NAMED = 1e-9  # nats: a smaller part of the constant is rounding
-_FAR = 40.0  # where the inverse logit is 0 or 1 to rounding
+_SHARES = (1.0, 1 / 8, 1 / 64, -1 / 64)  # of the way to the other side of 0, until there are values
 _ROOT = 20160818  # of the random numbers: a program is accepted or refused, whoever asks
 
 
@@ -81,7 +82,12 @@ def compare_priors(draws: StateDraws, names: Sequence[str]) -> Normalisation:
     states, joint = draws.draw_parameters(PRIOR_DRAWS, SeedSequence(_ROOT))
     if joint.acceptance < 1.0:
         states, joint = draws.draw_parameters(SHARE_DRAWS, SeedSequence(_ROOT))
-    stated = draws.instance.constrained_prior(states) + _taken_out(draws.instance, states)
+    taken_out = _taken_out(draws.instance, states)
+    rows = np.flatnonzero(np.isfinite(taken_out))
+    if not len(rows):
+        return UNKNOWN
+    states, joint = states[rows], replace(joint.rows(rows), acceptance=joint.acceptance)
+    stated = draws.instance.constrained_prior(states) + taken_out[rows]
     return compare(states, joint, joint.log_prior, stated, lambda row: draws.instance, names)
 
 
@@ -134,21 +140,51 @@ def compare(
 
 
 def _taken_out(instance: StanInstance, states: FloatArray) -> FloatArray:
-    """Return the log of the factors that localising takes out of the program: scales of the transforms of a law."""
+    """Return the log of the factors that localising takes out of the program: scales of the transforms of a law.
+
+    NaN where they are not known.
+    """
     total = np.zeros(len(states))
     if instance.law is None:
         return total
     for place, kind in zip(instance.law.positions.tolist(), instance.law.jacobians.tolist(), strict=True):
         if kind == ONE_BOUND:
             continue
-        owner = instance.coordinates[place].split(".", maxsplit=1)[0]
-        ends = []
-        for end in (-_FAR, _FAR) if kind == TWO_BOUNDS else (0.0, 1.0):
-            moved = states.copy()
-            moved[:, place] = end
-            ends.append(instance.constrain(moved)[owner].reshape(len(states), -1))
-        total += np.log(np.abs(ends[1] - ends[0]).sum(axis=1))
+        total += np.log(_scale(instance, states, place, expit if kind == TWO_BOUNDS else np.asarray))
     return total
+
+
+def _scale(
+    instance: StanInstance, states: FloatArray, place: int, transform: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Return the factor of a transform at each state: the gap between two bounds, or a multiplier.
+
+    From a move of the coordinate, to the other side of 0 where the program has values there: bounds of other
+    parameters may depend on this one, and leave them no room. NaN where no move has values.
+    """
+    owner, start = instance.coordinates[place].split(".", maxsplit=1)[0], states[:, place]
+    before, scale = _constrained(instance, states, owner), np.full(len(states), np.nan)
+    for share in _SHARES:
+        rows = np.flatnonzero(np.isnan(scale))
+        if not len(rows):
+            break
+        moved = states[rows]
+        moved[:, place] += share * (-np.copysign(1.0, start[rows]) - start[rows])
+        change = np.abs(_constrained(instance, moved, owner) - before[rows]).max(axis=1)  # one element, or all later
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale[rows] = change / np.abs(transform(moved[:, place]) - transform(start[rows]))
+    return scale
+
+
+def _constrained(instance: StanInstance, states: FloatArray, name: str) -> FloatArray:
+    """Return a parameter at states, (n, elements); NaN at those that the program has no values for."""
+    try:
+        return np.asarray(instance.constrain(states)[name].reshape(len(states), -1))
+    except DensityError:
+        if len(states) == 1:
+            return np.full((1, int(np.prod(instance.shape(name), dtype=int))), np.nan)
+        half = len(states) // 2
+        return np.concatenate([_constrained(instance, part, name) for part in (states[:half], states[half:])])
 
 
 def _constant(

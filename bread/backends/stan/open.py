@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray, Identity, Layout, ModelInfo, OpenOptions, RealData
-from bread.backends.stan import opening, proof
+from bread.backends.base import Fit, FloatArray, Identity, Layout, ModelInfo, OpenOptions, RealData
+from bread.backends.stan import fitting, opening, proof
 from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.describing import (
@@ -19,6 +19,7 @@ from bread.backends.stan.describing import (
     bracketed,
     dims,
     is_storable,
+    lengths,
     name_of_coordinate,
     note_on_stan,
     notes_on_program,
@@ -122,6 +123,7 @@ class _Opening:
         """Put the model together and check it."""
         program = self._program
         self._refuse(options)
+        options.look_at_draws(self._read_draws)
         hyperparameters = self._hyperparameters(options)
         if options.simulate_from == "localised":
             require_localisable(program, hyperparameters)
@@ -174,6 +176,11 @@ class _Opening:
                     f"The observed variable {name!r} is a {self._inputs[name].type}; observed variables must be of "
                     "type int or real, or arrays, vectors and matrices of them."
                 )
+
+    def _read_draws(self, posterior: Any) -> Fit:
+        """Read the user's draws as far as that needs no compiled program: their support is looked at later."""
+        shapes = {one.name: lengths(one.dimensions, self._data) for one in self._program.parameters}
+        return fitting.read_draws(posterior, shapes, {name: dims(name, len(shape)) for name, shape in shapes.items()})
 
     def _way_round_flat_priors(self, options: OpenOptions) -> str:
         """Return that localising takes the program as it is, if it does; else ""."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ SUPPORT_DRAWS = 500  # at which the density of the prior is looked at
 LogDensity = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
+@contextmanager
+def named_as(argument: str) -> Iterator[None]:
+    """Let messages about draws that another argument brings name that argument."""
+    try:
+        yield
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(str(error).replace("posterior=", f"{argument}=")) from error
+
+
 def posterior_group(posterior: Any) -> Any:
     """Return the draws of an InferenceData or DataTree as a Dataset; anything else as it is."""
     if isinstance(posterior, dict):
@@ -27,6 +37,11 @@ def posterior_group(posterior: Any) -> Any:
     if hasattr(posterior, "data_vars"):  # Dataset
         return posterior
     return getattr(posterior, "posterior", posterior)  # InferenceData
+
+
+def is_fitted_by_bambi(attributes: Mapping[str, Any]) -> bool:
+    """Return whether draws with these attributes are what Bambi's ``fit`` returned (Bambi 0.21 marks them so)."""
+    return attributes.get("modeling_interface") == "bambi"
 
 
 def count_divergences(posterior: Any) -> int | None:
@@ -77,9 +92,101 @@ def require_support(
         )
 
 
+class GivenDraws:
+    """Draws that a user hands over, of which variables are read one by one; see `read_posterior` for what is refused.
+
+    Parameters
+    ----------
+    posterior : InferenceData, DataTree, Dataset or mapping of str to array_like
+    dims, coords : mapping
+        Dimension names of the model's variables and values of coordinates.
+
+    Attributes
+    ----------
+    attributes : mapping
+        What a Dataset says of itself; empty for a mapping.
+    """
+
+    def __init__(self, posterior: Any, dims: Mapping[str, Sequence[str]], coords: Mapping[str, Any]) -> None:
+        group = posterior_group(posterior)
+        if not isinstance(group, Mapping) or hasattr(group, "groups"):
+            raise InvalidArgumentError(
+                "posterior= must be an InferenceData or DataTree with a group 'posterior', an xarray Dataset, or a "
+                f"dict of arrays of shape (chain, draw, ...), but is a {type(posterior).__name__}."
+            )
+        self._posterior, self._group, self._dims, self._coords = posterior, group, dims, coords
+        self._sizes: tuple[int, int] | None = None
+        self.attributes: Mapping[str, Any] = getattr(group, "attrs", {})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._group
+
+    def read(self, name: str, shape: Sequence[int | None]) -> NDArray[Any]:
+        """Return the draws of a variable of this shape, (chain, draw, *shape); None is any length.
+
+        Raises
+        ------
+        InvalidArgumentError
+            They have another shape, other coordinates, or values that are no finite numbers.
+        """
+        values = _read_variable(name, self._group[name], self._dims.get(name, ()), self._coords)
+        if not _fits(values.shape[2:], shape) or values.ndim < 2 or 0 in values.shape[:2]:
+            rule = "".join(f", {'any' if length is None else length}" for length in shape)
+            raise InvalidArgumentError(
+                f"posterior= has {name!r} of shape {values.shape}; the rule is (chain, draw, ...) = "
+                f"(chain, draw{rule}), with one draw at least. Keep both leading dimensions (no stacking), and pass "
+                "draws of this model."
+            )
+        if not hasattr(self._group[name], "dims") and values.shape[1] < min(values.shape[0], MINIMUM_DRAWS):
+            raise InvalidArgumentError(
+                f"posterior= has {name!r} of shape {values.shape}: {values.shape[0]} chains of {values.shape[1]} "
+                "draws. The first axis counts chains, the second draws: swap them, or name them in an xarray.Dataset."
+            )
+        self._sizes = self._sizes or (values.shape[0], values.shape[1])
+        if values.shape[:2] != self._sizes:
+            raise InvalidArgumentError(
+                f"posterior= has {values.shape[:2]} chains and draws of {name!r}, but {self._sizes} of the first "
+                "variable. Pass chains of one length, all variables from one run."
+            )
+        if values.dtype.kind not in "fiub" or not np.all(np.isfinite(values)):
+            raise InvalidArgumentError(
+                f"posterior= has values of {name!r} that are no finite numbers{_first_not_finite(values)}. Pass "
+                "numbers alone, without the chains or draws that failed."
+            )
+        return values
+
+    def as_fit(self, draws: Mapping[str, NDArray[Any]], names: Sequence[str], notes: Sequence[str] = ()) -> Fit:
+        """Return draws that were read as a fit, in the order of ``names``: all free variables of the model.
+
+        Raises
+        ------
+        InvalidArgumentError
+            A variable is missing, or there are too few draws.
+        """
+        for name in names:
+            if name not in draws:
+                raise InvalidArgumentError(
+                    f"posterior= has no variable {name!r}; it must hold all free variables of the model: "
+                    f"{', '.join(names)}."
+                )
+        if self._sizes is not None and self._sizes[0] * self._sizes[1] < MINIMUM_DRAWS:
+            raise InvalidArgumentError(
+                f"posterior= has {self._sizes[0]} x {self._sizes[1]} draws (chains x draws), and must have at least "
+                f"{MINIMUM_DRAWS} in all. Pass the whole run."
+            )
+        ordered = {name: draws[name] for name in names}
+        return Fit(
+            draws=ordered,
+            source="posterior=",
+            n_divergences=count_divergences(self._posterior),
+            distinct_share=_distinct_share(ordered),
+            notes=tuple(notes),
+        )
+
+
 def read_posterior(
     posterior: Any,
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int | None, ...]],
     dims: Mapping[str, tuple[str, ...]],
     coords: Mapping[str, Any],
 ) -> Fit:
@@ -90,7 +197,7 @@ def read_posterior(
     posterior : InferenceData, DataTree, Dataset or mapping of str to array_like
         The first two by their group "posterior"; arrays of a mapping have the shape (chain, draw, ...).
     shapes : dict of str to tuple of int
-        Free variables of the model, all of which must be there.
+        Free variables of the model, all of which must be there; None is a length that is not known.
     dims, coords : dict
         Dimension names of the variables and values of coordinates; draws whose coordinates differ are refused.
 
@@ -100,46 +207,8 @@ def read_posterior(
         Names the variable that is missing, has another shape, other coordinates, values that are not finite, or
         there are too few draws.
     """
-    group = posterior_group(posterior)
-    if not isinstance(group, Mapping) or hasattr(group, "groups"):
-        raise InvalidArgumentError(
-            "posterior= must be an InferenceData or DataTree with a group 'posterior', an xarray Dataset, or a dict of "
-            f"arrays of shape (chain, draw, ...), but is a {type(posterior).__name__}."
-        )
-    draws: dict[str, NDArray[Any]] = {}
-    n_draws: tuple[int, int] | None = None
-    for name, shape in shapes.items():
-        if name not in group:
-            raise InvalidArgumentError(
-                f"posterior= has no variable {name!r}; it must hold all free variables of the model: "
-                f"{', '.join(shapes)}."
-            )
-        values = _read_variable(name, group[name], dims.get(name, ()), coords)
-        if values.ndim < 2 or values.shape[2:] != shape or 0 in values.shape[:2]:
-            raise InvalidArgumentError(
-                f"posterior= has {name!r} of shape {values.shape}; the rule is (chain, draw, ...) = "
-                f"(chain, draw{''.join(f', {length}' for length in shape)}). "
-                "Keep both leading dimensions (no stacking, no thinning to one draw)."
-            )
-        n_draws = n_draws or (values.shape[0], values.shape[1])
-        if values.shape[:2] != n_draws:
-            raise InvalidArgumentError(
-                f"posterior= has {values.shape[:2]} chains and draws of {name!r}, but {n_draws} of the first variable."
-            )
-        if values.dtype.kind not in "fiub" or not np.all(np.isfinite(values)):
-            raise InvalidArgumentError(f"posterior= has values of {name!r} that are no finite numbers. Leave them out.")
-        draws[name] = values
-    if n_draws is not None and n_draws[0] * n_draws[1] < MINIMUM_DRAWS:
-        raise InvalidArgumentError(
-            f"posterior= has {n_draws[0]} x {n_draws[1]} draws (chains x draws), and must have at least "
-            f"{MINIMUM_DRAWS} in all. Pass the whole run."
-        )
-    return Fit(
-        draws=draws,
-        source="posterior=",
-        n_divergences=count_divergences(posterior),
-        distinct_share=_distinct_share(draws),
-    )
+    given = GivenDraws(posterior, dims, coords)
+    return given.as_fit({name: given.read(name, shape) for name, shape in shapes.items() if name in given}, [*shapes])
 
 
 def _distinct_share(draws: Mapping[str, NDArray[Any]]) -> float:
@@ -168,9 +237,33 @@ def _distinct_share(draws: Mapping[str, NDArray[Any]]) -> float:
     return found.distinct_share
 
 
+def _fits(found: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    return len(found) == len(wanted) and all(b is None or a == b for a, b in zip(found, wanted, strict=True))
+
+
+def _first_not_finite(values: NDArray[Any]) -> str:
+    """Return the first such value and its place; "" where the type is none of numbers."""
+    if values.dtype.kind not in "fiub":
+        return f" (their type is {values.dtype})"
+    chain, draw, *_ = place = tuple(int(one) for one in np.argwhere(~np.isfinite(values))[0])
+    return f", such as {values[place]} in chain {chain}, draw {draw}"
+
+
+def _as_array(name: str, values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(float), np.nan)  # what is below a mask is no draw
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"posterior= has values of {name!r} that make no array (a {type(values).__name__}): chains, or draws, of "
+            "different lengths? Pass one array of shape (chain, draw, ...), all chains of one length."
+        ) from None
+
+
 def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mapping[str, Any]) -> NDArray[Any]:
     if not hasattr(variable, "dims"):
-        return np.asarray(variable)
+        return _as_array(name, variable)
     for required in ("chain", "draw"):
         if required not in variable.dims:
             raise InvalidArgumentError(
@@ -178,7 +271,7 @@ def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mappin
                 "the sampler returns them (not stacked by az.extract)."
             )
     if set(dims) <= set(variable.dims):
-        variable = variable.transpose("chain", "draw", *dims)
+        variable = variable.transpose("chain", "draw", *dims, ...)
         for dim in dims:
             if dim not in coords or dim not in variable.coords or variable.sizes[dim] != len(coords[dim]):
                 continue
@@ -188,5 +281,5 @@ def _read_variable(name: str, variable: Any, dims: Sequence[str], coords: Mappin
                     f"posterior= has {name!r} with coordinates {values} of {dim!r}, the model has {list(coords[dim])}. "
                     "Pass draws of this model, in its order (Dataset.sel reorders)."
                 )
-        return np.asarray(variable)
-    return np.asarray(variable.transpose("chain", "draw", ...))
+        return _as_array(name, variable)
+    return _as_array(name, variable.transpose("chain", "draw", ...))

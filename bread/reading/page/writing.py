@@ -16,14 +16,21 @@ def require_writable(path: Path) -> None:
     Raises
     ------
     InvalidArgumentError
-        The folder is not there; the path is a folder, or a file that is no page.
+        The folder is not there, or takes no files; the path is a folder, or a file that is no page.
     """
     if not path.absolute().parent.is_dir():
         raise InvalidArgumentError(f"The folder {path.absolute().parent} does not exist. Make it, or name another.")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InvalidArgumentError(f"'{path}' is a folder. Name a file in it, such as '{path / 'report.html'}'.")
-    if path.exists() and not _is_page(path):
+    if os.path.exists(path) and not _is_page(path):  # pathlib's raises at a name that is too long
         raise InvalidArgumentError(f"'{path}' is there and is no HTML page, so it is not replaced. Name another file.")
+    if not os.path.exists(path) or path.is_file():
+        unfinished = _unfinished(path)
+        try:
+            unfinished.write_bytes(b"")
+            unfinished.unlink()
+        except OSError as error:
+            raise InvalidArgumentError(f"No page can be written to '{path}': {error}. Name another file.") from error
 
 
 def _is_page(path: Path) -> bool:
@@ -38,6 +45,10 @@ def _is_page(path: Path) -> bool:
     return not beginning or beginning.startswith(_BEGINNING[: len(beginning)])
 
 
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
 def write_page(text: str, path: Path) -> None:
     """Write a page; a page that is there is replaced by a whole one.
 
@@ -50,7 +61,7 @@ def write_page(text: str, path: Path) -> None:
     """
     require_writable(path)
     content = text.encode("utf-8", errors="replace")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = _unfinished(path)
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)

@@ -63,6 +63,11 @@ def dimensions(model: Any, name: str, ndim: int) -> tuple[str, ...]:
     return tuple(dim if dim is not None else f"{name}_dim_{axis}" for axis, dim in enumerate(named))
 
 
+def read_dimensions(model: Any, deterministics: Sequence[Any]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the dimensions of free variables and deterministics."""
+    return {one.name: dimensions(model, one.name, one.type.ndim) for one in (*model.free_RVs, *deterministics)}
+
+
 def parents(model: Any, variable: Any) -> set[str]:
     """Return the names of the free variables that a variable depends on, directly or through others."""
     free = set(model.free_RVs) - {variable}
@@ -128,7 +133,8 @@ def usable_deterministics(model: Any) -> tuple[list[Any], list[str]]:
     return usable, notes
 
 
-def _read_coords(model: Any, dims: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
+def read_coords(model: Any, dims: Iterable[Sequence[str]]) -> dict[str, NDArray[Any]]:
+    """Return the values of the named dimensions that the model has."""
     coords: dict[str, NDArray[Any]] = {}
     for dim in dict.fromkeys(name for names in dims for name in names):
         if dim not in model.dim_lengths:
@@ -169,10 +175,7 @@ def read_info(
     notes: tuple[str, ...],
 ) -> ModelInfo:
     """Collect what the core and the report need to know of the model."""
-    parameters = {
-        variable.name: dimensions(model, variable.name, variable.type.ndim)
-        for variable in (*model.free_RVs, *deterministics)
-    }
+    parameters = read_dimensions(model, deterministics)
     observed = {variable.name: dimensions(model, variable.name, variable.type.ndim) for variable in model.observed_RVs}
     constant_data = read_constant_data(model)
     all_dims = [*parameters.values(), *observed.values(), *(dims for dims, _ in constant_data.values())]
@@ -186,7 +189,7 @@ def read_info(
             positions=read_positions(model, layout),
             transformed=np.repeat([model.rvs_to_transforms[v] is not None for v in model.free_RVs], layout.sizes),
         ),
-        RealData(read_observed(model), observed, constant_data, _read_coords(model, all_dims)),
+        RealData(read_observed(model), observed, constant_data, read_coords(model, all_dims)),
     )
 
 
