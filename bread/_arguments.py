@@ -125,9 +125,11 @@ class Arguments:
             simulator=self.simulator,
             likelihood=self.likelihood,
             simulate_from=self.simulate_from,
-            draws={"posterior": self.posterior}
-            if self.posterior is not None
-            else {} | ({"path": self.path} if _is_draws(self.path) else {}),
+            draws={
+                name: one
+                for name, one in (("posterior", self.posterior), ("path", self.path if _is_draws(self.path) else None))
+                if one is not None
+            },
         )
 
     def settings(self, plan: Plan) -> dict[str, Any]:
