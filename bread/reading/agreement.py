@@ -178,7 +178,8 @@ def _seen(found: DrawsFound) -> str:
     if np.isfinite(found.missing_mass):
         seen.append(f"a missing {100 * _up_number(found.missing_mass):.0f}% of the mass at one end of it")
     if found.n_discrete and found.probability < 1.0:
-        seen.append(f"a probability of a discrete one that is off by {_up(found.probability)}")
+        one = "one" if seen else "parameter"
+        seen.append(f"a probability of a discrete {one} that is off by {_up(found.probability)}")
     return " or ".join(seen)
 
 
