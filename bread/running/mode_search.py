@@ -180,8 +180,10 @@ class ModeSearch:
         except BreadError:
             self.has_prior = False
         rng = np.random.default_rng(seed_sequence(self._root, Purpose.MODES, OBSERVED, DRAWN, 0))
-        far = rng.standard_cauchy((self._n_prior, 1)) * rng.standard_normal((self._n_prior, draws.shape[1]))
-        states = draws[rng.integers(len(draws), size=self._n_prior)] + SPREAD * draws.std(axis=0) * far
+        n, dim = self._n_prior, draws.shape[1]
+        far = rng.standard_cauchy((n, 1)) * rng.standard_normal((n, dim))
+        far[::2] *= np.eye(dim)[rng.integers(dim, size=(n + 1) // 2)]  # half of them in one coordinate alone
+        states = draws[rng.integers(len(draws), size=n)] + SPREAD * draws.std(axis=0) * far
         return Evaluated(states, self._evaluate(EvaluateTask(self._data, states))[0])
 
     def _of_prior(self) -> Evaluated:
