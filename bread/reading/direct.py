@@ -68,11 +68,12 @@ class Makers:
                 "Steps of the kernel change the law of exact draws: look for a step method without a correct accept "
                 "step, or one that does not leave its density unchanged."
             )
-        kernel = self.kernel or "the kernel"
-        return (
-            f"Steps of the kernel change the law of exact draws. {_DRAWS_FIRST}. {self.or_derived()} Least likely is "
-            f"{kernel}, whose steps are {self.library}'s own."
-        )
+        parts = [
+            f"Steps of the kernel change the law of exact draws. {_DRAWS_FIRST}.",
+            self.or_derived(),
+            f"Least likely is {self.kernel or 'the kernel'}, whose steps are {self.library}'s own.",
+        ]
+        return " ".join(part for part in parts if part)
 
     def or_derived(self) -> str:
         """Say that the simulator which bread derived may be wrong, and what to send then; "" where it derived none."""
