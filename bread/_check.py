@@ -94,7 +94,8 @@ def check(
         multiplies); all where nothing else is left.
     posterior : InferenceData, DataTree, Dataset or dict, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``), which asks for 100 effective ones of each parameter. Without it the fit that bread makes for
+        ``agreement``), which asks for 100 effective ones of each parameter; draws that cannot be compared, as under
+        "localised", leave the verdict "inconclusive". Without it the fit that bread makes for
         "fitted" is compared. PyMC: also what ``pm.fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
         CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is compiled, or can be,
         is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.

@@ -51,7 +51,8 @@ class Verdict(str):
         Do the real data anneal like simulated data? The difference in nats (positive: harder).
     fit : {"ok", "poor", "not tested"}
         Do the real data look like the model's? "poor" where ``fit_p_value`` <= 0.005, and, simulated from the prior,
-        its rank among simulated data sets is at most 0.05. About the model, so no status.
+        its rank among simulated data sets is at most 0.05. About the model, so no status, but where a parameter lies
+        where its prior hardly lets it be.
     fit_p_value : float
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
