@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from bread.backends.base import FloatArray, Model
-from bread.errors import BreadError
 from bread.fitting import mode_search
 from bread.fitting.exchanges import aligned
 from bread.fitting.mode_search import Found
@@ -177,7 +176,7 @@ class ModeSearch:
         """Return draws of the prior; where it cannot be drawn, as a flat one, draws spread far around ``draws``."""
         try:
             return self._of_prior()
-        except BreadError:
+        except Exception:  # flat, or a user's simulator that raises what it likes
             self.has_prior = False
         rng = np.random.default_rng(seed_sequence(self._root, Purpose.MODES, OBSERVED, DRAWN, 0))
         n, dim = self._n_prior, draws.shape[1]
