@@ -11,13 +11,14 @@ from bread.backends.base import Model
 from bread.errors import BreadError
 from bread.running import interrupts
 from bread.running.executors import Workers, open_executor
+from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
 from bread.running.purse import Purse, open_purse
 from bread.running.results import CheckResult
 from bread.running.rough import empty_look, rough_look, stands_in
-from bread.running.runner import Runner
+from bread.running.runner import Runner, look_at_model
 
 
 def purse_of(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Purse | None:
@@ -58,6 +59,9 @@ def run(
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
                 runner = Runner(model, plan, result, executor, display, purse)
                 runner.foresee(fit) if is_forecast else runner.run(fit)
+            if model is not opened and not is_forecast:
+                with saved.keeper.executor(partial(open_executor, opened, *workers)) as executor:
+                    look_at_model(opened, plan, result, Ledger(result, executor, display))
     except KeyboardInterrupt:
         if is_forecast:
             raise

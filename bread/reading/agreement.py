@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bread.reading.words import p_words
+from bread.reading.words import YOURS, p_words
 from bread.report.compat import read_group
 from bread.statistics.agreement import LOG_DENSITY
 from bread.statistics.disagreement import LEVEL, N_FAMILIES
 from bread.statistics.draws import MINIMUM_EFFECTIVE
+from bread.statistics.power import ONE_SD
 
-YOURS = "posterior="
 NEARLY = 0.05  # p-values up to here that are no difference are given with the level that they miss
 _CENTRAL = "0.05 to 0.95"
 
@@ -40,8 +40,12 @@ class DrawsFound:
         What differs most: "your 90% interval of tau holds 0.61 of {them}".
     fewest, fewest_name : float, str
         The smallest effective size of the fit's draws, and whose.
-    shift, missing_mass : float
-        What would have been seen in 9 of 10 comparisons.
+    shift, missing_mass, probability : float
+        What would have been seen in 9 of 10 comparisons: of a continuous parameter; of any, a probability that is off.
+    n_discrete : int
+        Discrete parameters, of which a shift says nothing.
+    left_out : str
+        Names of free variables that were not compared.
     """
 
     status: str
@@ -59,11 +63,20 @@ class DrawsFound:
     fewest_name: str
     shift: float
     missing_mass: float
+    probability: float = float("nan")
+    n_discrete: int = 0
+    left_out: str = ""
 
     @property
     def is_yours(self) -> bool:
         """Whether the user gave the draws."""
         return self.source == YOURS
+
+    @property
+    def sees_one_sd(self) -> bool:
+        """Whether a shift of one standard deviation would have been seen, or what is as large of a discrete one."""
+        probability = self.probability if self.n_discrete else float("nan")
+        return not (self.shift > 1.0 or probability > ONE_SD)
 
     @property
     def differ(self) -> bool:
@@ -102,6 +115,9 @@ def read_draws(agreement: xr.Dataset) -> DrawsFound:
         fewest_name=str(agreement["parameter"].values[fewest]),
         shift=float(agreement["detectable_shift"]),
         missing_mass=float(agreement["detectable_missing_mass"]),
+        probability=float(agreement.get("detectable_probability", np.nan)),
+        n_discrete=int(attributes.get("n_discrete", 0)),
+        left_out=str(attributes.get("left_out", "")),
     )
 
 
@@ -146,18 +162,25 @@ def intervals_hold(found: DrawsFound) -> str:
 
 def power(found: DrawsFound) -> str:
     """Say what would have been seen."""
-    seen = []
-    if np.isfinite(found.shift):
-        seen.append(f"a shift of one parameter by {_up(found.shift)} posterior standard deviations")
-    if np.isfinite(found.missing_mass):
-        seen.append(f"a missing {100 * _up_number(found.missing_mass):.0f}% of the mass at one end of it")
     level = f" at the level {LEVEL}" if found.p_value <= NEARLY else ""
     agrees = f"No difference was seen{level} ({p_words(found.p_value)})"
+    seen = _seen(found)
     return (
-        f"{agrees}: {' or '.join(seen)} would have been, 9 times in 10."
-        if seen
-        else f"{agrees}; a large one might not have been."
+        f"{agrees}: {seen} would have been, 9 times in 10." if seen else f"{agrees}; a large one might not have been."
     )
+
+
+def _seen(found: DrawsFound) -> str:
+    kind = "continuous parameter" if found.n_discrete else "parameter"
+    seen = []
+    if np.isfinite(found.shift):
+        seen.append(f"a shift of one {kind} by {_up(found.shift)} posterior standard deviations")
+    if np.isfinite(found.missing_mass):
+        seen.append(f"a missing {100 * _up_number(found.missing_mass):.0f}% of the mass at one end of it")
+    if found.n_discrete and found.probability < 1.0:
+        one = "one" if seen else "parameter"
+        seen.append(f"a probability of a discrete {one} that is off by {_up(found.probability)}")
+    return " or ".join(seen)
 
 
 def too_few(found: DrawsFound) -> str:
@@ -165,6 +188,15 @@ def too_few(found: DrawsFound) -> str:
     return (
         f"{found.whose('draws')} were not compared with the annealed ones: {found.fewest:.0f} effective draws of "
         f"{found.fewest_name} are too few, {MINIMUM_EFFECTIVE:.0f} are needed."
+    )
+
+
+def sees_little(found: DrawsFound) -> str:
+    """Say that a large difference would have gone unseen."""
+    seen = _seen(found) or "no difference"
+    return (
+        f"{found.whose('draws')} were compared with {found.n_annealed} certified ones, which are too few for them: "
+        f"{seen} would have been seen, 9 times in 10, and one standard deviation is too much to go unseen."
     )
 
 

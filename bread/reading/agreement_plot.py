@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bread.reading.agreement import YOURS, worst_first
+from bread.reading.agreement import worst_first
 from bread.reading.plot_axes import new_axes
 from bread.reading.plot_data import require
 from bread.reading.plot_text import begin, finish, is_small, names_that_fit
+from bread.reading.words import YOURS
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING, p_words
-from bread.report.compat import read_group
+from bread.report.compat import read_attributes, read_group
 
 DIRECT_LEVEL = 0.001
 
@@ -24,9 +26,64 @@ _CULPRITS = {
     "meant.",
     "joint score": "Simulated parameters and data do not follow the log density, by its slope in {variable}: look at "
     "the simulator, and at distributions whose draws and log density differ.",
-    "kernel": "Steps of the kernel change the law of exact draws: look for a step method without a correct accept "
-    "step, or one that does not leave its density unchanged.",
 }
+_DRAWS_FIRST = (
+    "Look first for a custom distribution whose random draws and log density differ: such draws do not follow what the "
+    "kernel leaves unchanged"
+)
+_LIBRARIES = {"pymc": "PyMC", "stan": "Stan", "numpyro": "NumPyro", "webppl": "WebPPL"}  # with kernels of their own
+_DERIVED = ("PyMC", "Stan")  # where simulator= may take the place of what bread makes
+
+
+@dataclass(frozen=True)
+class Makers:
+    """Who made what a test of exact draws puts together: the kernel, and the simulator.
+
+    Attributes
+    ----------
+    library : str
+        Whose step methods the kernel is made of, "PyMC"; "" where they may be anybody's. A check takes no others than
+        the library's own.
+    kernel : str
+    is_derived : bool
+        Whether bread made the simulator from the model, as no ``simulator=`` was given.
+    """
+
+    library: str = ""
+    kernel: str = ""
+    is_derived: bool = False
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any]) -> Makers:
+        """Return those of a report, by its attributes."""
+        library = _LIBRARIES.get(str(attributes.get("inference_library", "")), "")
+        settings = json.loads(str(attributes.get("settings", "{}")))
+        is_derived = library in _DERIVED and settings.get("simulator") is None
+        return cls(library, str(attributes.get("kernel", "")), is_derived)
+
+    def of_kernel(self) -> str:
+        """Say where to look when steps of the kernel change the law of exact draws: never first at one well tried."""
+        if not self.library:
+            return (
+                "Steps of the kernel change the law of exact draws: look for a step method without a correct accept "
+                "step, or one that does not leave its density unchanged."
+            )
+        parts = [
+            f"Steps of the kernel change the law of exact draws. {_DRAWS_FIRST}.",
+            self.or_derived(),
+            f"Least likely is {self.kernel or 'the kernel'}, whose steps are {self.library}'s own.",
+        ]
+        return " ".join(part for part in parts if part)
+
+    def or_derived(self) -> str:
+        """Say that the simulator which bread derived may be wrong, and what to send then; "" where it derived none."""
+        if not self.is_derived:
+            return ""
+        model = "program" if self.library == "Stan" else "model"
+        return (
+            f"Or the simulator that bread derived from your {model} is wrong: if you find nothing, please report that "
+            f"to bread, with the {model}, its data and this report. A simulator of your own (simulator=) tells which."
+        )
 
 
 @dataclass(frozen=True)
@@ -75,15 +132,17 @@ def read_direct(dataset: xr.Dataset) -> DirectFindings:
     )
 
 
-def direct_bug(direct: DirectFindings, p_value: str) -> list[str]:
+def direct_bug(direct: DirectFindings, p_value: str, makers: Makers) -> list[str]:
     """Return the sentences of a bug that these tests found; ``p_value`` is written out."""
     variable = direct.variable.replace(" (", "'s ").removesuffix(")") if "score" in direct.test else direct.variable
-    name = direct.test if direct.test in _CULPRITS else "kernel"
     where = f"{direct.variable}, function {direct.function}"
+    culprits = [makers.of_kernel()]
+    if direct.test in _CULPRITS:
+        culprits = [_CULPRITS[direct.test].format(variable=variable), makers.or_derived()]
     return [
         f"{SEEN_WITHOUT_ANNEALING}: the {direct.test} of {direct.n_draws} exact "
         f"draws fails ({p_value} after correction for all that was tested; {where}).",
-        _CULPRITS[name].format(variable=variable),
+        *culprits,
         NOTHING_MEANS_ANYTHING,
     ]
 
@@ -94,4 +153,5 @@ def bug_of_draws(report: Any) -> str | None:
     tested = None if group is None else read_direct(group)
     if tested is None or not tested.is_bug:
         return None
-    return " ".join(direct_bug(tested, p_words(tested.p_value)))
+    found = direct_bug(tested, p_words(tested.p_value), Makers.of(read_attributes(report)))
+    return " ".join(sentence for sentence in found if sentence)

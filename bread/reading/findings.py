@@ -13,11 +13,12 @@ import xarray as xr
 from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.carriers import CarriersFound, read_carriers
-from bread.reading.direct import DirectFindings, read_direct
+from bread.reading.direct import DirectFindings, Makers, read_direct
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
-from bread.reading.modes import Modes, read_modes
+from bread.reading.modes import NO_MODES, Modes, read_modes
+from bread.reading.own_draws import GivenDraws
 from bread.reading.prior_integrals import PriorIntegralFindings, read_prior_integrals
 from bread.reading.quantities import QuantitiesFound, read_quantities, worse_draws
 from bread.reading.unfinished import PhaseSeconds, read_phase_seconds
@@ -52,8 +53,8 @@ class Findings:
         The bound that decides at the largest T below (search simulations), to see whether it still falls.
     n_zero, n_failed, n_forward : int
         Forward chains that met a ratio of zero; chains in either direction that failed; forward chains in all.
-    held : tuple of str
-        Parameters held at draws of the fit while simulating.
+    held, localised : tuple of str
+        Parameters held at draws of the fit while simulating; those that have a fit as their law.
     effect : float
         Real minus simulated data, nats, at the T where it is largest; positive = real data harder.
     consistency_p_value, consistency_is_final, consistency_measure : float, bool, str
@@ -64,6 +65,8 @@ class Findings:
         Whether the real data look like the model's; None where that was not tested.
     direct : DirectFindings or None
         Tests of exact draws: simulator against density, kernel against density.
+    makers : Makers
+        Whose kernel and simulator they were.
     prior_integrals : PriorIntegralFindings or None
         Priors that do not integrate to one.
     fit_quality : FitQuality or None
@@ -71,10 +74,15 @@ class Findings:
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data; that of added
         quantities where it differs more.
+    not_compared : tuple of str
+        Why draws that the user gave let nothing converge, and what to do; empty where they were compared well, or none
+        were given.
     quantities : QuantitiesFound or None
         Quantities that were added after the check.
     modes : Modes or None
         The search for modes on the real data; None without one.
+    no_modes : str
+        Why there was none, as a sentence; "" where that is not known.
     may_propose : bool
         Whether the path begins at a reference from which the kernel could also propose draws and did not.
     has_proposed : bool
@@ -102,6 +110,7 @@ class Findings:
     has_proposed: bool = False
     is_dense: bool = False
     held: tuple[str, ...] = ()
+    localised: tuple[str, ...] = ()
     decides: str = "V"
     estimate: float = _NAN
     lower: float = _NAN
@@ -130,11 +139,14 @@ class Findings:
     rank_function: str = ""
     fit: FitFindings | None = None
     direct: DirectFindings | None = None
+    makers: Makers = field(default_factory=Makers)
     prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
     draws: DrawsFound | None = None
+    not_compared: tuple[str, ...] = ()
     quantities: QuantitiesFound | None = None
     modes: Modes | None = None
+    no_modes: str = ""
     zero_weights: ZeroWeights | None = None
     carriers: CarriersFound | None = None
     phase_seconds: PhaseSeconds = field(default_factory=PhaseSeconds)
@@ -163,9 +175,13 @@ class Findings:
 
     @property
     def lacks_own_draws(self) -> bool:
-        """Whether draws that the user gave are all that stands between the check and "converged": they are too few."""
-        draws = self.draws
-        return self.is_certified and draws is not None and draws.is_yours and draws.status == "too few draws"
+        """Whether draws that the user gave are all that stands between the check and "converged"."""
+        return self.is_certified and bool(self.not_compared)
+
+    @property
+    def lacks_prior(self) -> bool:
+        """Whether a parameter where its prior does not expect it is what stands there: the bound is no answer then."""
+        return self.is_certified and self.fit is not None and self.fit.of_prior is not None
 
     @property
     def misses_mode(self) -> bool:
@@ -192,16 +208,21 @@ def read_findings(report: Any) -> Findings:
     )
     does_propose = "independence" in str(attributes.get("kernel", ""))
     is_dense = "dense metric" in str(attributes.get("kernel", ""))
+    simulate_from, names = str(attributes.get("simulate_from", "prior")), tuple(settings.get("hyperparameters") or ())
+    warnings = json.loads(str(attributes.get("warnings", "[]")))
     facts: dict[str, Any] = {
-        "simulate_from": str(attributes.get("simulate_from", "prior")),
+        "simulate_from": simulate_from,
         "kernel": str(attributes.get("kernel", "")),
         "backend": str(attributes.get("inference_library", "")),
         "log_ratio_name": str(attributes.get("log_ratio_name", "log ratio")),
-        "held": tuple(settings.get("hyperparameters") or ()) if attributes.get("simulate_from") == "fitted" else (),
+        "held": names if simulate_from == "fitted" else (),
+        "localised": names if simulate_from == "localised" else (),
+        "no_modes": next((one for one in warnings if one.startswith(NO_MODES)), ""),
         "is_interrupted": bool(attributes.get("is_interrupted", 0)),
         "is_confirmed": 0 < int(attributes.get("n_confirming", 0)) == int(attributes.get("n_confirmed", 0)),
         "n_temperatures": int(attributes.get("n_temperatures", 0)),
         "n_simulations": 0,
+        "makers": Makers.of(attributes),
         "fit_quality": read_fit_quality(attributes),
         "zero_weights": read_zero_weights(attributes),
         "phase_seconds": read_phase_seconds(read_group(report, "cost"), settings),
@@ -220,7 +241,7 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
-        ("fit", lambda group: {"fit": read_fit(group)}),
+        ("fit", lambda group: {"fit": read_fit(group, () if simulate_from == "prior" else names)}),
         ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
         ("prior_integrals", lambda dataset: {"prior_integrals": read_prior_integrals(dataset)}),
         ("agreement", lambda agreement: {"draws": read_draws(agreement)}),
@@ -230,8 +251,17 @@ def read_findings(report: Any) -> Findings:
         if dataset is not None:
             facts |= read(dataset)
     facts["quantities"] = read_quantities(report)
+    if settings.get("posterior"):
+        given = GivenDraws(_n_annealed(report), simulate_from == "localised", settings.get("draws"), warnings)
+        facts["not_compared"] = given.not_compared(facts.get("draws"))
     facts["draws"] = worse_draws(facts.get("draws"), facts["quantities"])
     return Findings(**facts)
+
+
+def _n_annealed(report: Any) -> int:
+    """Return the number of annealed draws on the real data."""
+    draws = read_group(report, "posterior")
+    return 0 if draws is None else draws.sizes["chain"] * draws.sizes["draw"]
 
 
 def _bounds(

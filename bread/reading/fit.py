@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -39,6 +40,10 @@ class FitFindings:
         Nats an element by which that node is less probable than replicates; NaN where it has no log density.
     left_out : tuple of str
         Nodes that could not be tested.
+    of_prior : FitFindings or None
+        The same of the parameter or latent that is least where its prior expects it, of those with a p-value of at
+        most `FIT_LEVEL` after correction. One that was held while simulating counts from `FAR` standard deviations on:
+        simulated data have it too, and a scale near 0 under a wide prior is no conflict.
     """
 
     p_value: float
@@ -49,6 +54,17 @@ class FitFindings:
     extremes: tuple[tuple[str, float], ...]
     effect: float
     left_out: tuple[str, ...]
+    of_prior: FitFindings | None = None
+
+    @property
+    def is_of_prior(self) -> bool:
+        """Whether the node is a parameter or latent, whose law is a part of the prior."""
+        return self.kind in ("parameter", "latent")
+
+    @property
+    def is_far(self) -> bool:
+        """Whether an element of the node is far from where the model expects it."""
+        return any(abs(size) >= FAR for _, size in self.extremes)
 
     @property
     def is_poor(self) -> bool:
@@ -67,17 +83,36 @@ class FitFindings:
         return _p(self.p_value)
 
 
-def read_fit(group: xr.Dataset) -> FitFindings:
-    """Return what the group `fit` says."""
+def read_fit(group: xr.Dataset, held: Collection[str] = ()) -> FitFindings:
+    """Return what the group `fit` says; ``held`` are parameters that were not drawn from their prior."""
     by_node = group["p_value_by_node"].values
-    row, column = np.unravel_index(int(np.nanargmin(by_node)), by_node.shape)
+    order = [row for row in np.argsort(np.nan_to_num(by_node, nan=2.0).min(axis=1), kind="stable")]
+    found = [_read_node(group, int(row)) for row in order if np.isfinite(by_node[row]).any()]
+    smallest = np.nanmin(by_node, axis=1)[order[: len(found)]] * np.isfinite(by_node).sum()
+    of_prior = None
+    if found[0].is_poor:
+        of_prior = next(
+            (
+                one
+                for one, p_value in zip(found, smallest, strict=True)
+                if one.is_of_prior
+                and (one is found[0] or p_value <= FIT_LEVEL)
+                and (one.is_far or not set(one.node.split(", ")) <= set(held))
+            ),
+            None,
+        )
+    return replace(found[0], of_prior=of_prior)
+
+
+def _read_node(group: xr.Dataset, row: int) -> FitFindings:
+    by_statistic = group["p_value_by_node"].values[row]
     names, sizes = group["extreme_element"].values[row], group["extreme_size"].values[row]
     return FitFindings(
         p_value=float(group["p_value"]),
         ranked_p_value=float(group["ranked_p_value"]) if "ranked_p_value" in group else math.nan,
         node=str(group["node"].values[row]),
         kind=str(group["kind"].values[row]),
-        statistic=str(group["statistic"].values[column]),
+        statistic=str(group["statistic"].values[int(np.nanargmin(by_statistic))]),
         extremes=tuple((str(name), float(size)) for name, size in zip(names, sizes, strict=True) if str(name)),
         effect=float(group["effect"].values[row]),
         left_out=tuple(json.loads(str(group.attrs.get("left_out", "{}")))),
@@ -96,10 +131,11 @@ def looks_like(fit: FitFindings | None) -> str:
     return f"Your data look like the model's ({fit.p_words})" if fit_status(fit) == "ok" and fit else ""
 
 
-def misfit_sentence(fit: FitFindings | None, has_compared: bool) -> str:
+def misfit_sentence(fit: FitFindings | None, has_compared: bool, held: Collection[str] = ()) -> str:
     """Say where the real data do not look like the model's, and what that does to the bound; "" where they do.
 
-    ``has_compared``: the user's draws were compared with annealed ones on the real data.
+    ``has_compared``: the user's draws were compared with annealed ones on the real data. ``held``: parameters that
+    simulated data have from the fit.
     """
     if fit is None or not fit.is_poor:
         return ""
@@ -114,8 +150,21 @@ def misfit_sentence(fit: FitFindings | None, has_compared: bool) -> str:
         first += f"; {_nats(fit.effect)} nats an observation less probable than replicates"
     elif fit.effect < 0 and fit.statistic == "total":
         first += f"; {_nats(-fit.effect)} nats an observation more probable than replicates"
+    if fit.is_of_prior and set(fit.node.split(", ")) <= set(held):
+        return f"{first}), and simulated data have it from the fit to yours."
     stands = " What was compared on your own data stands." if has_compared else ""
     return f"{first}): the bound is about data that the model makes, which these are unlike.{stands}"
+
+
+def prior_misfit(found: FitFindings, bound: str) -> list[str]:
+    """Say that a parameter is where its prior does not expect it, and that the bound, "0.08", answers nothing then."""
+    far = [f"{name} is {_size(size)}" for name, size in found.extremes if abs(size) >= FAR][:NAMED]
+    where = f": {', '.join(far)}" if far else ""
+    return [
+        f"{found.node} is where its prior hardly lets it be ({found.p_words}{where}). Either the prior is wrong or the "
+        f"draws are, so the bound, {bound}, is no answer for your data.",
+        "Look at that prior and at your data, mend the one or the other, and check again.",
+    ]
 
 
 def _size(size: float) -> str:

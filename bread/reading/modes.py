@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 
+from bread.reading.words import YOURS
+
+NO_MODES = "Modes on the real data were not looked for"  # how the warning of a search that was left out begins
 _NAMED = 3  # parameters that say where a mode is
 _FAR = 0.5  # of the largest distance from the draws: the others are not named
 
 
 @dataclass(frozen=True)
 class Modes:
-    """The search for modes, and the heaviest of those that the annealed draws miss.
+    """The search for modes, and the heaviest of those that draws miss.
 
     Attributes
     ----------
     n_missed : int
-        Modes that the annealed draws miss: 0 is "none found", never "there is none".
+        Modes that the draws under test miss: 0 is "none found", never "there is none".
     n_annealed, n_prior : int
-        Annealed draws; prior draws that the search began with.
+        Draws under test; draws that the search began with.
     place : str
         "mu = 8.1, tau = 0.3": where the heaviest missed mode is; "" without one.
     mass : float
         Share of the posterior that it holds at least.
     share_annealed, share_own, own_limit : float
-        Shares of the annealed and of the user's draws in it, and the upper limit of the latter; NaN without them.
+        Shares of the draws under test and of the user's draws in it, and the upper limit of the latter; NaN without.
     own_draws : str
         Where the latter come from: "posterior=", "pm.sample".
+    tested_draws : str
+        Where draws under test come from that are not annealed, as under "localised"; "annealed" for those that are.
+    has_prior : bool
+        Whether the search began with prior draws; else with draws spread far around those under test.
     """
 
     n_missed: int
@@ -41,38 +48,60 @@ class Modes:
     share_own: float = math.nan
     own_limit: float = math.nan
     own_draws: str = ""
+    tested_draws: str = "annealed"
+    has_prior: bool = True
+
+    @property
+    def who(self) -> str:
+        """Return "the annealed draws", "your draws" or "the draws of pm.sample": those under test."""
+        return self._named("the", "")
+
+    @property
+    def how_many(self) -> str:
+        """Return the same with their number: "100 annealed draws", "your 100 draws"."""
+        return self._named("", f"{self.n_annealed} ")
+
+    def _named(self, article: str, number: str) -> str:
+        if self.tested_draws == YOURS:
+            return f"your {number}draws"
+        kind, source = ("annealed ", "") if self.tested_draws == "annealed" else ("", f" of {self.tested_draws}")
+        return f"{article} {number}{kind}draws{source}".strip()
 
 
 def read_modes(group: xr.Dataset) -> Modes:
     """Return what the group `modes` says."""
     missed = np.flatnonzero(group["missed"].values)
-    modes = Modes(len(missed), int(group.attrs["n_annealed_draws"]), int(group.attrs["n_prior_draws"]))
+    modes = Modes(
+        len(missed),
+        int(group.attrs["n_annealed_draws"]),
+        int(group.attrs["n_prior_draws"]),
+        own_draws=str(group.attrs["own_draws"]),
+        tested_draws=str(group.attrs.get("tested_draws", "annealed")),
+        has_prior=bool(group.attrs.get("has_prior_draws", 1)),
+    )
     if not len(missed):
         return modes
     one = group.isel(mode=int(missed[0]))
-    return Modes(
-        modes.n_missed,
-        modes.n_annealed,
-        modes.n_prior,
-        _place(one),
-        float(one["mass_lower"]),
-        float(one["share_annealed"]),
-        float(one["share_own"]),
-        float(one["share_own_ci"].sel(ci_bound="upper")),
-        str(group.attrs["own_draws"]),
+    return replace(
+        modes,
+        place=_place(one),
+        mass=float(one["mass_lower"]),
+        share_annealed=float(one["share_annealed"]),
+        share_own=float(one["share_own"]),
+        own_limit=float(one["share_own_ci"].sel(ci_bound="upper")),
     )
 
 
 def missed_mode(modes: Modes) -> list[str]:
     """Return what is to be said of a missed mode, the finding first."""
     if modes.share_annealed == 0.0:
-        there = f"none of {modes.n_annealed} annealed draws is there"
+        there = f"none of {modes.how_many} is there"
     else:
-        there = f"only {_percent(modes.share_annealed)} of {modes.n_annealed} annealed draws are there"
+        there = f"only {_percent(modes.share_annealed)} of {modes.how_many} are there"
     sentences = [f"On your data a mode at {modes.place} holds at least {_percent(modes.mass)} of the mass and {there}."]
     if modes.n_missed > 1:
         sentences.append(f"They miss {modes.n_missed - 1} more.")
-    whose = "Your own draws" if modes.own_draws == "posterior=" else "The fit's draws"
+    whose = "Your own draws" if modes.own_draws == YOURS else "The fit's draws"
     if modes.own_limit < modes.mass / 2:
         sentences.append(f"{whose} miss it too: they say nothing of that part of the posterior.")
     elif modes.share_own > 0:
@@ -95,10 +124,9 @@ def none_found(modes: Modes | None) -> str:
     """Return a sentence on a search that found nothing."""
     if modes is None or modes.n_missed:
         return ""
-    return (
-        f"No mode that the annealed draws miss was found on your data (looking from {modes.n_prior} prior draws; a "
-        "narrow one may go unseen)."
-    )
+    begun = f"looking from {modes.n_prior} {'prior draws' if modes.has_prior else 'draws spread far around them'}"
+    of = "" if modes.tested_draws == "annealed" else "of your own model "
+    return f"No mode {of}that {modes.who} miss was found on your data ({begun}; a narrow one may go unseen)."
 
 
 def _place(mode: xr.Dataset) -> str:

@@ -9,7 +9,7 @@ from bread.reading import agreement as own
 from bread.reading.carriers import carriers_sentence
 from bread.reading.direct import direct_bug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings
-from bread.reading.fit import misfit_sentence
+from bread.reading.fit import misfit_sentence, prior_misfit
 from bread.reading.fit_quality import doubt
 from bread.reading.modes import missed_mode, mode_advice, none_found
 from bread.reading.numbers import equals as _equals
@@ -45,7 +45,9 @@ def text(findings: Findings, status: str) -> str:
     if status != "bug" and not findings.misses_mode:
         sentences += _draws(findings, status)
     if status != "bug":
-        sentences.append(misfit_sentence(findings.fit, findings.draws is not None))
+        if status != "inconclusive" or not findings.lacks_prior:
+            held = (*findings.held, *findings.localised)
+            sentences.append(misfit_sentence(findings.fit, findings.draws is not None, held))
         sentences.append(named_constants(findings.prior_integrals))
         sentences.append(quantities_sentence(findings.quantities, ALARM_LEVEL))
         sentences.append(zero_weights(findings.zero_weights, _ratio(findings)))
@@ -63,7 +65,7 @@ def text(findings: Findings, status: str) -> str:
 
 def _bug(findings: Findings) -> list[str]:
     if findings.direct is not None and findings.direct.is_bug:
-        return direct_bug(findings.direct, _p(findings.direct.p_value))
+        return direct_bug(findings.direct, _p(findings.direct.p_value), findings.makers)
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return prior_integral_bug(findings.prior_integrals, _p(findings.prior_integrals.p_value))
     of_weights = min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value))
@@ -74,11 +76,12 @@ def _bug(findings: Findings) -> list[str]:
     else:
         p_value, where = of_ranks, furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
         what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {where})"
+    step = "" if findings.makers.library else ", or a custom step method that does not leave the posterior unchanged"
     return [
         f"Something is broken: {what}. Where simulator, density and kernel fit together, a p-value this small "
         "comes up by chance in fewer than one check of 200.",
-        "Look for a custom distribution whose random draws do not follow its log density, or a custom step method "
-        "that does not leave the posterior unchanged; if there is neither, please report this to bread.",
+        f"Look for a custom distribution whose random draws do not follow its log density{step}.",
+        findings.makers.or_derived() or "If there is none, please report this to bread.",
         NOTHING_MEANS_ANYTHING,
     ]
 
@@ -103,7 +106,8 @@ def _disagreement(findings: Findings) -> list[str]:
 
 def _converged(findings: Findings) -> list[str]:
     if findings.draws is None or findings.draws.status != "agreement":
-        return [_near(findings), _typical(findings), harder(findings), none_found(findings.modes)]
+        first = [*_about(findings), _modes(findings)] if findings.localised else []
+        return [*first, _near(findings), _typical(findings), harder(findings), "" if first else _modes(findings)]
     unseen = _percent(unseen_failure_fraction(findings.n_simulations))
     limits = f"{_percent_of(findings.error_level)} limit"
     if findings.error_limit_exact < 1.0:
@@ -115,8 +119,23 @@ def _converged(findings: Findings) -> list[str]:
         "sets would go unseen.",
         own.power(findings.draws),
         harder(findings),
-        none_found(findings.modes),
+        _modes(findings),
     ]
+
+
+def _about(findings: Findings) -> list[str]:
+    """Say of which model the certified draws are, where it is not the user's."""
+    if not findings.localised:
+        return []
+    return [
+        "What is certified are draws of the localised model, which has a widened fit in place of the prior of "
+        f"{', '.join(findings.localised)}."
+    ]
+
+
+def _modes(findings: Findings) -> str:
+    """Say that no missed mode was found, or why none was looked for."""
+    return findings.no_modes if findings.modes is None else none_found(findings.modes)
 
 
 def _near(findings: Findings) -> str:
@@ -140,10 +159,7 @@ def _typical(findings: Findings) -> str:
 
 def _not_converged(findings: Findings) -> list[str]:
     if findings.modes is not None and findings.modes.n_missed:
-        bound = ""
-        if math.isfinite(findings.error_upper):
-            bound = f"Simulated data do not show that: on them V is at most {_error(findings.error_upper)}."
-        return [*missed_mode(findings.modes), bound, mode_advice()]
+        return [*missed_mode(findings.modes), _on_simulated_data(findings), mode_advice()]
     name = "V" if findings.decides == "V" else "B"
     first = (
         f"At {_temperatures(findings)} {name} {_estimated(findings, 'is')} {_bound(findings, findings.estimate)} "
@@ -171,6 +187,18 @@ def _not_converged(findings: Findings) -> list[str]:
     if math.isfinite(rate):
         advice = f"More temperatures hardly lower it: chains do not follow the path. {advice}"
     return [first, _carriers(findings), advice, _proposals(findings), _infinite(findings)]
+
+
+def _on_simulated_data(findings: Findings) -> str:
+    """Say whether simulated data show what a missed mode shows on the real data."""
+    if not findings.is_confirmed or not math.isfinite(findings.error):
+        return ""
+    if not findings.is_reached or findings.error_upper >= 1.0:
+        asked, found = _bound(findings, findings.limit), _bound(findings, findings.estimate)
+        return f"Simulated data show no small error either: there {findings.decides} is {found} (asked for: {asked})."
+    if findings.localised:
+        return f"The localised model does not show that: on its data V is at most {_error(findings.error_upper)}."
+    return f"Simulated data do not show that: on them V is at most {_error(findings.error_upper)}."
 
 
 def _proposals(findings: Findings) -> str:
@@ -227,11 +255,15 @@ def _inconclusive(findings: Findings) -> list[str]:
             "temperatures, which flatters it; no fresh simulations confirmed it.",
             "Run the check to the end.",
         ]
+    if findings.lacks_prior:
+        assert findings.fit is not None and findings.fit.of_prior is not None
+        why = prior_misfit(findings.fit.of_prior, _error(findings.error_upper))
+        return [*findings.not_compared[:1], *why, *_about(findings), _modes(findings)]
     if _is_difference(findings):
         assert findings.draws is not None
         return own.differs(findings.draws, _error(findings.error_upper))
-    if findings.lacks_own_draws and findings.draws is not None:
-        return [own.too_few(findings.draws), own.more_draws(), _near(findings), none_found(findings.modes)]
+    if findings.lacks_own_draws:
+        return [*findings.not_compared, *_about(findings), _near(findings), _modes(findings)]
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return [
             f"{_data_sets(findings).capitalize()} decide nothing: at {_temperatures(findings)} {number}"
@@ -273,17 +305,25 @@ def _fit(findings: Findings, status: str) -> str:
 
 def _draws(findings: Findings, status: str) -> list[str]:
     """Say what came of comparing draws, where that is not said yet."""
+    says_why = (
+        status == "inconclusive" and findings.is_certified and (findings.lacks_prior or not _is_difference(findings))
+    )
+    why = [] if says_why else list(findings.not_compared[:1])
     draws = findings.draws
     if draws is None:
-        return []
+        return why
     said = [own.dropped(draws)]
-    if draws.status == "too few draws":
-        said[:0] = [] if status == "inconclusive" and findings.lacks_own_draws else [own.too_few(draws)]
-    elif draws.differ and status != "disagreement" and not (status == "inconclusive" and _is_difference(findings)):
+    if draws.status == "too few draws" and not findings.not_compared:
+        said.insert(0, own.too_few(draws))
+    elif (
+        draws.differ
+        and status != "disagreement"
+        and not (status == "inconclusive" and _is_difference(findings) and not findings.lacks_prior)
+    ):
         said.insert(0, own.differs_somehow(draws))
     elif draws.status == "agreement" and status != "converged":
-        said[:0] = [own.intervals_hold(draws), own.power(draws)]
-    return said
+        said[:0] = [own.intervals_hold(draws), own.power(draws) if draws.sees_one_sd else ""]
+    return [*why, *said]
 
 
 def _is_difference(findings: Findings) -> bool:
@@ -331,6 +371,8 @@ def _scope(findings: Findings, status: str) -> str:
     if findings.misses_mode:
         return ""
     if findings.simulate_from == "localised":
+        if status in ("converged", "inconclusive") and findings.is_certified:
+            return ""  # said first
         return (
             "This is about annealed draws of the localised model, whose hyperparameters have a widened fit to their "
             "posterior in place of their prior, with this kernel and schedule."

@@ -51,7 +51,8 @@ class Verdict(str):
         Do the real data anneal like simulated data? The difference in nats (positive: harder).
     fit : {"ok", "poor", "not tested"}
         Do the real data look like the model's? "poor" where ``fit_p_value`` <= 0.005, and, simulated from the prior,
-        its rank among simulated data sets is at most 0.05. About the model, so no status.
+        its rank among simulated data sets is at most 0.05. About the model, so no status, but where a parameter lies
+        where its prior hardly lets it be.
     fit_p_value : float
     alarm_p_value, forms_p_value, rank_p_value : float
         Of the theory alarm, of the test that both forms of V have one mean, and of the weighted ranks.
@@ -61,7 +62,8 @@ class Verdict(str):
         Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
         Whether the user's own draws, or the fit's, agree with the annealed draws on the real data; None where that is
-        not known: nothing was compared, the draws were too few, or they differ by no more than V explains.
+        not known: nothing was compared, or not all; the draws, or those they were compared with, were too few; or they
+        differ by no more than V explains.
     comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
         What came of it; "" where nothing was compared.
     n_missed_modes : int or None
@@ -160,8 +162,11 @@ def verdict(report: Any) -> Verdict:
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
           then whatever the bound, before "disagreement" and "inconclusive";
-        * "inconclusive": in between, interrupted, fewer than 10 simulations, own draws whose difference V may
-          explain, or own draws that are too few to be compared (100 effective ones of everything are needed).
+        * "inconclusive": in between, interrupted, fewer than 10 simulations, a parameter that lies where its prior
+          hardly lets it be (fit p <= 0.005; one that data were simulated with, from 3 standard deviations on), own
+          draws whose difference V may explain, or own draws that were given and not compared, for whatever reason: too
+          few (100 effective ones of everything are needed), another model annealed ("localised"), no certified draws,
+          or so few of them that a shift of one standard deviation would not have been seen.
 
         Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found". Of a report of
         `bread.compare`: "bug" where a test of one model failed at its share of the level; "inconclusive" (interrupted,
@@ -224,7 +229,7 @@ def verdict(report: Any) -> Verdict:
         rank_p_value=findings.rank_p_value,
         quantity_p_value=findings.quantity_p_value,
         direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
-        agreement={"agreement": True, "disagreement": False}.get(drawn),
+        agreement={"agreement": None if findings.not_compared else True, "disagreement": False}.get(drawn),
         comparison=drawn,
         gap_location=findings.gap_beta,
         n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
@@ -249,6 +254,8 @@ def _status(findings: Findings) -> Status:
     if findings.n_simulations < FEWEST_SIMULATIONS:
         return "inconclusive"
     if findings.is_certified:
+        if findings.lacks_prior:
+            return "inconclusive"
         compared = "" if findings.draws is None else findings.draws.status
         if compared == "disagreement":
             return "disagreement"

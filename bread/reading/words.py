@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SEEN_WITHOUT_ANNEALING = "Something is broken, and annealing was not needed to see it"
+YOURS = "posterior="  # the source of draws that the user gave
 NOTHING_MEANS_ANYTHING = "Until it is found, no bound in this report means anything."
 
 

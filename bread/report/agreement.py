@@ -20,7 +20,7 @@ from bread.statistics.disagreement import Comparison, compare_draws
 from bread.statistics.distribution_bound import distribution_bound
 from bread.statistics.draws import are_constant, effective_draws_suffice
 from bread.statistics.moments import compare_moments
-from bread.statistics.power import Setting, detectable
+from bread.statistics.power import Setting, detectable, detectable_probability
 
 LEVEL = 0.95
 ALPHA = 1.0 - LEVEL  # of `error_limit`: half for V, half for the band around the annealed draws
@@ -46,6 +46,19 @@ class Columns(NamedTuple):
     def n_parameters(self) -> int:
         """How many there are beside the log density."""
         return len(self.names) - self.has_log_density
+
+    @property
+    def n_continuous(self) -> int:
+        """How many parameters are: no two of the annealed draws, which are independent, are equal."""
+        ordered = np.sort(self.annealed[:, : self.n_parameters], axis=0)
+        return int((np.diff(ordered, axis=0) > 0.0).all(axis=0).sum())
+
+    @property
+    def n_discrete(self) -> int:
+        """How many parameters vary and are not continuous."""
+        flat = self.own.reshape(-1, len(self.names))
+        n_constant = int(are_constant(flat, self.annealed)[: self.n_parameters].sum())
+        return self.n_parameters - self.n_continuous - n_constant
 
 
 def agreement_dataset(
@@ -79,10 +92,12 @@ def agreement_dataset(
 
         By `tested` (parameters, log density, products of pairs): `p_value`, `p_value_beyond_error` of the test of
         equality, `difference`, adjusted for their number. `p_value_combined`, `p_value_beyond_error_combined`: of both
-        families of tests. `detectable_shift`, `detectable_missing_mass` and `..._beyond_error`: what would have been
-        seen in 9 of 10 comparisons (standard deviations; mass), NaN where the draws are too few.
+        families of tests. `detectable_shift`, `detectable_missing_mass` (of a continuous parameter: standard
+        deviations; mass; NaN where all are discrete), `detectable_probability` (error of a P(parameter <= x), whatever
+        the law) and `..._beyond_error`: what would have been seen in 9 of 10 comparisons, NaN where draws are too few.
         Attributes: `status` ("too few draws", "agreement", "difference", "disagreement"), `source`, `n_chains`,
-        `n_draws`, `n_annealed`, `n_dropped` (annealed chains that ended nowhere), `error` (V's limit; 1 where it is
+        `n_draws`, `n_discrete` (parameters), `left_out` (free variables that were not compared), `n_annealed`,
+        `n_dropped` (annealed chains that ended nowhere), `error` (V's limit; 1 where it is
         not known), `sampling_error` (DKW), `level`.
     """
     if result.fit is None or result.localisation is not None or annealed is None:
@@ -97,6 +112,7 @@ def agreement_dataset(
         shared_error=shared,
         attributes={
             "source": result.fit.source,
+            "left_out": ", ".join(_left_out(result, result.fit, annealed)),
             "n_dropped": int(result.n_draws_dropped),
             "n_zero": int(result.n_draws_zero),
         },
@@ -177,12 +193,18 @@ def comparison_dataset(
             **attributes,
             "n_chains": int(columns.own.shape[0]),
             "n_draws": int(columns.own.shape[0] * columns.own.shape[1]),
+            "n_discrete": columns.n_discrete,
             "n_annealed": len(columns.annealed),
             "error": 1.0 if error == ANYTHING else error,
             "sampling_error": bound.sampling_error,
             "level": LEVEL,
         },
     )
+
+
+def _left_out(result: CheckResult, fit: Fit, annealed: dict[str, NDArray[Any]]) -> list[str]:
+    """Return the free variables that one of the two has no draws of."""
+    return [name for name in result.info.layout.positions if not (name in fit.draws and name in annealed)]
 
 
 def _known(error: float) -> float:
@@ -252,14 +274,15 @@ def _power(
     columns: Columns, comparison: Comparison, sizes: _Sizes, n_tested: int, error: float
 ) -> dict[str, tuple[tuple[()], np.float64]]:
     """Return what would have been seen, as a difference and as one beyond the error."""
-    names = "detectable_shift", "detectable_missing_mass"
+    names = "detectable_shift", "detectable_missing_mass", "detectable_probability"
     if comparison.status == "too few draws":
         return {f"{name}{end}": ((), np.float64(np.nan)) for name in names for end in ("", "_beyond_error")}
     fewest = effective_draws_suffice(sizes.quantiles).fewest
     found = {}
     for end, allowed in (("", 0.0), ("_beyond_error", error)):
         setting = Setting(len(columns.annealed), fewest, len(columns.names), n_tested, allowed)
-        for name, value in zip(names, detectable(setting), strict=True):
+        of_normal = detectable(setting) if columns.n_continuous else (np.nan, np.nan)
+        for name, value in zip(names, (*of_normal, detectable_probability(setting)), strict=True):
             found[f"{name}{end}"] = ((), np.float64(value))
     return found
 

@@ -26,16 +26,21 @@ def modes_dataset(
     `log_evidence` of the region around it, with its standard error, in nats; `mass`, the region's share of the
     posterior, and `mass_lower`, the same with the evidence two standard errors lower; `share_annealed` and `share_own`
     (the draws given as ``posterior=``, or those of the fit; NaN without them) with their limits, each one-sided at
-    99.9%; `missed`. `is_peak`: the region is where the density exceeds that of every annealed draw.
+    99.9%; `missed`. `is_peak`: the region is where the density exceeds that of every annealed draw. Under "localised"
+    the modes are those of the user's own model, and the draws of the fit (attribute `tested_draws`) are in the place of
+    the annealed ones, which are of another model.
 
     A regime of prior mass m is found with probability 1 - (1 - m)^n, n the attribute `n_prior_draws`; a narrow spike
-    is not. None found is no proof that there is none.
+    is not. Where the prior cannot be drawn (`has_prior_draws` 0), these are spread far around the draws instead. None
+    found is no proof that there is none.
     """
     found = result.modes
     if found is None or constrain is None:
         return None
-    places = _columns(constrain(_states(found, result.info.layout.dim)), len(found.modes))
-    annealed = _columns(draws or {}, found.n_annealed)
+    places = _columns(constrain(_states(found, result.info.layout.dim)))
+    if found.source and result.fit is not None:
+        draws = result.fit.flat_draws()
+    tested = _columns(draws or {})
     names = list(places)
     weighed = [mode.weighed for mode in found.modes]
     own = [mode.own or _NOWHERE for mode in found.modes]
@@ -52,8 +57,8 @@ def modes_dataset(
     return xr.Dataset(
         {
             "place": (("mode", "parameter"), np.array([places[name] for name in names]).T.reshape(-1, len(names))),
-            "annealed_mean": ("parameter", _of(annealed, names, np.mean)),
-            "annealed_sd": ("parameter", _of(annealed, names, np.std)),
+            "annealed_mean": ("parameter", _of(tested, names, np.mean)),
+            "annealed_sd": ("parameter", _of(tested, names, np.std)),
             "log_density": numbers([mode.log_density for mode in found.modes], **nats),
             "log_evidence": numbers([one.evidence.value for one in weighed], **nats),
             "log_evidence_error": numbers([one.evidence.standard_error for one in weighed], **nats),
@@ -80,6 +85,8 @@ def modes_dataset(
             "n_evaluations": found.n_evaluations,
             "n_exchanges": len(found.exchanges),
             "log_evidence_of_draws": float(found.log_denominator),
+            "has_prior_draws": int(found.has_prior),
+            "tested_draws": found.source or "annealed",
             "own_draws": "none" if result.fit is None else result.fit.source,
         },
     )
@@ -89,7 +96,7 @@ def _states(found: ModeResults, dim: int) -> NDArray[np.float64]:
     return np.array([mode.state for mode in found.modes], dtype=np.float64).reshape(-1, dim)
 
 
-def _columns(values: dict[str, NDArray[Any]], n: int) -> dict[str, NDArray[Any]]:
+def _columns(values: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return every number of every parameter, label -> (n,)."""
     result = {}
     for name, array in values.items():

@@ -14,7 +14,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray, Model, Node, Replicates
-from bread.errors import BreadError, UnsupportedModelError
+from bread.errors import UnsupportedModelError
 from bread.running.interrupts import interruptible
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics import replication
@@ -150,7 +150,7 @@ def check_fit(
                 if n_draws > ORDINARY:
                     tester.refine()
                 tester.extend(states[:n_draws])
-            except BreadError as error:
+            except Exception as error:  # a user's simulator may raise anything where no chain went
                 left_out[tester.node.name] = str(error)
                 testers.remove(tester)
         if not testers or not n_draws:

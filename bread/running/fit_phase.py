@@ -9,18 +9,22 @@ import numpy as np
 from bread.backends.base import FloatArray, Model
 from bread.running import shape
 from bread.running.fit_check import Pool, check_fit, is_dear
+from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.results import OBSERVED, CheckResult
+from bread.running.users_draws import posterior_draws
 from bread.statistics.fit import FEWEST_RANKED, RANKED_LEVEL
 
 
 def look_at_fit(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
-    """Test the fit at annealed draws on the real data, where there are any; ``result.fit_check`` keeps it.
+    """Test the fit of the user's model at draws on the real data, where there are any; ``result.fit_check`` keeps it.
 
+    They are annealed ones, or under "localised", whose annealed draws are of another model, those of the fit.
     Simulated from the prior, a small p-value is ranked among those of simulated data sets too.
     """
-    draws = result.observed_draws
+    with interruptible():
+        draws = posterior_draws(model, result)
     if draws is None or not len(draws):
         return
     with ledger.phase("model fit, your data", "replicate"):

@@ -38,13 +38,17 @@ class ModeResults:
     modes : tuple of FoundMode
         Those that are missed first, then by evidence.
     log_denominator : float
-        Log evidence (nats) of what the annealed draws hold.
+        Log evidence (nats) of what the draws under test hold.
     n_annealed, n_prior, n_optimised : int
-        Annealed draws, prior draws at which the density was looked at, optimisations.
+        Draws under test, prior draws at which the density was looked at, optimisations.
     n_gradients, n_evaluations : int
         What was spent.
     exchanges : tuple of Exchange
         Labels that may be exchanged; copies count as one mode.
+    has_prior : bool
+        Whether the prior could be drawn; else the search began with draws spread far around those under test.
+    source : str
+        Where draws under test that are not annealed come from, such as "posterior="; "" for annealed ones.
     """
 
     modes: tuple[FoundMode, ...]
@@ -55,3 +59,5 @@ class ModeResults:
     n_gradients: int
     n_evaluations: int
     exchanges: tuple[Exchange, ...]
+    has_prior: bool = True
+    source: str = ""

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from bread.backends.base import Fit, FloatArray, Model
+from bread.backends.base import FloatArray, Model
 from bread.fitting import mode_search
 from bread.fitting.exchanges import aligned
 from bread.fitting.mode_search import Found
 from bread.running.ledger import in_order
 from bread.running.mode_results import FoundMode, ModeResults
 from bread.running.mode_tasks import (
+    DRAWN,
     WEIGHED,
     ClimbTask,
     Evaluated,
@@ -38,26 +39,24 @@ BATCH = 500  # prior draws a task
 DRAW_COST = 80  # gradients of the check for each prior draw: a PyMC draw takes as long as six gradients
 MOST_MODES, FEWEST_MODES = 8, 3  # that are weighed
 MODE_COST = 32_000  # gradients of the check for each mode that is weighed
-MOST_OWN_DRAWS = 1000  # draws of the user's or of the fit: more are thinned
-FEWEST_DRAWS = 50  # annealed draws: with fewer a missed half would not be seen
+FEWEST_DRAWS = 50  # draws under test: with fewer a missed half would not be seen
+SPREAD = 3.0  # standard deviations of the draws: scale of where one begins without a prior, with Cauchy tails
 LARGEST_DIM = 200  # coordinates: more make the Hessian dear and the weights of 4000 draws useless
 
 RunTasks = Callable[[Sequence[Task]], Iterator[tuple[int, Any]]]
 
 
-def why_not(model: Model, simulate_from: str, n_draws: int) -> str | None:
-    """Return why modes cannot be looked for, as a sentence; None where they can."""
+def why_not(model: Model, draws: str, n_draws: int) -> str | None:
+    """Return why modes cannot be looked for, as a sentence; None where they can. ``draws``: "annealed draws"."""
     info, reason = model.info, ""
-    if simulate_from == "localised":
-        reason = "annealed draws of a localised model are not draws from your posterior, which is where modes count"
-    elif np.any(info.layout.discrete):
+    if np.any(info.layout.discrete):
         reason = "the model has discrete variables, along which nothing can be optimised"
     elif "reference" not in info.paths:
         reason = "this kernel or model has no gradient of the whole density"
     elif info.layout.dim > LARGEST_DIM:
         reason = f"the model has {info.layout.dim} unconstrained coordinates, and more than {LARGEST_DIM} are too many"
     elif n_draws < FEWEST_DRAWS:
-        reason = f"there are {n_draws} annealed draws on the real data, and fewer than {FEWEST_DRAWS} are too few"
+        reason = f"there are {n_draws} {draws} on the real data, and fewer than {FEWEST_DRAWS} are too few"
     return f"Modes on the real data were not looked for: {reason}." if reason else None
 
 
@@ -84,36 +83,43 @@ class ModeSearch:
         self._n_prior = int(np.clip(n_spent // DRAW_COST, FEWEST_PRIOR_DRAWS, MOST_PRIOR_DRAWS)) // BATCH * BATCH
         self._is_dear = n_spent < 4 * MODE_COST  # to weigh the bulk and a mode would be a large part of the check
         self._most_modes = int(np.clip(n_spent // MODE_COST, FEWEST_MODES, MOST_MODES))
+        self.has_prior = True
         self.n_gradients = 0
         self.n_evaluations = 0
 
-    def run(self, draws: FloatArray, log_lower: float, own: FloatArray | None) -> ModeResults | None:
+    def run(
+        self, draws: FloatArray, log_lower: float, own: FloatArray | None, nearby: FloatArray | None = None
+    ) -> ModeResults | None:
         """Look for modes that draws miss; None where the density at the draws is zero, or what they hold is unknown.
 
         Parameters
         ----------
         draws : ndarray, shape (n, dim)
-            Independent annealed draws on the real data.
+            Independent draws on the real data, which are under test.
         log_lower : float
-            A lower bound (nats) of the log evidence, as the density here has it.
+            A lower bound (nats) of the log evidence, as the density here has it; -inf where none is known.
         own : ndarray, shape (chain, draw, dim), or None
             Draws of the fit.
+        nearby : ndarray, shape (n, dim), or None
+            Draws of a law near the posterior, where one may begin too.
         """
         levels, exchanges = self._evaluate(EvaluateTask(self._data, draws, True))
         draws, levels = draws[np.isfinite(levels)], levels[np.isfinite(levels)]
         if len(draws) < FEWEST_DRAWS:
             return None
-        prior = self._draw_prior()
+        prior = self._draw_prior(draws)
         scale = mode_search.prior_scales(prior.states)
         starts = [
             mode_search.starts(*prior, mode_search.BEST, mode_search.FAR),
             mode_search.starts(draws, levels, 1, 0),
         ]
+        if nearby is not None and len(nearby):
+            starts.append(self._starts_among(nearby)[0])
         own_levels = None
         if own is not None:
             flat = own.reshape(-1, own.shape[-1])
-            own_levels, _ = self._evaluate(EvaluateTask(self._data, flat))
-            starts.append(mode_search.starts(flat, own_levels, mode_search.FIT_BEST, mode_search.FIT_FAR))
+            found_there, own_levels = self._starts_among(flat)
+            starts.append(found_there)
         every = np.concatenate(starts)
         ends = self._climb(every, scale)
         centre = draws[int(np.argmax(levels))]
@@ -147,7 +153,7 @@ class ModeSearch:
         found.sort(key=lambda mode: (not mode.weighed.missed, -mode.weighed.mass))
         return ModeResults(
             tuple(found), denominator, len(draws), len(prior.states), len(every), self.n_gradients,
-            self.n_evaluations, exchanges,
+            self.n_evaluations, exchanges, self.has_prior,
         )  # fmt: skip
 
     def _run(self, tasks: Sequence[Task]) -> list[Any]:
@@ -161,11 +167,29 @@ class ModeSearch:
         result: tuple[FloatArray, tuple[Any, ...]] = self._run([task])[0]
         return result
 
-    def _draw_prior(self) -> Evaluated:
+    def _starts_among(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return where to begin among draws of a fit, and the log density (nats) at each of them."""
+        levels, _ = self._evaluate(EvaluateTask(self._data, states))
+        return mode_search.starts(states, levels, mode_search.FIT_BEST, mode_search.FIT_FAR), levels
+
+    def _draw_prior(self, draws: FloatArray) -> Evaluated:
+        """Return draws of the prior; where it cannot be drawn, as a flat one, draws spread far around ``draws``."""
+        try:
+            return self._of_prior()
+        except Exception:  # flat, or a user's simulator that raises what it likes
+            self.has_prior = False
+        rng = np.random.default_rng(seed_sequence(self._root, Purpose.MODES, OBSERVED, DRAWN, 0))
+        n, dim = self._n_prior, draws.shape[1]
+        far = rng.standard_cauchy((n, 1)) * rng.standard_normal((n, dim))
+        far[::2] *= np.eye(dim)[rng.integers(dim, size=(n + 1) // 2)]  # half of them in one coordinate alone
+        states = draws[rng.integers(len(draws), size=n)] + SPREAD * draws.std(axis=0) * far
+        return Evaluated(states, self._evaluate(EvaluateTask(self._data, states))[0])
+
+    def _of_prior(self) -> Evaluated:
         starts = range(0, self._n_prior, BATCH)
         tasks = [PriorDrawTask(self._data, self._root, low, low + BATCH) for low in starts]
-        self.n_evaluations += self._n_prior
         parts = self._run(tasks)
+        self.n_evaluations += self._n_prior
         return Evaluated(
             np.concatenate([part.states for part in parts]), np.concatenate([part.log_density for part in parts])
         )
@@ -205,19 +229,6 @@ class ModeSearch:
         weighed = self._run(tasks)
         self.n_evaluations += sum(len(proposed.states) + len(there) for proposed, there in weighed)
         return [(*result, some) for result, some in zip(weighed, draws, strict=True)]
-
-
-def own_draws(model: Model, fit: Fit | None) -> FloatArray | None:
-    """Return draws of a fit, thinned to about a thousand, as states of shape (chain, draw, dim); None without them."""
-    names = tuple(model.info.layout.positions)
-    if fit is None or not set(names) <= set(fit.draws):
-        return None
-    n_chains, n_draws = np.shape(fit.draws[names[0]])[:2]
-    every = max(1, -(-n_chains * n_draws // MOST_OWN_DRAWS))
-    thinned = {name: np.asarray(fit.draws[name])[:, ::every] for name in names}
-    n_kept = thinned[names[0]].shape[1]
-    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in thinned.items()}
-    return model.unconstrain(flat).reshape(n_chains, n_kept, -1)
 
 
 def _effective(levels: FloatArray) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -9,13 +11,17 @@ from bread.backends.base import FloatArray, Model
 from bread.errors import BreadError
 from bread.running.interrupts import interruptible
 from bread.running.ledger import Ledger
-from bread.running.mode_search import ModeSearch, own_draws, why_not
+from bread.running.mode_search import FEWEST_DRAWS, ModeSearch, why_not
 from bread.running.plan import Plan
 from bread.running.results import OBSERVED, CheckResult
+from bread.running.users_draws import own_draws, posterior_draws
 
 
 def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
-    """Look for modes that the annealed draws on the real data miss; ``result.modes`` keeps them.
+    """Look for modes of the user's model that draws on the real data miss; ``result.modes`` keeps them.
+
+    The draws are the annealed ones, or under "localised", whose annealed draws are of another model, those of the fit:
+    nobody knows a lower bound of the evidence of the user's model then but what these hold.
 
     Where that is not possible a warning of the report says why. An error of the model in a corner where no chain went
     ends the search, not the check.
@@ -23,8 +29,12 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     The lower bound of the log evidence is that of the real data's chains, whose prior is normalised; the density here
     has the constants that its priors lack, so they are put back.
     """
-    draws = result.observed_draws
-    reason = why_not(model, plan.simulate_from, 0 if draws is None else len(draws))
+    is_localised = result.localisation is not None
+    with interruptible():
+        draws = posterior_draws(model, result, FEWEST_DRAWS)
+    reason = why_not(
+        model, "draws of the fit" if is_localised else "annealed draws", 0 if draws is None else len(draws)
+    )
     if reason is not None:
         result.warnings.append(reason)
         return
@@ -32,14 +42,19 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     with ledger.phase("modes, your data", "modes"):
         search = ModeSearch(model, ledger.run_tasks, plan.root, sum(result.n_gradients.values()))
         try:
-            with interruptible():
-                own = own_draws(model, result.fit)
-            result.modes = search.run(draws, log_lower_bound(result), own)
+            if is_localised:
+                assert result.fit is not None
+                found = search.run(draws, -np.inf, None, result.observed_draws)
+                result.modes = None if found is None else replace(found, source=result.fit.source)
+            else:
+                with interruptible():
+                    own = own_draws(model, result.fit)
+                result.modes = search.run(draws, log_lower_bound(result), own)
         except BreadError as error:
             result.warnings.append(f"The search for modes on the real data failed: {error}")
         ledger.count("modes", search.n_gradients)
     if result.modes is None and not any("modes on the real data" in one for one in result.warnings):
-        result.warnings.append("Modes on the real data were not looked for: the density is zero at the annealed draws.")
+        result.warnings.append("Modes on the real data were not looked for: the density is zero at the draws.")
 
 
 def log_lower_bound(result: CheckResult) -> float:

@@ -33,6 +33,12 @@ from bread.statistics.certificate import conditional_gaps, error_by_simulation
 from bread.statistics.goal import Decision, one_sided, simulations_needed
 
 
+def look_at_model(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
+    """Ask of the user's own model whether the real data look like its data, and whether draws miss modes of it."""
+    look_at_fit(model, plan, result, ledger)
+    look_for_modes(model, plan, result, ledger)
+
+
 class Runner:
     """Runs a plan on a model with an executor; ``result`` holds what is finished."""
 
@@ -99,8 +105,8 @@ class Runner:
             plan = self._budgeted.with_draws(wanted_draws(plan, self.result, temperatures[-1]))
         draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
         bridge_the_fit(self._model, plan, self.result, self._ledger)
-        look_at_fit(self._model, plan, self.result, self._ledger)
-        look_for_modes(self._model, plan, self.result, self._ledger)
+        if plan.simulate_from != "localised":  # that is another model than the user's
+            look_at_model(self._model, plan, self.result, self._ledger)
 
     # -- what a search within a budget needs ------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from bread.statistics.content import N_TESTS, QUANTILES
 from bread.statistics.content_counts import content_p_values, count_at_least, count_at_most, quantile_nodes
 from bread.statistics.disagreement import LEVEL, N_FAMILIES
 
+ONE_SD = float(2.0 * ndtr(0.5) - 1.0)  # largest error of P(x <= c) where a normal quantity is off by one sd: 0.38
 LARGEST_SHIFT = 10.0  # standard deviations: the largest effect that is looked for
 
 
@@ -90,6 +91,21 @@ def detectable(setting: Setting, *, power: float = 0.9) -> Detectable:
         _smallest(lambda shift: _power_of_shift(shift, setting, *limits) - power, LARGEST_SHIFT),
         _smallest(lambda mass: _power_of_missing_mass(mass, setting, *limits) - power, 1.0),
     )
+
+
+def detectable_probability(setting: Setting, *, power: float = 0.9) -> float:
+    """Return the smallest error of a probability P(x <= c) that the comparison would have seen, for any law.
+
+    Of a discrete quantity a shift says nothing: the test of equality alone counts, at the probability where it sees
+    least. A normal quantity shifted by one standard deviation is off by `ONE_SD`. inf if no error is seen.
+    """
+    _check(setting)
+    largest = _equality_limit(setting)
+
+    def excess(off: float) -> float:
+        return _equality_power((1.0 - off) / 2.0, (1.0 + off) / 2.0, setting, largest) - power
+
+    return _smallest(excess, 1.0)
 
 
 def power_of_shift(shift: float, setting: Setting) -> float:

@@ -8,6 +8,7 @@ import pytest
 import bread
 from bread.report import container as report
 from bread.running.mode_results import FoundMode, ModeResults
+from bread.statistics.goal import Goal
 from bread.statistics.modes import RegionEvidence, Share, WeighedMode
 from tests.support.fake_results import constrain, fake_result, shift_reverse_starts
 
@@ -41,6 +42,34 @@ SITUATIONS = {
             "Start chains there",
         ],
         ["more", "annealed draws that miss"],
+    ),
+    "missed, and the bound is loose": (
+        [mode(missed=True)],
+        {"gap": 30.0},
+        "not converged",
+        ["holds at least 97%", "Simulated data show no small error either: there V is 1.00 (asked for: 0.10)."],
+        ["do not show that", "at most 1.00"],
+    ),
+    "missed, and the bound is not small enough": (
+        [mode(missed=True)],
+        {"gap": 0.05},
+        "not converged",
+        ["Simulated data show no small error either: there V is 0.10 (asked for: 0.10)."],
+        ["do not show that"],
+    ),
+    "missed, and the bound in nats is loose": (
+        [mode(missed=True)],
+        {"gap": 6.0, "goal": Goal(target=1.0)},
+        "not converged",
+        ["Simulated data show no small error either: there B is 6", "(asked for: 1 nats)."],
+        ["do not show that"],
+    ),
+    "missed in the user's model, where another is annealed": (
+        [mode(missed=True)],
+        {"simulate_from": "localised"},
+        "not converged",
+        ["The localised model does not show that: on its data V is at most 0.08."],
+        ["Simulated data"],
     ),
     "few draws there": (
         [mode(missed=True, annealed=Share(0.031, 0.001, 0.1))],
@@ -94,6 +123,27 @@ def test_what_a_verdict_says_of_modes(name):
         assert words not in verdict
     assert "nan" not in verdict and "  " not in verdict and ".." not in verdict
     assert verdict.n_missed_modes == sum(one.weighed.missed for one in modes)
+
+
+@pytest.mark.parametrize(
+    ("source", "named", "whose"),
+    [
+        ("posterior=", "none of your 100 draws is there", "that your draws miss"),
+        ("pm.sample", "none of 100 draws of pm.sample is there", "that the draws of pm.sample miss"),
+    ],
+)
+def test_draws_of_the_fit_are_named_where_they_are_under_test(source, named, whose):
+    """Under "localised" the annealed draws are of another model: the fit's are looked at in the user's own."""
+    result = with_modes(mode(missed=True), simulate_from="localised", posterior_shift=0.0)
+    result.fit = replace(result.fit, source=source)
+    result.settings["posterior"] = source == "posterior="
+    result.modes = replace(result.modes, source=source)
+    verdict = judge(result)
+    assert verdict.status == "not converged" and named in verdict and "annealed draws is there" not in verdict
+    result.modes = replace(result.modes, modes=(mode(missed=False),), has_prior=False)
+    found = judge(result)
+    assert f"No mode of your own model {whose} was found on your data" in found
+    assert "looking from 4000 draws spread far around them" in found
 
 
 def test_without_a_search_nothing_is_said():

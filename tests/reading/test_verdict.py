@@ -11,7 +11,7 @@ from bread.reading.numbers import nats
 from bread.report import container as report
 from bread.running.direct_results import DirectTest, DirectTests
 from bread.statistics.goal import Goal
-from tests.support.fake_results import constrain, fake_result, shift_reverse_starts
+from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 from tests.support.verdicts import fitted, judge
 
 
@@ -141,7 +141,8 @@ SITUATIONS = {
             "of the annealed draws (1000 on your data). Those are within 0.08 of the posterior, if the 20 simulated ",
             "data sets are typical (95% limit; within 0.20 whatever other data sets are like; B = 0.019 nats)",
             "No difference was seen (p = ",
-            "a shift of one parameter by 0.3",
+            "a shift of one continuous parameter by 0.3",
+            " or a probability of a discrete one that is off by 0.1",
             "posterior standard deviations or a missing",
         ],
         ["pm.sample", "estimated", "too few"],
@@ -320,3 +321,33 @@ def test_a_difference_that_too_few_simulations_show_is_no_mismatch():
     assert judge(fake_result(observed_extra=8.0)).status == "converged"  # 39 simulations: more would have been added
     assert "harder to sample is not yet known" in judge(fake_result(observed_extra=8.0))
     assert "blind to harder data here" in judge(fake_result(simulate_from="localised"))
+
+
+def of_library(library, simulator=None, **changes):
+    result = fake_result(info=model_info(backend=library, versions={}), **changes)
+    result.settings["simulator"] = simulator
+    return result
+
+
+@pytest.mark.parametrize(("library", "name"), [("pymc", "model"), ("stan", "program")])
+@pytest.mark.parametrize(
+    "test", ["prior score", "likelihood score", "outcome score", "joint score", "kernel at beta = 1"]
+)
+def test_a_bug_may_be_in_the_simulator_that_bread_derived(library, name, test):
+    derived = f"Or the simulator that bread derived from your {name} is wrong"
+    verdict = judge(replace(of_library(library), direct_tests=direct(test, 1e-5)))
+    assert verdict.status == "bug" and derived in verdict
+    assert f"please report that to bread, with the {name}, its data and this report" in verdict
+    own = judge(replace(of_library(library, "simulate"), direct_tests=direct(test, 1e-5)))
+    assert own.status == "bug" and "derived" not in own and "  " not in own
+
+
+@pytest.mark.parametrize(("library", "who"), [("pymc", "PyMC"), ("stan", "Stan"), ("numpyro", "NumPyro")])
+def test_a_step_method_of_the_library_is_never_blamed_first(library, who):
+    verdict = judge(replace(of_library(library), direct_tests=direct("kernel at beta = 1", 1e-5)))
+    assert verdict.index("custom distribution") < verdict.index(f"Least likely is NUTS, whose steps are {who}'s own.")
+    assert "correct accept step" not in verdict and "  " not in verdict
+    ranks = judge(shift_reverse_starts(of_library(library)))
+    assert ranks.status == "bug" and "step method" not in ranks and "custom distribution" in ranks
+    own = judge(replace(of_library("finite"), direct_tests=direct("kernel at beta = 1", 1e-5)))
+    assert "look for a step method without a correct accept step" in own and "derived" not in own

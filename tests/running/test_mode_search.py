@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
 
+from bread.errors import UnsupportedModelError
 from bread.fitting import mode_search
 from bread.running.executors import SerialExecutor
 from bread.running.mode_search import ModeSearch
 from bread.running.mode_tasks import FIRST, WeighTask
 from bread.statistics import modes as statistics
-from tests.support.mode_cases import MISSED, NOT_MISSED, ModeCase, halves, labels, planted_regime
+from tests.support.mode_cases import MISSED, NOT_MISSED, ModeCase, gaussian, halves, labels, mixture, planted_regime
 
 N_DRAWS = 100
 
@@ -115,6 +116,38 @@ def test_one_labelling_of_two_is_no_missed_mode_but_a_half_is():
     vector = ModeCase(half.dim, half.log_f, half.draw, half.draw_prior, half.log_lower, is_vector=True)
     found = search(vector, 6)
     assert is_missed(found)
+
+
+class NoPrior(ModeCase):
+    """A posterior under a flat prior."""
+
+    def draw_base(self, path, seeds):
+        raise UnsupportedModelError("its prior is flat")
+
+
+@pytest.mark.parametrize("dim", [1, 10])
+def test_without_a_prior_the_search_begins_far_around_the_draws(dim, monkeypatch):
+    half = halves(dim)
+    case = NoPrior(half.dim, half.log_f, half.draw, half.draw_prior, half.log_lower)
+    found = search(case, 1)
+    assert is_missed(found) and not found.has_prior and found.n_prior == 1000
+    assert search(half, 1).has_prior
+    assert not is_missed(search(NoPrior(*(vars(gaussian(dim))[name] for name in NAMES)), 1))
+    monkeypatch.setattr("bread.running.mode_search.SPREAD", 0.0)
+    assert not is_missed(search(case, 1))  # the control: at the draws alone
+
+
+NAMES = ("dim", "log_f", "draw", "draw_prior", "log_lower")
+
+
+def test_one_may_begin_near_the_posterior_too():
+    """A spike that no prior draw comes near, and draws of a law that does."""
+    case = mixture([[0.0], [900.0]], [1.0, 1.0], [0.0, 0.0], [True, False], prior_sd=3.0)
+    rng = np.random.default_rng(1)
+    with SerialExecutor(case) as executor:
+        draws, nearby = case.draw(N_DRAWS, rng), 900.0 + rng.standard_normal((50, 1))
+        assert not is_missed(ModeSearch(case, executor.run, 1, 0).run(draws, -np.inf, None))
+        assert is_missed(ModeSearch(case, executor.run, 1, 0).run(draws, -np.inf, None, nearby))
 
 
 def test_results_depend_on_the_seed_alone():

@@ -2,12 +2,20 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.agreement import agreement_test
 from bread.statistics.content import interval_contents
 from bread.statistics.disagreement import LEVEL, compare_draws
-from bread.statistics.power import Setting, detectable, power_of_missing_mass, power_of_shift
+from bread.statistics.power import (
+    ONE_SD,
+    Setting,
+    detectable,
+    detectable_probability,
+    power_of_missing_mass,
+    power_of_shift,
+)
 
 N_QUANTITIES = 5
 SETTINGS = [Setting(1000, 400.0, 5, 5, 0.0), Setting(1000, 400.0, 5, 5, 0.04), Setting(300, 1500.0, 5, 5, 0.0)]
@@ -33,6 +41,42 @@ def simulated_power(setting, n_runs, change, annealed_change):
         )
         seen += comparison.p_value_beyond_error <= LEVEL
     return seen / n_runs
+
+
+LAWS = {  # of a discrete quantity: probabilities of 0, 1, ..., and up to which of them the user's draws are too often
+    "a fair coin": (np.array([0.5, 0.5]), 0),
+    "three of five": (np.array([0.4, 0.6]), 0),
+    "counts": (np.array([0.22, 0.33, 0.25, 0.13, 0.07]), 1),
+}
+
+
+def discrete(probabilities):
+    """Return what gives a standard normal quantity this law on 0, 1, ..."""
+    return lambda x: np.searchsorted(np.cumsum(probabilities)[:-1], ndtr(x)).astype(float)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS)
+def test_an_error_of_a_probability_is_detected_where_quantities_are_discrete(law):
+    probabilities, level = LAWS[law]
+    share, off = float(probabilities[: level + 1].sum()), detectable_probability(SETTINGS[0])
+
+    def wrong(by):
+        low = np.arange(len(probabilities)) <= level
+        return discrete(probabilities * np.where(low, (share + by) / share, (1 - share - by) / (1 - share)))
+
+    right = discrete(probabilities)
+    assert simulated_power(SETTINGS[0], 60, wrong(off), lambda _, x: right(x)) >= 0.79  # as below
+    assert simulated_power(SETTINGS[0], 60, wrong(off / 2), lambda _, x: right(x)) < 0.6  # control
+
+
+@pytest.mark.statistical
+def test_what_a_shift_of_a_normal_quantity_says_is_wrong_for_a_rare_event():
+    """As many standard deviations of an event of probability 0.1: not seen 9 times in 10."""
+    shift, right = detectable(SETTINGS[0]).shift, discrete([0.9, 0.1])
+    wrong = discrete([0.9 - 0.3 * shift, 0.1 + 0.3 * shift])
+    assert simulated_power(SETTINGS[0], 60, wrong, lambda _, x: right(x)) < 0.79
+    assert 0.3 * shift < detectable_probability(SETTINGS[0])  # which is what the sentence says of it
 
 
 def with_mode(weight):
@@ -76,11 +120,18 @@ def test_power_grows_with_everything_it_should():
     ):
         finer = detectable(better)
         assert finer.shift < smallest.shift and finer.missing_mass < smallest.missing_mass
+        assert detectable_probability(better) < detectable_probability(base)
     assert detectable(base, power=0.5).shift < smallest.shift
+
+
+def test_one_standard_deviation_is_an_error_of_a_probability():
+    at = np.linspace(-3.0, 3.0, 6001)
+    assert pytest.approx(np.max(ndtr(at + 1.0) - ndtr(at)), abs=1e-6) == ONE_SD
 
 
 def test_nothing_is_detectable_where_everything_is_allowed():
     assert detectable(Setting(1000, 400.0, 2, 2, 0.97)) == (np.inf, np.inf)
+    assert detectable_probability(Setting(1000, 400.0, 2, 2, 0.97)) == np.inf
     assert detectable(Setting(2, 400.0, 2, 2, 0.0)).shift > 5  # two annealed draws see next to nothing
 
 

@@ -1,6 +1,7 @@
 """Modes on the real data, end to end: missed, seen, and where they cannot be looked for."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,7 +65,10 @@ def test_own_draws_that_lie_in_the_missed_mode_are_not_blamed():
     [
         ({"draws": 20}, "fewer than 50 are too few"),
         ({"draws": 0}, "fewer than 50 are too few"),
-        ({"simulate_from": "localised"}, "annealed draws of a localised model are not draws from your posterior"),
+        (
+            {"simulate_from": "localised", "posterior": {"mean": np.linspace(0.0, 2.0, 20)[None]}},
+            "there are 20 draws of",
+        ),
     ],
 )
 def test_left_out_with_a_reason(changes, reason):
@@ -81,6 +85,85 @@ def test_discrete_coordinates_and_kernels_without_gradients_are_left_out_with_a_
         report = bread.check(CONJUGATE[name], **QUICK, n_temperatures=[4, 8], simulations=3)
         assert "modes" not in group_names(report)
         assert reason in " ".join(json.loads(read_attributes(report)["warnings"]))
+
+
+LOCALISED = {"simulate_from": "localised", "n_temperatures": [4, 8], "simulations": 10}
+
+
+def test_a_mode_of_the_users_model_is_found_where_another_is_annealed():
+    """Nine tenths of the mass lie within 0.03 of 0.3; all draws given, and so the localised law, are near -4.5."""
+    model = MarginalMixture(np.array([0.3]))
+    every = model.draw_posterior(model.observed_data, 20_000, np.random.default_rng(2))[:, 0]
+    wide = every[every < -1.0][:800].reshape(4, 200)
+    report = bread.check(model, **(QUICK | LOCALISED), posterior={"location": wide})
+    group = read_group(report, "modes")
+    assert group["missed"].values.tolist() == [True, False] and abs(float(group["place"][0, 0]) - 0.3) < 0.01
+    assert abs(float(group["annealed_mean"][0]) - wide.mean()) < 0.2  # of the draws under test
+    zero, one = model.component_log_evidence(model.summarise({"y": model.y[None, :]}))[:, 0]
+    exact = float(zero + np.log(0.987))  # as above
+    assert abs(float(group["log_evidence"][0]) - exact) < 4 * float(group["log_evidence_error"][0]) + 0.01
+    assert float(group["mass"][0]) < 1 / (1 + np.exp(one - zero))
+    verdict = bread.verdict(report)
+    assert verdict.status == "not converged" and verdict.n_missed_modes == 1
+    assert "and none of your " in verdict
+    both = bread.check(model, **(QUICK | LOCALISED), posterior={"location": every[:4000].reshape(4, 1000)})
+    assert bread.verdict(both).n_missed_modes == 0  # the control: draws that have both
+
+
+def test_localised_checks_ask_the_users_own_model_on_any_number_of_cores():
+    own = NORMAL.fit(seed=3, cores=1, progressbar=False).draws
+    settings = QUICK | LOCALISED | {"posterior": own}
+    one = bread.check(NORMAL, **settings)
+    assert_same_report(one, bread.check(NORMAL, **(settings | {"cores": 2})))
+    assert bread.verdict(one).n_missed_modes == 0 and read_group(one, "modes").attrs["tested_draws"] == "posterior="
+    fit = read_group(one, "fit")
+    assert "mean" in fit["node"].values and "mean" not in json.loads(fit.attrs["left_out"])  # against its own prior
+    far = bread.check(replace(NORMAL, prior_mean=14.0), **settings)  # 8 prior standard deviations away
+    assert bread.verdict(far).fit == "poor" and bread.verdict(one).fit == "ok"
+
+
+REGIME = 11.7  # its distance in standard deviations: 68 nats
+
+
+def draws_without_the_regime():
+    """Draws of mu given w alone: prior N(0, 1), two outcomes with variance 1 and mean 0.05."""
+    return {"mu": 0.1 / 3 + np.sqrt(1 / 3) * np.random.default_rng(1).standard_normal((4, 250))}
+
+
+@pytest.mark.slow
+@pytest.mark.pymc
+@pytest.mark.parametrize("prior", ["proper", "flat"])
+def test_a_regime_of_a_pymc_model_where_another_is_annealed(prior):
+    """0.4% of the prior's mass, a log evidence 68 nats higher: all of the posterior, and none of the draws."""
+    import pymc as pm
+
+    with pm.Model() as model:
+        mu = pm.Flat("mu") if prior == "flat" else pm.Normal("mu", 0.0, 1.0)
+        pm.Normal("w", mu, 1.0, observed=np.array([0.3, -0.2]))
+        pm.Normal("y", REGIME * pm.math.sigmoid(40 * (mu - 2.65)), 1.0, observed=np.array([REGIME]))
+    settings = QUICK | LOCALISED | {"path": "reference", "draws": 52, "hyperparameters": ["mu"]}
+    report = bread.check(model, **settings, posterior=draws_without_the_regime())
+    verdict, group = bread.verdict(report), read_group(report, "modes")
+    assert verdict.status == "not converged" and verdict.n_missed_modes == 1
+    assert abs(float(group["place"][0, 0]) - 2.7) < 0.1 and bool(group.attrs["has_prior_draws"]) == (prior == "proper")
+
+
+@pytest.mark.slow
+@pytest.mark.stan
+@pytest.mark.parametrize("prior", ["mu ~ normal(0, 1);", ""])
+def test_a_regime_of_a_stan_program_where_another_is_annealed(prior):
+    pytest.importorskip("lark")
+    program = f"""
+    data {{ vector[2] w; real y; }}
+    parameters {{ real mu; }}
+    model {{ {prior} w ~ normal(mu, 1); y ~ normal({REGIME} * inv_logit(40 * (mu - 2.65)), 1); }}
+    """
+    data = {"w": np.array([0.3, -0.2]), "y": REGIME}
+    settings = QUICK | LOCALISED | {"path": "reference", "draws": 52, "hyperparameters": ["mu"]}
+    report = bread.check(program, data=data, observed=["w", "y"], **settings, posterior=draws_without_the_regime())
+    verdict, group = bread.verdict(report), read_group(report, "modes")
+    assert verdict.status == "not converged" and verdict.n_missed_modes == 1
+    assert abs(float(group["place"][0, 0]) - 2.7) < 0.1 and bool(group.attrs["has_prior_draws"]) == bool(prior)
 
 
 @pytest.mark.slow
