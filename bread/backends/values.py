@@ -47,7 +47,7 @@ class Discarded:
         Of these, the draws at whose parameters a second try did give outcomes, or nobody knows whether it would have.
         Per draw that is kept, the mean change of a probability of outcomes given their parameters.
     states : tuple of ndarray, each (dim,)
-        Parameters of some draws whose outcomes could not be drawn at a second try either.
+        Parameters of some draws whose outcomes could not be drawn at a second try either; NaN where they are not known.
     reason : str
         Of the first of them.
     """

@@ -90,8 +90,9 @@ def _one_by_one(model: Model, n: int, seed: SeedSequence, error: Exception) -> S
         try:
             state = posterior.draw_base(PriorPath(), [first])
             values = model.constrain(state)
-        except Exception:
-            discarded += Discarded(n_parameters=1)
+        except Exception:  # of a function of the user's nobody knows what decides
+            unknown = np.full(model.info.layout.dim, np.nan)
+            discarded += Discarded(n_outcomes=1, states=(unknown,))
             continue
         held = {name: values[name][0] for name in names}
         drawn = _outcomes(model, held, second)

@@ -117,8 +117,11 @@ def score_tests(
     if is_split and not any(test.name == "prior score" for test in found.tests):
         try:
             parts, prior = drawn([PriorTask(index, batch, root) for index in range(n_batches)])
+            if not are_few(prior.discarded.n_parameters, len(prior)):
+                raise DensityError(f"not all parameters can be drawn: {prior.discarded.reason}")
             scores = Scores(info, prior, run)
-            keep(scores, scores.of_prior(np.concatenate([part.gradients[0.0] for part in parts])))
+            found.tests[:0] = scores.of_prior(np.concatenate([part.gradients[0.0] for part in parts]))
+            keep(scores, [])
         except Exception as error:
             found.left_out["prior score"] = _reason(error)
             lacking.add("prior score")

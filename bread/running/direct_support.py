@@ -106,6 +106,8 @@ class Scores:
         elsewhere, n = np.array(self._discarded.states[:N_STATES]), min(N_ROWS, len(self._states))
         if are_few(self._discarded.n_outcomes, len(self._states)) or not len(elsewhere):
             return False
+        if np.isnan(np.array(self._discarded.states)).any():
+            return True
         beta = None if PriorPath.name in self._info.paths else 1.0
         own = self._densities.of(beta, self._states[:n])
         data = {name: np.tile(values[:n], (len(elsewhere), *[1] * (values.ndim - 1)))

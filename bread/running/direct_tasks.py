@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,8 +10,8 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulations
-from bread.errors import BreadError, UnsupportedKernelError, UnsupportedModelError
+from bread.backends.base import Discarded, Evolution, FloatArray, Kernel, Model, Simulations
+from bread.errors import UnsupportedKernelError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath
 from bread.running.direct_joint import draw_held, draw_joint
 from bread.seeds import Purpose, chain_seeds, seed_sequence
@@ -71,22 +70,25 @@ class PriorTask:
     root: int
 
     def run(self, model: Model) -> JointGradients:
-        """Return draws without data, and gradients at inverse temperature 0; those that cannot be had are left out."""
+        """Return draws without data, and gradients at inverse temperature 0; those that cannot be had are counted."""
         posterior = model.condition(model.info.data.observed)
         low = self.batch * self.n_chains
         seeds = chain_seeds(self.root, Purpose.DIRECT_BASE, 1, 0, range(low, low + self.n_chains))
+        lost = Discarded()
         try:
             states = posterior.draw_base(PriorPath(), seeds)
-        except BreadError:
+        except Exception:  # a simulator may raise anything
             states = np.empty((0, model.info.layout.dim))
             for seed in seeds:
-                with suppress(BreadError):
+                try:
                     states = np.concatenate([states, posterior.draw_base(PriorPath(), [seed])])
+                except Exception as error:
+                    lost += Discarded(n_parameters=1, reason=str(error))
+        drawn = Simulations(states, {}, {}, discarded=lost)
         try:
-            gradients = {0.0: posterior.density_gradient(0.0, states)[1]} if len(states) else {}
+            return JointGradients(drawn, {0.0: posterior.density_gradient(0.0, states)[1]} if len(states) else {})
         except (UnsupportedKernelError, UnsupportedModelError) as error:
-            return JointGradients(Simulations(states, {}, {}), {}, str(error))
-        return JointGradients(Simulations(states, {}, {}), gradients)
+            return JointGradients(drawn, {}, str(error))
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,22 @@ def test_where_no_joint_draw_can_be_had_the_base_is_tested_and_the_rest_is_named
     assert "no draws here" in found.untested["kernel at beta = 1"]
 
 
+def test_parameters_that_cannot_be_drawn_everywhere_accuse_nobody():
+    """As of a function of the user's that raises where its data overflow: the others follow another prior."""
+
+    class NoParameters(type(CLEAN)):
+        def draw_state(self, generator, fixed):
+            drawn = super().draw_state(generator, fixed)
+            if drawn[0] > 2.0:
+                raise ValueError("no parameters here")
+            return drawn
+
+    for held, names in ((None, {"likelihood score", "outcome score"}), (HELD, {"likelihood score", "outcome score"})):
+        found, p_values = scores(NoParameters(*NUMBERS), held)
+        assert set(p_values) == names and min(p_values.values()) > LEVEL
+        assert "no parameters here" in found.left_out["prior score"] and found.inexact
+
+
 def test_draws_that_are_not_finite_are_discarded_too():
     class Overflowing(type(CLEAN)):
         def draw_data(self, parameters, generator):
