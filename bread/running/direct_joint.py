@@ -11,7 +11,6 @@ A simulator that throws draws away, or fails at some, leaves draws that are cond
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -25,7 +24,6 @@ from bread.backends.base import Discarded, Model, Simulations
 from bread.errors import DensityError
 from bread.paths.kinds import PriorPath
 
-FEW = 0.1  # standard errors of a mean of bounded values: draws that are missing shift it by no more
 MOST_TRIES = 5  # times as many draws as are wanted
 FIRST_TRIES = 50  # if all of so many fail, more are vain
 N_STATES, N_ROWS = 20, 50  # parameters without outcomes, and draws whose outcomes may come from them
@@ -34,11 +32,6 @@ BY_CHANCE = "outcomes are kept only where they can be represented"
 MAY_COME = "outcomes may come from parameters at which none can be drawn"
 
 Values = Mapping[str, NDArray[Any]]
-
-
-def are_few(n_missing: float, n: int) -> bool:
-    """Return whether so many missing draws shift no mean of bounded values of ``n`` draws noticeably."""
-    return n_missing <= FEW * math.sqrt(n)
 
 
 def draw_joint(model: Model, n: int, seed: SeedSequence) -> Simulations:

@@ -14,10 +14,11 @@ from bread.backends.base import Discarded, ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.paths.kinds import PriorPath
 from bread.running.direct_densities import RunTasks
-from bread.running.direct_joint import MAY_COME, are_few
+from bread.running.direct_joint import MAY_COME
 from bread.running.direct_results import DirectTest
 from bread.running.direct_support import Scores
 from bread.running.direct_tasks import JointGradients, JointTask, PriorTask
+from bread.statistics.means import are_few
 from bread.statistics.score import FEWEST_DRAWS
 
 DRAWING = 2  # gradients, about as dear as a joint draw

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.paths.kinds import PriorPath
 from bread.running.direct_densities import JointDensities, RunTasks
-from bread.running.direct_joint import BY_CHANCE, MAY_COME, N_ROWS, N_STATES, NEXT_TO_IMPOSSIBLE, are_few
+from bread.running.direct_joint import BY_CHANCE, MAY_COME, N_ROWS, N_STATES, NEXT_TO_IMPOSSIBLE
 from bread.running.direct_outcomes import FLOW_DRAWS, JUMP, N_CORNERS, Outcomes
 from bread.running.direct_results import DirectTest
 from bread.running.direct_tasks import JointGradients
 from bread.statistics.damping import location_and_scale
 from bread.statistics.exchange import flow_along
 from bread.statistics.jumps import beside_jumps
+from bread.statistics.means import are_few
 from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
 
 MIN_DRAWS = 300  # of a test, whatever the check costs: with fewer it sees little
