@@ -32,6 +32,7 @@ from bread.backends.values import (
     AnnealRun,
     Data,
     Direction,
+    Discarded,
     Evolution,
     Failure,
     Fit,
@@ -50,6 +51,7 @@ __all__ = [
     "AnnealRun",
     "Data",
     "Direction",
+    "Discarded",
     "Evolution",
     "Failure",
     "Fit",
@@ -248,7 +250,8 @@ class Model(Protocol):
     def simulate(self, n: int, *, fixed: Mapping[str, NDArray[Any]] | None, seed: SeedSequence) -> Simulations:
         """Draw parameters and data jointly, exactly; ``fixed`` are named parameters held at these values.
 
-        Draw i uses ``seed.spawn(n)[i]`` alone (spawned from a fresh copy of ``seed``).
+        Draw i uses ``seed.spawn(n)[i]`` alone (spawned from a fresh copy of ``seed``). A draw that numbers cannot
+        represent raises, or is made again as a whole and counted in `Simulations.discarded`.
         """
         ...
 

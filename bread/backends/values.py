@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -31,6 +31,44 @@ CORRELATION = "correlation"  # name of the setting that is neither positive nor 
 
 
 @dataclass(frozen=True)
+class Discarded:
+    """Joint draws that were thrown away because numbers cannot represent them: the others are conditioned on that.
+
+    Draws outside of the support that the model itself states are none of these: its law is the one without them.
+
+    Attributes
+    ----------
+    n_parameters : float
+        Draws whose parameters cannot be represented, whatever the outcomes.
+    n_outcomes : float
+        Draws of other parameters, whose outcomes could not be drawn or represented. Given the parameters kept outcomes
+        are conditioned as well, unless outcomes can be drawn there always or never.
+    n_by_chance : float
+        Of these, the draws at whose parameters a second try did give outcomes, or nobody knows whether it would have.
+        Per draw that is kept, the mean change of a probability of outcomes given their parameters.
+    states : tuple of ndarray, each (dim,)
+        Parameters of some draws whose outcomes could not be drawn at a second try either; NaN where they are not known.
+    reason : str
+        Of the first of them.
+    """
+
+    n_parameters: float = 0.0
+    n_outcomes: float = 0.0
+    n_by_chance: float = 0.0
+    states: tuple[FloatArray, ...] = ()
+    reason: str = ""
+
+    def __add__(self, other: Discarded) -> Discarded:
+        return Discarded(
+            self.n_parameters + other.n_parameters,
+            self.n_outcomes + other.n_outcomes,
+            self.n_by_chance + other.n_by_chance,
+            self.states + other.states,
+            self.reason or other.reason,
+        )
+
+
+@dataclass(frozen=True)
 class Simulations:
     """Exact joint draws of parameters and data.
 
@@ -44,12 +82,15 @@ class Simulations:
         Observed variables, keys as RealData.observed, dtypes as the model's own data.
     acceptance : float
         Fraction of whole joint draws that the simulator kept (1 unless it rejects).
+    discarded : Discarded
+        Draws that it made again although the model gives them mass.
     """
 
     states: FloatArray
     parameters: dict[str, NDArray[Any]]
     data: dict[str, NDArray[Any]]
     acceptance: float = 1.0
+    discarded: Discarded = Discarded()
 
     def __len__(self) -> int:
         return len(self.states)
@@ -58,12 +99,13 @@ class Simulations:
         """Return these draws followed by others of the same model."""
         n, m = len(self), len(other)
         if n == 0:
-            return other
+            return replace(other, discarded=self.discarded + other.discarded)
         return Simulations(
             np.concatenate([self.states, other.states]),
             {name: np.concatenate([values, other.parameters[name]]) for name, values in self.parameters.items()},
             {name: np.concatenate([values, other.data[name]]) for name, values in self.data.items()},
             acceptance=(n + m) / (n / self.acceptance + m / other.acceptance),
+            discarded=self.discarded + other.discarded,
         )
 
     def data_of(self, index: int) -> dict[str, NDArray[Any]]:

@@ -21,6 +21,7 @@ from bread.debugging.subject import Draws, Moved
 from bread.errors import BreadError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
+from bread.running.direct_joint import draw_joint
 
 TUNE = 500  # steps of the kernel's own adaptation, on an extra simulated data set
 
@@ -29,8 +30,9 @@ class ModelSubject:
     """The kernel of an opened model at one inverse temperature of the prior path, with exact joint draws.
 
     At beta = 1 a chain that starts at the parameters of a joint draw, given its data, is at equilibrium (Geweke 2004);
-    at beta = 0 one that starts at a draw from the prior is. Between them a chain is that starts at an exact draw of the
-    tempered law given simulated data, which some backends can make (`bread.backends.base.Posterior.draw_tempered`).
+    at beta = 0 one that starts at a draw from the prior is, upon which no outcome decides. Between them a chain is that
+    starts at an exact draw of the tempered law given simulated data, which some backends can make
+    (`bread.backends.base.Posterior.draw_tempered`).
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class ModelSubject:
         self._reopen = reopen
         self._seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
         data_seed, adapt_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
-        extra = model.simulate(1, fixed=None, seed=data_seed)
+        extra = draw_joint(model, 1, data_seed)
         posterior = model.condition(extra.data_of(0))
         if self.is_between:
             draw_tempered(posterior, beta, [data_seed])  # refused before anything is adapted
@@ -91,7 +93,11 @@ class ModelSubject:
         return {**self.__dict__, "_reopen": None}
 
     def draw(self, seeds: Sequence[SeedSequence]) -> Draws:
-        """Return one joint draw a seed; between the ends of the path, one of the tempered law given its data."""
+        """Return one joint draw a seed; at beta = 0 one from the prior; between, of the tempered law given its data."""
+        if self.beta == 0.0:
+            real = self.model.info.data.observed
+            data = {name: np.broadcast_to(values, (len(seeds), *np.shape(values))) for name, values in real.items()}
+            return Draws(self.model.condition(real).draw_base(PriorPath(), seeds), data)
         drawn = simulate_each(self.model, seeds)
         if not self.is_between:
             return drawn
@@ -203,8 +209,8 @@ def draw_tempered(posterior: Posterior, beta: float, seeds: Sequence[SeedSequenc
 
 
 def simulate_each(model: Model, seeds: Sequence[SeedSequence]) -> Draws:
-    """Return one joint draw a seed, whatever the others are."""
-    drawn = [model.simulate(1, fixed=None, seed=seed) for seed in seeds]
+    """Return one joint draw a seed, whatever the others are; where one fails, another."""
+    drawn = [draw_joint(model, 1, seed) for seed in seeds]
     data = {name: np.concatenate([one.data[name] for one in drawn]) for name in model.info.data.observed}
     return Draws(np.concatenate([one.states for one in drawn]), data)
 

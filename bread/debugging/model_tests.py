@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from bread.backends.base import Model, Node, Simulations
+from bread.backends.base import Model, Node
 from bread.debugging.finding import BatteryTest, Curves, Finding, LeftOut, certain
 from bread.debugging.joint import JointChains, run_joint_chains
 from bread.debugging.model_subject import ModelSubject
 from bread.debugging.results import TestResult
 from bread.debugging.transforms import check_transforms
 from bread.errors import UnsupportedModelError
-from bread.paths.kinds import PriorPath
+from bread.running.direct_joint import draw_joint
 from bread.running.direct_results import DirectTest
-from bread.running.direct_support import MIN_DRAWS, Scores
-from bread.running.direct_tasks import JointTask
+from bread.running.direct_scores import score_tests
+from bread.running.direct_support import MIN_DRAWS
 from bread.running.prior_integral_results import SMALLEST
 from bread.running.prior_integrals import DRAWS as N_INTEGRAL_DRAWS
 from bread.running.prior_integrals import prior_integrals
@@ -199,18 +199,11 @@ def _scores(
     run: Callable[[Sequence[Task]], list[Any]],
 ) -> None:
     began = perf_counter()
-    is_split = PriorPath.name in model.info.paths
-    betas = (0.0, 1.0) if is_split else (1.0,)
-    parts = run([JointTask(batch, BATCH, betas, root) for batch in range(n_draws // BATCH)])
-    simulations: Simulations = parts[0].simulations
-    for part in parts[1:]:
-        simulations = simulations.joined(part.simulations)
-
-    scores = Scores(model.info, simulations, run)
-    for test in scores.of_parts(parts, is_split):
+    scores = score_tests(model.info, root, n_draws // BATCH, BATCH, run)
+    for test in scores.tests:
         found.add(_BY_NAME[test.name], _finding(test), began, level)
     found.left_out |= scores.left_out
-    found.spent += sum(len(part.gradients) for part in parts) * BATCH + scores.n_evaluations
+    found.spent += scores.n_gradients + scores.n_evaluations
 
 
 def _finding(test: DirectTest) -> Finding:
@@ -221,7 +214,7 @@ def _finding(test: DirectTest) -> Finding:
 def _transforms(model: Model, root: int, found: ModelTests, level: float) -> None:
     began = perf_counter()
     seeds = chain_seeds(root, Purpose.DIRECT, 1, 0, range(1))
-    drawn = model.simulate(BATCH, fixed=None, seed=seeds[0])
+    drawn = draw_joint(model, BATCH, seeds[0])
     check = check_transforms(model, drawn.states)
     labels = [Label(name, "and back") for name in check.loop] + [Label(name, "Jacobian") for name in check.determinant]
     sizes = [*check.loop.values(), *check.determinant.values()]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from bread.reading.numbers import percent
 from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING, p_words
 from bread.report.compat import read_attributes, read_group
 
 DIRECT_LEVEL = 0.001
+MUCH_DISCARDED = 0.1  # of the joint draws: from here on the verdict speaks of the prior
+LONGEST_REASON = 160  # characters; the notes of the report have all of them
 
 _CULPRITS = {
     "prior score": "The random draws of {variable} do not follow its log density: look for a custom distribution whose "
@@ -110,6 +114,58 @@ class DirectFindings:
     def is_bug(self) -> bool:
         """Whether something is broken."""
         return self.p_value < DIRECT_LEVEL
+
+
+@dataclass(frozen=True)
+class Unguarded:
+    """What the tests of exact draws could not look at, and how many joint draws numbers cannot represent.
+
+    Attributes
+    ----------
+    untested : dict of str to str
+        Whole tests, each with the reason.
+    share_discarded : float
+        Of the joint draws.
+    why_discarded : str
+    """
+
+    untested: dict[str, str] = field(default_factory=dict)
+    share_discarded: float = 0.0
+    why_discarded: str = ""
+
+    def sentence(self) -> str:
+        """Return what was not tested; "" where everything was."""
+        by_reason: dict[str, list[str]] = {}
+        for test, why in self.untested.items():
+            by_reason.setdefault(_short(why), []).append(test)
+        if not by_reason:
+            return ""
+        listed = "; ".join(f"{', '.join(tests)} ({why})" for why, tests in by_reason.items())
+        return (
+            f"Whether simulator, density and kernel fit together was tested in part only, and a fault may have gone "
+            f"unseen. Not tested: {listed}."
+        )
+
+    def about_prior(self) -> str:
+        """Return a sentence on the prior where it makes many data sets that cannot be represented; else ""."""
+        if not self.share_discarded > MUCH_DISCARDED:
+            return ""
+        many = "Most" if self.share_discarded > 0.5 else "Many"
+        return (
+            f"{many} data sets that your priors make cannot be represented ({percent(self.share_discarded)}: "
+            f"{_short(self.why_discarded)}): tighten the priors."
+        )
+
+
+def read_unguarded(attributes: dict[str, Any]) -> Unguarded:
+    """Return what a report's attributes say; nothing where they are of an older version."""
+    said = json.loads(str(attributes.get("unguarded", "{}")))
+    return Unguarded(**said)
+
+
+def _short(reason: str) -> str:
+    """Return the first line of a reason, without its end."""
+    return textwrap.shorten(reason.split("\n", maxsplit=1)[0].rstrip(". "), LONGEST_REASON, placeholder=" ...")
 
 
 def read_direct(dataset: xr.Dataset) -> DirectFindings:

@@ -13,7 +13,7 @@ import xarray as xr
 from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.carriers import CarriersFound, read_carriers
-from bread.reading.direct import DirectFindings, Makers, read_direct
+from bread.reading.direct import DirectFindings, Makers, Unguarded, read_direct, read_unguarded
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
@@ -67,6 +67,8 @@ class Findings:
         Tests of exact draws: simulator against density, kernel against density.
     makers : Makers
         Whose kernel and simulator they were.
+    unguarded : Unguarded
+        What these could not test.
     prior_integrals : PriorIntegralFindings or None
         Priors that do not integrate to one.
     fit_quality : FitQuality or None
@@ -140,6 +142,7 @@ class Findings:
     fit: FitFindings | None = None
     direct: DirectFindings | None = None
     makers: Makers = field(default_factory=Makers)
+    unguarded: Unguarded = field(default_factory=Unguarded)
     prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
     draws: DrawsFound | None = None
@@ -225,6 +228,7 @@ def read_findings(report: Any) -> Findings:
         "makers": Makers.of(attributes),
         "fit_quality": read_fit_quality(attributes),
         "zero_weights": read_zero_weights(attributes),
+        "unguarded": read_unguarded(attributes),
         "phase_seconds": read_phase_seconds(read_group(report, "cost"), settings),
         "max_temperatures": None if settings.get("n_temperatures") else settings.get("max_temperatures"),
         "may_propose": may_propose and not does_propose,

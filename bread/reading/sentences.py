@@ -42,6 +42,9 @@ def text(findings: Findings, status: str) -> str:
         "inconclusive": _inconclusive,
     }[status]
     sentences = [f"{status.capitalize()}.", *build(findings)]
+    if status != "bug":  # what an answer rests on stands next to it
+        place = 2 if status in ("converged", "disagreement") else len(sentences)
+        sentences[place:place] = [findings.unguarded.sentence(), findings.unguarded.about_prior()]
     if status != "bug" and not findings.misses_mode:
         sentences += _draws(findings, status)
     if status != "bug":

@@ -45,7 +45,7 @@ from bread.report.bounds import bound_simulations, bounds_dataset, final_tempera
 from bread.report.certificate import by_data_set_dataset, certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.consistency import consistency_dataset
-from bread.report.direct_tests import direct_notes, direct_tests_dataset
+from bread.report.direct_tests import direct_notes, direct_tests_dataset, unguarded_attribute
 from bread.report.fit import fit_dataset
 from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
@@ -93,7 +93,9 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), `git_commit`
         of the working folder where it is in a repository, and as JSON strings `budget` (where there
         was one), `settings`, `warnings`, `notes`,
-        `versions`, and `not_integrated`, free variables of which nobody knows what their density integrates to.
+        `versions`, `unguarded`, what the tests of exact draws could not look at (`untested`, with reasons) and which
+        share of joint draws numbers cannot represent (`share_discarded`, `why_discarded`), and `not_integrated`, free
+        variables of which nobody knows what their density integrates to.
     """
     final = final_temperatures(result)
     _, simulations = bound_simulations(result, final)
@@ -175,6 +177,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         **zero_weight_attributes(result, final),
         **provenance_attributes(),
         **({} if result.budget is None else {"budget": _json(result.budget.as_json())}),
+        **unguarded_attribute(result.direct_tests),
         "not_integrated": _json([] if result.prior_integrals is None else list(result.prior_integrals.left_out)),
         "warnings": _json(messages),
         "notes": _json(

@@ -59,6 +59,18 @@ def direct_tests_dataset(found: DirectTests | None) -> xr.Dataset | None:
     )
 
 
+def unguarded_attribute(found: DirectTests | None) -> dict[str, str]:
+    """Return the attribute `unguarded` of a report, JSON: see `bread.reading.direct.Unguarded`."""
+    if found is None:
+        return {}
+    said = {
+        "untested": found.untested,
+        "share_discarded": found.share_discarded,
+        "why_discarded": found.why_discarded,
+    }
+    return {"unguarded": json.dumps(said)}
+
+
 def direct_notes(found: DirectTests | None) -> list[str]:
     """Return a sentence on what could not be tested; none where everything was."""
     if found is None or not found.left_out:

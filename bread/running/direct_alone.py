@@ -5,18 +5,14 @@ What `direct_tests` spreads over workers, within a share of a check's budget, ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from bread.backends.base import Kernel, Model, Simulations
 from bread.paths.kinds import PriorPath
 from bread.running.direct_results import DirectTest, DirectTests
-from bread.running.direct_support import Scores
-from bread.running.direct_tasks import JointTask, KernelTask
+from bread.running.direct_scores import score_tests
+from bread.running.direct_tasks import KernelTask
 from bread.running.direct_tests import kernel_result
-from bread.running.tasks import Task
 from bread.seeds import Purpose, chain_seeds
 
 DRAWS, BATCH = 500, 50
@@ -43,33 +39,16 @@ def tests_alone(model: Model, kernel: Kernel | None, root: int) -> DirectTests:
     """
     size = max(1, sum(np.size(values) for values in model.info.data.observed.values()))
     n_draws = min(DRAWS, max(MOST_NUMBERS // size, 2 * BATCH))
-    tests: list[DirectTest] = []
-    left_out: dict[str, str] = {}
-    try:
-        joint, found, left_out = _scores(model, n_draws - n_draws % BATCH, root)
-        tests += found
-    except Exception as error:  # a simulator or density may raise anything
-        reason = f"{type(error).__name__}: {error}"
-        return DirectTests((), {"score": reason, "kernel": reason})
+    found = score_tests(model.info, root, n_draws // BATCH, BATCH, lambda tasks: [task.run(model) for task in tasks])
     if kernel is None:
-        return DirectTests(tuple(tests), left_out)
+        return DirectTests(tuple(found.tests), found.left_out)
+    if found.joint is None or found.inexact:
+        return DirectTests(tuple(found.tests), {**found.left_out, "kernel at beta = 1": found.inexact})
     try:
-        tests.append(_kernel(model, kernel, joint, root))
-    except Exception as error:
-        left_out = {**left_out, "kernel at beta = 1": f"{type(error).__name__}: {error}"}
-    return DirectTests(tuple(tests), left_out)
-
-
-def _scores(model: Model, n_draws: int, root: int) -> tuple[Simulations, list[DirectTest], dict[str, str]]:
-    def run(tasks: Sequence[Task]) -> list[Any]:
-        return [task.run(model) for task in tasks]
-
-    parts = run([JointTask(batch, BATCH, (0.0, 1.0), root) for batch in range(n_draws // BATCH)])
-    joint: Simulations = parts[0].simulations
-    for part in parts[1:]:
-        joint = joint.joined(part.simulations)
-    scores = Scores(model.info, joint, run)
-    return joint, scores.of_parts(parts, is_split=True), scores.left_out
+        return DirectTests((*found.tests, _kernel(model, kernel, found.joint, root)), found.left_out)
+    except Exception as error:  # a kernel may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        return DirectTests(tuple(found.tests), {**found.left_out, "kernel at beta = 1": reason})
 
 
 def _kernel(model: Model, kernel: Kernel, joint: Simulations, root: int) -> DirectTest:

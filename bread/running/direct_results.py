@@ -8,6 +8,11 @@ import numpy as np
 
 from bread.backends.base import FloatArray
 
+NAMES = (
+    "score", "prior score", "likelihood score", "outcome score", "joint score",
+    "kernel", "kernel at beta = 0", "kernel at beta = 1",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class DirectTest:
@@ -51,8 +56,24 @@ class DirectTests:
         Reasons, by the test's name or the variable's.
     n_gradients : int
         Evaluations of gradient or density.
+    share_discarded : float
+        Of the joint draws, those that numbers cannot represent.
+    why_discarded : str
     """
 
     tests: tuple[DirectTest, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
     n_gradients: int = 0
+    share_discarded: float = 0.0
+    why_discarded: str = ""
+
+    @property
+    def untested(self) -> dict[str, str]:
+        """Whole tests that were not run, or had nothing to test, each with the reason."""
+        whole = {what: why for what, why in self.left_out.items() if what in NAMES}
+        empty = [test.name for test in self.tests if not test.n_tested]
+        return whole | {name: self._why_empty(name) for name in empty}
+
+    def _why_empty(self, name: str) -> str:
+        reasons = (why for what, why in self.left_out.items() if what.startswith(name))
+        return next(reasons, "its identities hold for no coordinate")

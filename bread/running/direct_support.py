@@ -8,42 +8,68 @@ of zero at states that are composed of the draws: such coordinates are left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
+from bread.paths.kinds import PriorPath
 from bread.running.direct_densities import JointDensities, RunTasks
+from bread.running.direct_joint import BY_CHANCE, MAY_COME, N_ROWS, N_STATES, NEXT_TO_IMPOSSIBLE
 from bread.running.direct_outcomes import FLOW_DRAWS, JUMP, N_CORNERS, Outcomes
 from bread.running.direct_results import DirectTest
 from bread.running.direct_tasks import JointGradients
 from bread.statistics.damping import location_and_scale
 from bread.statistics.exchange import flow_along
 from bread.statistics.jumps import beside_jumps
+from bread.statistics.means import are_few
 from bread.statistics.score import WINDOW, ScoreTest, likelihood_score_test, prior_score_test
 
 MIN_DRAWS = 300  # of a test, whatever the check costs: with fewer it sees little
 MOST_PROBES = 1000  # evaluations that look for the coordinates with a jump
 MOST_MOVED = 10  # coordinates that are tested by moves, four evaluations each and draw
 SUPPORT = "the support of the data depends on it"
+NOT_FINITE = "its gradient is not finite at some draws"
+HELD = "held at draws of the fit"
 Density = Callable[[FloatArray], FloatArray]
 
 
 class Scores:
-    """Score tests of one set of joint draws; ``left_out`` says what was not tested, and why."""
+    """Score tests of one set of joint draws; ``left_out`` says what was not tested, and why.
 
-    def __init__(self, info: ModelInfo, simulations: Simulations, run: RunTasks) -> None:
+    Parameters
+    ----------
+    info : ModelInfo
+    simulations : Simulations
+        Those that have no data are draws of the parameters alone.
+    run : callable
+        Runs tasks and returns their results in order.
+    held : sequence of str
+        Parameters that were not drawn from their prior: its score is not tested in their coordinates.
+    """
+
+    def __init__(self, info: ModelInfo, simulations: Simulations, run: RunTasks, held: Sequence[str] = ()) -> None:
         self.left_out: dict[str, str] = {}
+        self.not_finite: set[str] = set()  # tests that lack a coordinate because its gradient is no number
         self._info = info
         self._states = simulations.states
-        self._data = simulations.data
-        self._densities = JointDensities(simulations.data, run)
+        self._discarded = simulations.discarded
+        real = {name: np.asarray(values) for name, values in info.data.observed.items()}
+        anything = {name: np.broadcast_to(values, (len(simulations), *values.shape)) for name, values in real.items()}
+        self._data = simulations.data or anything
+        self._densities = JointDensities(self._data, run)
         self._continuous = ~np.asarray(info.layout.discrete, dtype=bool)
         names = list(info.layout.positions)
         self._groups = np.zeros(info.layout.dim, dtype=np.int64)
         for number, name in enumerate(names):
             self._groups[info.layout.positions[name]] = number
         self._group_names = names or ["all"]
+        self._own = np.ones(info.layout.dim, dtype=bool)
+        for name in held:
+            self._own[info.layout.positions[name]] = False
+        if held:
+            self.left_out[f"prior score of {', '.join(held)}"] = HELD
 
     @property
     def n_evaluations(self) -> int:
@@ -55,30 +81,71 @@ class Scores:
         refusal = next((part.refusal for part in parts if part.refusal), "")
         if refusal:
             self.left_out["score"] = refusal
-            return self._of_outcomes(None) if is_split else []
-        joint = np.concatenate([part.gradients[1.0] for part in parts])
+            return self._of_likelihood(None) if is_split else []
+        joint = np.concatenate([part.gradients[1.0] for part in parts if part.gradients])
         if not is_split:
-            return [*self.of_joint(joint), *self._of_outcomes(1.0)]
-        return self.of_split(np.concatenate([part.gradients[0.0] for part in parts]), joint)
-
-    def of_split(self, prior: FloatArray, joint: FloatArray) -> list[DirectTest]:
-        """Test prior and likelihood apart, from the gradients (n, dim) of log prior and log joint density."""
+            return self._of_joint(joint)
+        prior = np.concatenate([part.gradients[0.0] for part in parts if part.gradients])
+        tests = []
+        if are_few(self._discarded.n_outcomes, len(self._states)):
+            tests = self.of_prior(prior)
         with np.errstate(invalid="ignore"):
-            likelihood = joint - prior
-        log_prior, log_likelihood = self._densities.at(0.0), self._densities.at(None)
-        return [
-            self._test("prior score", prior_score_test, prior, self._smooth(log_prior, "prior score"), log_prior),
-            self._test(
-                "likelihood score", likelihood_score_test, likelihood, self._fixed_support(log_likelihood),
-                log_likelihood, lambda states: log_prior(states) + log_likelihood(states),
-            ),
-            *self._of_outcomes(None),
-        ]  # fmt: skip
+            return [*tests, *self._of_likelihood(joint - prior)]
 
-    def of_joint(self, joint: FloatArray) -> list[DirectTest]:
+    def of_prior(self, gradient: FloatArray) -> list[DirectTest]:
+        """Test draws of the parameters against the prior, whose gradient is given, (n, dim)."""
+        log_prior = self._densities.at(0.0)
+        tested = self._smooth(log_prior, "prior score") & self._own
+        return [self._test("prior score", prior_score_test, gradient, tested, log_prior)]
+
+    @cached_property
+    def may_come_from_elsewhere(self) -> bool:
+        """Return whether these outcomes may come from parameters at which none can be drawn.
+
+        If they may, the parameters that they were drawn at are no exact draws given them.
+        """
+        elsewhere, n = np.array(self._discarded.states[:N_STATES]), min(N_ROWS, len(self._states))
+        if are_few(self._discarded.n_outcomes, len(self._states)) or not len(elsewhere):
+            return False
+        if np.isnan(np.array(self._discarded.states)).any():
+            return True
+        beta = None if PriorPath.name in self._info.paths else 1.0
+        own = self._densities.of(beta, self._states[:n])
+        data = {name: np.tile(values[:n], (len(elsewhere), *[1] * (values.ndim - 1)))
+                for name, values in self._data.items()}  # fmt: skip
+        there = self._densities.of(beta, np.repeat(elsewhere, n, axis=0), data).reshape(-1, n)
+        return bool((there > own - NEXT_TO_IMPOSSIBLE).any())
+
+    def _of_likelihood(self, gradient: FloatArray | None) -> list[DirectTest]:
+        """Test outcomes against the likelihood, by its gradient in the parameters, if there is one, and by outcomes."""
+        if not are_few(self._discarded.n_by_chance, len(self._states)):
+            self.left_out |= dict.fromkeys(
+                ("likelihood score", "outcome score"), f"{BY_CHANCE} ({self._discarded.reason})"
+            )
+            return []
+        log_prior, log_likelihood = self._densities.at(0.0), self._densities.at(None)
+        tests = []
+        if gradient is not None:
+            tests = [
+                self._test(
+                    "likelihood score", likelihood_score_test, gradient, self._fixed_support(log_likelihood),
+                    log_likelihood, lambda states: log_prior(states) + log_likelihood(states),
+                )
+            ]  # fmt: skip
+        return [*tests, *self._of_outcomes(None)]
+
+    def _of_joint(self, gradient: FloatArray) -> list[DirectTest]:
         """Test the joint density of a model whose prior cannot be told from its likelihood."""
+        if self.may_come_from_elsewhere:
+            self.left_out["joint score"] = f"{MAY_COME} ({self._discarded.reason})"
+            return []
         log_joint = self._densities.at(1.0)
-        return [self._test("joint score", prior_score_test, joint, self._smooth(log_joint, "joint score"), log_joint)]
+        tested = self._smooth(log_joint, "joint score") & self._own
+        tests = [self._test("joint score", prior_score_test, gradient, tested, log_joint)]
+        if not are_few(self._discarded.n_by_chance, len(self._states)):
+            self.left_out["outcome score"] = f"{BY_CHANCE} ({self._discarded.reason})"
+            return tests
+        return [*tests, *self._of_outcomes(1.0)]
 
     def _of_outcomes(self, beta: float | None) -> list[DirectTest]:
         """Test outcomes by the likelihood (None), or by the joint density (1), which has the same slopes in data."""
@@ -105,9 +172,13 @@ class Scores:
             tested, self._states, density, self._groups,
         )  # fmt: skip
         jumping = tested & ~kept
+        unknown = kept & np.isnan(result.p_values).all(axis=1) & (result.n_not_finite > 0)
+        if unknown.any():
+            self.not_finite.add(name)
+            self._leave_out(name, np.flatnonzero(unknown), NOT_FINITE)
         self._leave_out(name, np.flatnonzero(jumping), JUMP)
         if test is prior_score_test:  # a support that the data depend on is none of the draws
-            jumping |= self._continuous & ~tested
+            jumping |= self._continuous & self._own & ~tested
         dim, labels = self._info.layout.dim, [f"all of {group}" for group in self._group_names]
         rows = np.full((2, dim + len(labels), len(result.functions)), np.nan)
         rows[:, :dim] = result.p_values, result.effect

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulations
+from bread.backends.base import Discarded, Evolution, FloatArray, Kernel, Model, Simulations
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
-from bread.paths.kinds import Path
-from bread.seeds import Purpose, seed_sequence
+from bread.paths.kinds import Path, PriorPath
+from bread.running.direct_joint import draw_held, draw_joint
+from bread.seeds import Purpose, chain_seeds, seed_sequence
 
 RowData = dict[str, NDArray[Any]]
 
@@ -36,23 +38,57 @@ class JointGradients(NamedTuple):
 
 @dataclass(frozen=True)
 class JointTask:
-    """Draw parameters and data jointly, and differentiate the density there at each of ``betas``."""
+    """Draw parameters and data jointly, and differentiate the density there at each of ``betas``.
+
+    ``held`` are values of parameters that draws are made at, one set a draw; none by default.
+    """
 
     batch: int
     n_chains: int
     betas: tuple[float, ...]
     root: int
+    held: tuple[dict[str, NDArray[Any]], ...] = ()
 
     def run(self, model: Model) -> JointGradients:
         """Return draws and gradients."""
-        seed = seed_sequence(self.root, Purpose.DIRECT, self.batch)
-        simulations = model.simulate(self.n_chains, fixed=None, seed=seed)
+        seed = seed_sequence(self.root, Purpose.DIRECT, self.batch, int(bool(self.held)))
+        simulations = draw_held(model, self.held, seed) if self.held else draw_joint(model, self.n_chains, seed)
         rows = model.rows(simulations.data)
         try:
             gradients = {beta: rows.density_gradient(beta, simulations.states)[1] for beta in self.betas}
         except (UnsupportedKernelError, UnsupportedModelError) as error:
             return JointGradients(simulations, {}, str(error))
         return JointGradients(simulations, gradients)
+
+
+@dataclass(frozen=True)
+class PriorTask:
+    """Draw parameters alone, whatever their outcomes are, and differentiate the log prior there."""
+
+    batch: int
+    n_chains: int
+    root: int
+
+    def run(self, model: Model) -> JointGradients:
+        """Return draws without data, and gradients at inverse temperature 0; those that cannot be had are counted."""
+        posterior = model.condition(model.info.data.observed)
+        low = self.batch * self.n_chains
+        seeds = chain_seeds(self.root, Purpose.DIRECT_BASE, 1, 0, range(low, low + self.n_chains))
+        lost = Discarded()
+        try:
+            states = posterior.draw_base(PriorPath(), seeds)
+        except Exception:  # a simulator may raise anything
+            states = np.empty((0, model.info.layout.dim))
+            for seed in seeds:
+                try:
+                    states = np.concatenate([states, posterior.draw_base(PriorPath(), [seed])])
+                except Exception as error:
+                    lost += Discarded(n_parameters=1, reason=str(error))
+        drawn = Simulations(states, {}, {}, discarded=lost)
+        try:
+            return JointGradients(drawn, {0.0: posterior.density_gradient(0.0, states)[1]} if len(states) else {})
+        except (UnsupportedKernelError, UnsupportedModelError) as error:
+            return JointGradients(drawn, {}, str(error))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import numpy as np
 from bread.backends.base import Evolution, FloatArray, Kernel, Model, Simulations
 from bread.paths.kinds import PriorPath
 from bread.running.direct_results import DirectTest, DirectTests
-from bread.running.direct_support import MIN_DRAWS, Scores
-from bread.running.direct_tasks import JointGradients, JointTask, KernelTask
+from bread.running.direct_scores import DRAWING, Held, ScoreResults, score_tests
+from bread.running.direct_support import MIN_DRAWS
+from bread.running.direct_tasks import KernelTask
 from bread.running.ledger import Ledger
 from bread.running.plan import Plan
 from bread.running.results import SHARED, CheckResult
@@ -30,7 +31,6 @@ BATCH = 50  # draws a task
 KERNEL_DRAWS = 1000  # exact draws that a frozen kernel moves
 MOST_STEPS = 10  # steps that it moves each
 EVALUATIONS = 3  # of a density, about as dear as a gradient
-DRAWING = 2  # gradients, about as dear as a joint draw
 FIRST_MOVED = 200  # draws that show what a step costs
 PHASE = "direct tests"
 _KERNEL = {0.0: "kernel at beta = 0", 1.0: "kernel at beta = 1"}
@@ -40,8 +40,9 @@ _Result = TypeVar("_Result")
 class DirectPhase:
     """Runs the tests and leaves them in ``result.direct_tests``."""
 
-    def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
+    def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger, held: Held | None = None) -> None:
         self._info = model.info
+        self._held = held
         self._plan = plan
         self._result = result
         self._ledger = ledger
@@ -54,18 +55,22 @@ class DirectPhase:
         if not self._info.layout.dim:
             return
         budget = SHARE * self.predicted_cost()
-        try:
-            joint = self._scores(0.5 * budget)
-        except Exception as error:  # a simulator or density may raise anything: the check itself says what it means
-            self._left_out["score"] = self._left_out["kernel"] = _reason(error)
-        else:
-            for beta in (0.0, 1.0):
-                try:
-                    self._invariance(beta, joint, 0.5 * (budget - self._spent) if beta == 0.0 else budget - self._spent)
-                except Exception as error:
-                    self._left_out[_KERNEL[beta]] = _reason(error)
+        found = self._scores(0.5 * budget)
+        for beta in (0.0, 1.0):
+            if beta == 1.0 and found.inexact:
+                self._left_out[_KERNEL[beta]] = found.inexact
+                continue
+            try:
+                share = 0.5 * (budget - self._spent) if beta == 0.0 else budget - self._spent
+                self._invariance(beta, self._real_data() if found.joint is None else found.joint, share)
+            except Exception as error:
+                self._left_out[_KERNEL[beta]] = _reason(error)
         self._ledger.count(PHASE, self._spent)
-        self._result.direct_tests = DirectTests(tuple(self._tests), self._left_out, self._spent)
+        discarded, n_kept = found.discarded, 0 if found.joint is None else len(found.joint)
+        n = discarded.n_parameters + discarded.n_outcomes
+        self._result.direct_tests = DirectTests(
+            tuple(self._tests), self._left_out, self._spent, n / max(n + n_kept, 1.0), discarded.reason
+        )
 
     def predicted_cost(self) -> float:
         """Return about how many gradient evaluations the check takes, the pilots' included."""
@@ -83,27 +88,26 @@ class DirectPhase:
 
     # -- scores -----------------------------------------------------------------------------------------------
 
-    def _scores(self, budget: float) -> Simulations:
-        """Test simulator against density; return the joint draws."""
+    def _scores(self, budget: float) -> ScoreResults:
+        """Test simulator against density."""
         is_split = PriorPath.name in self._info.paths
-        betas = (0.0, 1.0) if is_split else (1.0,)
         size = max(1, sum(np.size(values) for values in self._info.data.observed.values()))
         most = min(MOST_DRAWS, MOST_NUMBERS // size)
-        n_draws = int(np.clip(budget / (len(betas) + is_split + DRAWING), MIN_DRAWS, max(most, MIN_DRAWS)))
-        n_draws -= n_draws % BATCH
-        parts: list[JointGradients] = self._run(
-            [JointTask(batch, BATCH, betas, self._plan.root) for batch in range(n_draws // BATCH)],
-            "testing the density",
-        )
-        simulations = parts[0].simulations
-        for part in parts[1:]:
-            simulations = simulations.joined(part.simulations)
-        scores = Scores(self._info, simulations, lambda tasks: self._run(tasks, "testing the density"))
-        self._spent += sum(len(part.gradients) + DRAWING for part in parts) * BATCH
-        self._tests += scores.of_parts(parts, is_split)
-        self._left_out |= scores.left_out
-        self._spent += scores.n_evaluations // EVALUATIONS
-        return simulations
+        n_draws = int(np.clip(budget / (1 + 2 * is_split + DRAWING), MIN_DRAWS, max(most, MIN_DRAWS)))
+        found = score_tests(
+            self._info, self._plan.root, n_draws // BATCH, BATCH,
+            lambda tasks: self._run(tasks, "testing the density"), self._held,
+        )  # fmt: skip
+        self._tests += found.tests
+        self._left_out |= found.left_out
+        self._spent += found.n_gradients + found.n_evaluations // EVALUATIONS
+        return found
+
+    def _real_data(self) -> Simulations:
+        """Return the real data in place of those of joint draws, for the base of the path, which has its own draws."""
+        data = {name: np.broadcast_to(values, (KERNEL_DRAWS, *np.shape(values)))
+                for name, values in self._info.data.observed.items()}  # fmt: skip
+        return Simulations(np.empty((KERNEL_DRAWS, self._info.layout.dim)), {}, data)
 
     # -- invariance -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit
-from bread.running.results import OTHERS, SHARED
+from bread.running.results import DIRECT, OTHERS, SHARED
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics.mixing import Mixing, mixing
 
@@ -34,6 +34,7 @@ class HeldDraws:
 
     def __init__(self, fit: Fit, names: Sequence[str], root: int) -> None:
         flat = fit.flat_draws()
+        self.names = tuple(names)
         self._draws = {name: flat[name] for name in names}
         self._n_draws = len(next(iter(flat.values())))
         self._root = root
@@ -50,6 +51,10 @@ class HeldDraws:
             seed = seed_sequence(self._root, Purpose.HELD, simulation, 0, index)
             chosen = int(np.random.default_rng(seed).integers(self._n_draws))
         return {name: values[chosen] for name, values in self._draws.items()}
+
+    def direct(self, index: int) -> dict[str, NDArray[Any]]:
+        """Return the values held for draw ``index`` of the tests of exact draws."""
+        return self.of(DIRECT, index)
 
     def _nearest_medians(self) -> int:
         distance = np.zeros(self._n_draws)

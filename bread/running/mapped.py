@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Data, Fit, FloatArray, Model, ModelInfo, Node, Posterior, Replicates, Rows, Simulations
+from bread.backends.base import (
+    Data,
+    Discarded,
+    Fit,
+    FloatArray,
+    Model,
+    ModelInfo,
+    Node,
+    Posterior,
+    Replicates,
+    Rows,
+    Simulations,
+)
 from bread.errors import InvalidArgumentError
 from bread.paths.mixture import Reference
 
@@ -73,7 +86,16 @@ class MappedModel(Model):
         states = drawn.states if self.is_same_space else self.mapped_states(drawn.parameters, n)
         own = self.inner.info.data.observed
         data = {name: values.astype(np.asarray(own[name]).dtype) for name, values in drawn.data.items()}
-        return Simulations(states, self.inner.constrain(states), data, drawn.acceptance)
+        return Simulations(
+            states, self.inner.constrain(states), data, drawn.acceptance, self._discarded(drawn.discarded)
+        )
+
+    def _discarded(self, discarded: Discarded) -> Discarded:
+        """Return what was thrown away, with states of this model."""
+        if self.is_same_space or not discarded.states:
+            return discarded
+        states = np.array(discarded.states)
+        return replace(discarded, states=tuple(self.mapped_states(self._source.constrain(states), len(states))))
 
     def mapped_states(self, parameters: Mapping[str, NDArray[Any]], n: int) -> FloatArray:
         """Return the states (n, dim) of the model that belong to ``n`` draws of the source's parameters."""

@@ -25,6 +25,7 @@ OBSERVED = -1  # the real data, as a "simulation" index
 RACE = -20  # extra simulated data sets that choose the path: -20, -21, ...
 END = -60  # the exact draws at which a user's reference is tested
 SHARED = -2  # the extra simulated data set that one kernel for all was tuned on: -2, -3, -4
+DIRECT = -61  # the draws with held parameters that simulator and density are compared on
 OTHERS = (-10, -13)  # others, on which a reference is looked for where none was found there: -10, -11, -12; -13, ...
 
 

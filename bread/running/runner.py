@@ -87,7 +87,7 @@ class Runner:
     def _run(self, fit: Callable[[], Fit]) -> None:
         plan = self._plan
         self._prepare(fit)
-        DirectPhase(self._model, plan, self.result, self._ledger).run()
+        DirectPhase(self._model, plan, self.result, self._ledger, self._preparation.held).run()
         integrate_priors(self._model, plan.root, self.result, self._ledger)
         if self._budgeted is not None:
             temperatures = self._budgeted.run()

@@ -15,7 +15,13 @@ from bread.statistics.tails import NORMAL_QUANTILE, tail_index
 COUNTER = 3.0  # a Pareto tail of index a misses a / (a - 1) times its largest value on average: 3 for a = 1.5
 HEAVIEST_SHAPE = 0.9  # beyond this generalised Pareto shape the mean may not exist, and nothing is rejected
 LOOK_AT_TAIL = 0.05  # p-values above this need no second look
+FEW = 0.1  # standard errors of a mean of bounded values: few missing draws shift it by no more
 FEWEST_SIGNS = 20  # values of the rarer sign, for a normal approximation
+
+
+def are_few(n_missing: float, n: int) -> bool:
+    """Return whether so many missing draws shift no mean of bounded values of ``n`` draws noticeably."""
+    return bool(n_missing <= FEW * np.sqrt(n))
 
 
 class MeanTest(NamedTuple):

@@ -56,6 +56,30 @@ def test_a_failed_test_of_exact_draws_is_a_bug_under_every_protocol(simulate_fro
     assert kept.status == "converged"  # 8 p-values: 0.0016 after correction
 
 
+@pytest.mark.parametrize("simulate_from", ["prior", "fitted", "localised"])
+def test_converged_says_first_what_was_not_tested(simulate_from):
+    """Nobody may read "converged" without it; a report of an older version, which does not know, says nothing."""
+    whole, scores = direct("kernel at beta = 0", 0.5), "ValueError: lam is too large"
+    sound = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=whole))
+    assert sound.status == "converged" and "Not tested" not in sound and "your priors" not in sound
+    lacking = {"likelihood score": scores, "outcome score": scores, "outcome score of y": "atoms"}
+    verdict = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=replace(whole, left_out=lacking)))
+    assert verdict.status == "converged"
+    said = "Not tested: likelihood score, outcome score (ValueError: lam is too large)."
+    assert said in verdict and "atoms" not in verdict and verdict.index(said) < verdict.index("typical")
+    empty = replace(whole.tests[0], name="prior score", p_values=np.full((2, 2), np.nan))
+    nothing = replace(whole, tests=(empty, *whole.tests), left_out={"prior score of mu, tau": "it jumps"})
+    assert "Not tested: prior score (it jumps)." in judge(replace(fake_result(), direct_tests=nothing))
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.8, "Most"), (0.3, "Many"), (0.05, None)])
+def test_a_prior_whose_data_cannot_be_represented_is_named(share, words):
+    tests = replace(direct("kernel at beta = 0", 0.5), share_discarded=share, why_discarded="y overflows.")
+    verdict = judge(replace(fake_result(), direct_tests=tests))
+    said = f"{words} data sets that your priors make cannot be represented ({share:.0%}: y overflows): tighten"
+    assert (said in verdict) == (words is not None) == ("your priors" in verdict)
+
+
 def test_a_score_that_fails_is_named_before_a_kernel_that_fails_with_it():
     (score, kernel), *_ = [direct("prior score", 1e-6).tests]
     failed = replace(kernel, p_values=np.full((2, 2), 1e-30))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
 
-from bread.backends.base import Simulations
+from bread.backends.base import Discarded, Simulations
 from bread.backends.reference import HMCKernel, NormalMean
 from bread.paths.kinds import PriorPath
 from bread.running.direct_results import DirectTests
@@ -41,6 +42,38 @@ class WideDataDraws(NormalMean):
         drawn = super().draw_data(parameters, generator)["y"]
         mean = float(parameters["mean"])
         return {"y": mean + self.noise_sd * (drawn - mean)}
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedData(NormalMean):
+    """Outcomes above 3 cannot be represented: joint draws with one are made again, and counted."""
+
+    def simulate(self, n, *, fixed, seed):
+        drawn, root = super().simulate(0, fixed=fixed, seed=seed), SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+        for child in root.spawn(n):
+            for attempt in child.spawn(30):
+                one = super().simulate(1, fixed=fixed, seed=attempt)
+                if one.data["y"].max() <= 3.0:
+                    drawn = drawn.joined(one)
+                    break
+                again = super().simulate(1, fixed={"mean": one.states[0, 0]}, seed=attempt.spawn(1)[0])
+                by_chance = float(again.data["y"].max() <= 3.0)
+                states = () if by_chance else (one.states[0],)
+                lost = Discarded(n_outcomes=1, n_by_chance=by_chance, states=states, reason="y is too large")
+                drawn = replace(drawn, discarded=drawn.discarded + lost)
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class NoDataAbove(NormalMean):
+    """No outcomes can be drawn where the mean is above ``limit``."""
+
+    limit: float = 2.0
+
+    def draw_data(self, parameters, generator):
+        if float(parameters["mean"]) > self.limit:
+            raise ValueError("no draws here")
+        return super().draw_data(parameters, generator)
 
 
 @dataclass(frozen=True)
@@ -78,8 +111,13 @@ PLANTED = {
 }
 
 
-def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: int = 1, **changes: Any) -> DirectTests:
-    """Run the tests of exact draws alone, as a check from the prior would at this number of temperatures."""
+def direct_tests(
+    model: Any, seed: int, *, n_temperatures: int = 1024, cores: int = 1, pilots: Any = None, **changes: Any
+) -> DirectTests:
+    """Run the tests of exact draws alone, as a check from the prior would at this number of temperatures.
+
+    ``pilots`` simulates the data sets that kernels are tuned on; by default ``model`` does.
+    """
     plan = Plan(
         simulate_from="prior", hyperparameters=(), init_steps=100, simulations=20, chains=4,
         n_temperatures=(n_temperatures,), max_temperatures=1024, goal=Goal(), schedule="adaptive",
@@ -90,7 +128,7 @@ def direct_tests(model: Any, seed: int, *, n_temperatures: int = 1024, cores: in
     result = CheckResult(model.info, PriorPath(), {}, plan.goal, none, plan.chains, plan.root)
     with Display(is_visible=False) as display, open_executor(model, cores) as executor:
         ledger = Ledger(result, executor, display)
-        Preparation(model, plan, result, ledger).choose_path()
+        Preparation(pilots or model, plan, result, ledger).choose_path()
         DirectPhase(model, plan, result, ledger).run()
     assert result.direct_tests is not None
     return result.direct_tests

@@ -89,7 +89,7 @@ def test_where_the_support_of_the_data_depends_on_a_parameter_its_score_is_left_
     assert not next(test for test in found.tests if test.name == "likelihood score").n_tested
 
 
-def test_a_simulator_that_cannot_draw_is_a_reason_and_no_error():
+def test_a_simulator_that_cannot_draw_everywhere_is_tested_where_it_can_and_the_verdict_says_so():
     class NoDraws(type(CLEAN)):
         def draw_data(self, parameters, generator):
             if float(parameters["mean"]) > 2.0:
@@ -98,9 +98,11 @@ def test_a_simulator_that_cannot_draw_is_a_reason_and_no_error():
 
     model = NoDraws(**{name: getattr(CLEAN, name) for name in ("y", "prior_mean", "prior_sd", "noise_sd", "kernel")})
     report = check(model, 3, simulate_from="localised")
-    assert read_group(report, "direct_tests") is None
-    assert bread.verdict(report).status != "bug"
-    assert "no draws here" in report.attrs["notes"]
+    tested = list(read_group(report, "direct_tests")["test"].values)
+    assert tested == ["prior score", "likelihood score", "outcome score", "kernel at beta = 0"]
+    verdict = bread.verdict(report)
+    assert verdict.status != "bug" and "Not tested: kernel at beta = 1 (outcomes may come from" in verdict
+    assert "no draws here" in report.attrs["notes"] and "no draws here" in verdict
 
 
 def test_results_do_not_depend_on_the_number_of_processes():

@@ -90,7 +90,7 @@ class StanModel(SeparableProgram):
             The simulator cannot hold a parameter named in ``fixed``.
         """
         states, draws = self.draws.simulate(n, fixed, seed)
-        return Simulations(states, self.constrain(states), draws.data, draws.acceptance)
+        return Simulations(states, self.constrain(states), draws.data, draws.acceptance, draws.discarded)
 
     def nodes(self) -> tuple[Node, ...]:
         """Return the outcomes, the latents and the other parameters; see `bread.backends.stan.replicating`."""

@@ -37,6 +37,7 @@ from bread.backends.stan.scores import (
 )
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, UnsupportedModelError
+from bread.statistics.means import are_few
 
 REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan starts from
 REWRITE_TOLERANCE = 1e-8  # nats, relative to the size of the terms; rounding leaves about 1e-13
@@ -159,6 +160,8 @@ def prove_simulator(
     is_tested: NDArray[np.bool_] = np.logical_not(draws.edged.ravel() if is_split else np.any(draws.edged, axis=0))
     if scores.redrawn:  # the law of the draws that are kept may end abruptly anywhere
         is_tested[:dim] = False
+    if not are_few(scores.joint.discarded.n_by_chance, len(scores.states)):  # nor do outcomes follow the likelihood
+        is_tested[:] = False
     p_values = np.where(is_tested, gradient_p_values(scores.gradients), 1.0)
     if p_values.min() < LEVEL:
         again = draw_scores(draws, condition, original, SeedSequence(_AGAIN), MORE_DRAWS * n_draws, is_split)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray
+from bread.backends.base import Discarded, FloatArray
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.values import data_json, joined_json
 from bread.backends.stan.simulator.cuts import CUT
@@ -48,6 +48,8 @@ class JointDraws:
         Stan's message for the first of them.
     failed : tuple of SeedSequence
         Seeds of those for which the generators raised.
+    discarded : Discarded
+        Those among the draws made again to which the program gives mass.
     """
 
     parameters: dict[str, NDArray[Any]]
@@ -59,6 +61,7 @@ class JointDraws:
     failed: tuple[SeedSequence, ...] = ()
     log_prior: FloatArray | None = None
     cut: FloatArray | None = None
+    discarded: Discarded = field(default_factory=Discarded)
 
     def rows(self, rows: NDArray[np.int64]) -> JointDraws:
         """Return some of the draws."""

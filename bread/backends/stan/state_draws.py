@@ -2,9 +2,13 @@
 
 A program rejects some states (`reject()`, a declared bound of a transformed parameter, an argument that Stan's checks
 refuse): it states its law given that it accepts. A number may also round to the border of its support, or an integer
-outcome be too large for Stan's generators. Such draws are made again as a whole, parameters and outcomes together:
-given the outcomes, the parameters are then still exact draws of the posterior. Starts of forward chains are draws of
-the parameters alone, which no outcome decides upon.
+outcome be too large for Stan's generators. Such draws are made again as a whole, parameters and outcomes together.
+
+Where numbers decide, the kept draws are conditioned: their parameters do not follow the prior, and outcomes do not
+follow the likelihood given parameters at which they can be drawn at times. Given the outcomes, the parameters are still
+exact draws of the posterior, if outcomes alone decide or no kept ones may come from parameters at which there are none
+(`bread.backends.stan.scores` refuses programs where they may). `JointDraws.discarded` counts these draws by what is
+known of them. Starts of forward chains are draws of the parameters alone, which no outcome decides upon.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray
+from bread.backends.base import Discarded, FloatArray
 from bread.backends.stan.language.places import without_place
 from bread.backends.stan.native.library import StanInstance
 from bread.backends.stan.native.variables import ManySeeds
@@ -39,6 +43,7 @@ MOST_ROUNDS = 200  # of redraws: a program that accepts fewer than one draw in a
 MOST_VAIN = 400
 TIMES_OVER = " times over: "
 _OUTCOME_TRIES = 5  # more draws of outcomes at the same parameters, before these count as without outcomes
+_LOOKED_AT = 20  # discarded draws of one call that are looked into; the others are taken to be alike
 _REDRAW = 20160816  # in the keys of redraws
 
 
@@ -99,16 +104,42 @@ class StateDraws:
                     states.append(self.instance.unconstrain(joint.parameters)[0])
         return np.array([state for state in states if np.isfinite(state).all()]).reshape((-1, self.instance.dim))
 
-    def _has_outcomes(self, joint: JointDraws, seed: SeedSequence) -> bool:
+    @property
+    def _can_hold_all(self) -> bool:
+        """Whether outcomes can be drawn anew at given parameters."""
+        return set(self.instance.names("parameters")) == set(self.simulator.fixable)
+
+    def _has_outcomes(self, joint: JointDraws, seed: SeedSequence, tries: int = _OUTCOME_TRIES) -> bool:
         """Return whether outcomes can be drawn at these parameters after all: one was too large by chance."""
-        if set(joint.parameters) != set(self.simulator.fixable):
+        if not self._can_hold_all:
             return False
         held = {name: values[0] for name, values in joint.parameters.items()}
-        for attempt in range(1, _OUTCOME_TRIES + 1):
+        for attempt in range(1, tries + 1):
             with contextlib.suppress(DensityError):
                 self.simulator.draw([_of_attempt(seed, -attempt % 2**32)], held)
                 return True
         return False
+
+    def _discarded(self, failed: Sequence[SeedSequence], n_unmapped: int, fixed: Fixed | None, why: str) -> Discarded:
+        """Return what is known of draws whose generators failed; ``n_unmapped`` others have parameters without a state.
+
+        Draws that the program itself rejects are left out.
+        """
+        n_parameters = n_outcomes = n_by_chance = 0
+        states: list[FloatArray] = []
+        looked_at = failed[:_LOOKED_AT]
+        for joint, rows in self._made(looked_at, fixed, True) if looked_at else ():
+            if isinstance(joint, str):
+                n_parameters += len(rows)
+                continue
+            found, accepted, *_ = self._judge(joint)
+            for row in accepted:
+                n_outcomes += 1
+                has_outcomes = self._has_outcomes(joint.rows(np.array([row])), looked_at[rows[row]], tries=1)
+                n_by_chance += has_outcomes or not self._can_hold_all
+                states += [] if has_outcomes else [found[row]]
+        scale = len(failed) / max(len(looked_at), 1)
+        return Discarded(n_unmapped + scale * n_parameters, scale * n_outcomes, scale * n_by_chance, tuple(states), why)
 
     def _draw(
         self, seeds: Sequence[SeedSequence], fixed: Fixed | None, *, only_parameters: bool
@@ -117,15 +148,17 @@ class StateDraws:
         kept: list[_Kept] = []
         failed: list[SeedSequence] = []
         remaining, reason, n_made, n_redrawn, n_tried = np.arange(len(seeds)), "", 0.0, 0, 0
+        n_unmapped, why = 0, ""
         for attempt in range(MOST_ROUNDS):
             tried = seeds if attempt == 0 else [_of_attempt(seeds[int(row)], attempt) for row in remaining]
             for joint, rows in self._made(tried, fixed, only_parameters):
                 if isinstance(joint, str):
-                    reason, n_made = reason or joint, n_made + len(rows)
+                    reason, why, n_made = reason or joint, why or joint, n_made + len(rows)
                     failed += [tried[row] for row in rows]
                     continue
-                states, accepted, message = self._judge(joint)
+                states, accepted, message, n_lost = self._judge(joint)
                 reason, n_made = reason or message, n_made + len(rows) / joint.acceptance
+                n_unmapped, why = n_unmapped + n_lost, why or (message if n_lost else "")
                 kept.append(_Kept(remaining[rows[accepted]], states[accepted], joint.rows(accepted)))
             done = np.concatenate([np.zeros(0, dtype=np.int64), *(one.rows for one in kept)])
             remaining = np.setdiff1d(np.arange(len(seeds)), done)
@@ -138,9 +171,13 @@ class StateDraws:
         order = np.argsort(done)
         joint = concatenate_draws([one.joint for one in kept]).rows(order)
         acceptance = len(seeds) / max(n_made, 1.0)
+        discarded = Discarded()
+        if not only_parameters and (failed or n_unmapped):
+            discarded = self._discarded(failed, n_unmapped, fixed, without_place(why))
         joint = replace(
-            joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=without_place(reason), failed=tuple(failed)
-        )
+            joint, acceptance=acceptance, n_redrawn=n_redrawn, reason=without_place(reason), failed=tuple(failed),
+            discarded=discarded,
+        )  # fmt: skip
         return np.concatenate([one.states for one in kept])[order], joint
 
     def _made(
@@ -161,8 +198,8 @@ class StateDraws:
                 for joint, _ in self._made([seeds[row]], fixed, only_parameters):
                     yield joint, rows[row : row + 1]
 
-    def _judge(self, joint: JointDraws) -> tuple[FloatArray, NDArray[np.int64], str]:
-        """Return the states of draws, the rows that are kept, and why others are not."""
+    def _judge(self, joint: JointDraws) -> tuple[FloatArray, NDArray[np.int64], str, int]:
+        """Return the states of draws, the rows that are kept, why others are not, and how many have no number."""
         try:
             states = self.instance.unconstrain(joint.parameters)
         except DensityError as error:
@@ -175,6 +212,7 @@ class StateDraws:
             message = f"{name!r} rounds to the border of its support"
         log_prior, _, why = self.instance.terms(states[inside])
         is_rejected = np.isneginf(log_prior)  # of the likelihood at other data nothing is asked
+        n_rejected = int(is_rejected.sum())  # by the program: its law is the one without them
         message = message or ((why or "the prior has density zero there") if is_rejected.any() else "")
         # solvers of differential equations are more exact with derivatives, and kernels start with these
         candidates = np.flatnonzero(~is_rejected)
@@ -185,7 +223,8 @@ class StateDraws:
             except DensityError as error:
                 is_rejected[row] = True
                 message = message or str(error)
-        return states, inside[~is_rejected], message
+        kept = inside[~is_rejected]
+        return states, kept, message, len(states) - n_rejected - len(kept)
 
 
 @dataclass(frozen=True)

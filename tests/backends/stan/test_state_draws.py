@@ -15,6 +15,9 @@ from bread.backends.stan.open import open_model
 from bread.backends.stan.simulation import JointDraws
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
+from bread.running.direct_scores import score_tests
+from bread.statistics.alarms import combined_p_value
+from bread.statistics.score import prior_score_test
 from tests.support.stan_conjugate import opened
 from tests.support.stan_corpus_table import CORPUS
 
@@ -268,6 +271,18 @@ def test_series_that_lose_their_errors_in_rounding_are_drawn_again() -> None:
     assert 1.2 < largest < 2.5, "2.5^60 is 1e24"
     starts = model.constrain(model.draws.draw_states(SeedSequence(2).spawn(N)))
     assert stats.kstest(starts["phi"], stats.norm(scale=2).cdf).pvalue > LEVEL
+
+
+def test_a_sound_series_of_which_most_draws_are_made_again_is_not_accused() -> None:
+    """Kept draws do not follow the prior of phi: its score, at these draws, would be off by far."""
+    errors = "err[1] = y[1]; for (t in 2 : T) err[t] = y[t] - phi * y[t - 1];"
+    model = opened(errors_program(errors, "normal(0, 2)"), {"T": 60, "y": np.sin(np.arange(60.0)).tolist()})
+    found = score_tests(model.info, 1, 8, 50, lambda tasks: [task.run(model) for task in tasks])
+    p_values = {test.name: combined_p_value(test.p_values.ravel()) for test in found.tests}
+    assert found.discarded.n_outcomes > 40 and p_values["prior score"] > 1e-3 and not found.inexact
+    assert found.joint is not None
+    gradient = model.condition(model.info.data.observed).density_gradient(0.0, found.joint.states)[1]
+    assert prior_score_test(found.joint.states, gradient).p_value < 1e-3
 
 
 def test_errors_of_later_outcomes_are_refused_all_the_same() -> None:

@@ -1,0 +1,156 @@
+"""The score tests of a model: of joint draws as far as these are what a test needs, else of other exact draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import Discarded, ModelInfo, Simulations
+from bread.errors import DensityError
+from bread.paths.kinds import PriorPath
+from bread.running.direct_densities import RunTasks
+from bread.running.direct_joint import MAY_COME
+from bread.running.direct_results import DirectTest
+from bread.running.direct_support import Scores
+from bread.running.direct_tasks import JointGradients, JointTask, PriorTask
+from bread.statistics.means import are_few
+from bread.statistics.score import FEWEST_DRAWS
+
+DRAWING = 2  # gradients, about as dear as a joint draw
+OUTCOMES = ("likelihood score", "outcome score")
+
+
+class Held(Protocol):
+    """Values of some parameters near the real data, to draw the others and outcomes at."""
+
+    names: tuple[str, ...]
+
+    def direct(self, index: int) -> dict[str, NDArray[Any]]:
+        """Return the values of draw ``index``."""
+        ...
+
+
+@dataclass
+class ScoreResults:
+    """What the tests found.
+
+    Attributes
+    ----------
+    tests : list of DirectTest
+    left_out : dict of str to str
+        Reasons, by test or by part of one.
+    joint : Simulations or None
+        The joint draws; None where there are too few.
+    inexact : str
+        Why their parameters are no exact posterior draws given their data; "" where they are.
+    n_gradients, n_evaluations : int
+        Cost; draws count as `DRAWING` gradients.
+    """
+
+    tests: list[DirectTest] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    joint: Simulations | None = None
+    inexact: str = ""
+    n_gradients: int = 0
+    n_evaluations: int = 0
+
+    @property
+    def discarded(self) -> Discarded:
+        """Joint draws that were thrown away."""
+        return Discarded() if self.joint is None else self.joint.discarded
+
+
+def score_tests(
+    info: ModelInfo, root: int, n_batches: int, batch: int, run: RunTasks, held: Held | None = None
+) -> ScoreResults:
+    """Test simulator against density.
+
+    Where joint draws are conditioned, or cannot be had, the prior is tested on draws of the parameters alone, and the
+    likelihood at values near the real data, where there are any.
+
+    Parameters
+    ----------
+    info : ModelInfo
+    root : int
+        Of the random numbers.
+    n_batches, batch : int
+        Tasks, and draws of each.
+    run : callable
+        Runs tasks and returns their results in order.
+    held : Held, optional
+    """
+    found, is_split = ScoreResults(), PriorPath.name in info.paths
+    betas = (0.0, 1.0) if is_split else (1.0,)
+
+    def drawn(tasks: Sequence[JointTask | PriorTask]) -> tuple[list[JointGradients], Simulations]:
+        parts: list[JointGradients] = [part for part in run(tasks) if len(part.simulations)]
+        found.n_gradients += sum(len(part.gradients) + DRAWING for part in parts) * batch
+        if sum(len(part.simulations) for part in parts) < FEWEST_DRAWS:
+            raise DensityError("too few draws can be had.")
+        return parts, reduce(Simulations.joined, [part.simulations for part in parts])
+
+    def keep(scores: Scores, tests: list[DirectTest]) -> None:
+        found.tests += tests
+        found.left_out |= scores.left_out
+        found.n_evaluations += scores.n_evaluations
+
+    lacking = set(OUTCOMES if is_split else ("joint score",))
+    try:
+        parts, found.joint = drawn([JointTask(index, batch, betas, root) for index in range(n_batches)])
+    except Exception as error:  # a simulator or density may raise anything
+        found.inexact = _reason(error)
+        found.left_out |= dict.fromkeys(sorted(lacking), found.inexact)
+    else:
+        scores = Scores(info, found.joint, run)
+        keep(scores, scores.of_parts(parts, is_split))
+        if scores.may_come_from_elsewhere:
+            found.inexact = f"{MAY_COME} ({found.discarded.reason})"
+        if "score" in found.left_out:  # model or kernel has no gradients
+            return found
+        lost = found.discarded.n_outcomes + found.discarded.n_parameters
+        if are_few(lost, len(found.joint)):  # else the prior is so wide that the others show little
+            lacking &= {*found.left_out, *scores.not_finite}
+    if is_split and not any(test.name == "prior score" for test in found.tests):
+        try:
+            parts, prior = drawn([PriorTask(index, batch, root) for index in range(n_batches)])
+            if not are_few(prior.discarded.n_parameters, len(prior)):
+                raise DensityError(f"not all parameters can be drawn: {prior.discarded.reason}")
+            scores = Scores(info, prior, run)
+            found.tests[:0] = scores.of_prior(np.concatenate([part.gradients[0.0] for part in parts]))
+            keep(scores, [])
+        except Exception as error:
+            found.left_out["prior score"] = _reason(error)
+            lacking.add("prior score")
+    if lacking and held is not None:
+        try:
+            tasks = [
+                JointTask(i, batch, betas, root, tuple(held.direct(k) for k in range(i * batch, (i + 1) * batch)))
+                for i in range(n_batches)
+            ]
+            parts, near = drawn(tasks)
+            scores = Scores(info, near, run, held.names)
+            _replace(found, scores, scores.of_parts(parts, is_split), lacking)
+        except Exception as error:
+            for name in lacking & set(found.left_out):
+                found.left_out[name] += f"; near the real data, {_reason(error)}"
+    return found
+
+
+def _replace(found: ScoreResults, scores: Scores, tests: list[DirectTest], names: set[str]) -> None:
+    """Put tests of these names in place of those that tested no more."""
+    found.n_evaluations += scores.n_evaluations
+    for test in tests:
+        others = [other for other in found.tests if other.name == test.name]
+        if test.name in names and test.n_tested >= max(1, sum(other.n_tested for other in others)):
+            found.tests = [other for other in found.tests if other.name != test.name] + [test]
+            found.left_out = {what: why for what, why in found.left_out.items() if not what.startswith(test.name)}
+            found.left_out |= {what: why for what, why in scores.left_out.items() if what.startswith(test.name)}
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
