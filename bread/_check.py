@@ -131,7 +131,8 @@ def check(
         where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
         with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
         sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
-        unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a reference is fitted: whatever
+        unconstrained coordinates (and ``gradient(states)`` if it has one); one whose draws do not follow its density,
+        or whose density does not integrate to one, is refused. To draws a reference is fitted: whatever
         ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.

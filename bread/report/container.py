@@ -93,7 +93,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), `git_commit`
         of the working folder where it is in a repository, and as JSON strings `budget` (where there
         was one), `settings`, `warnings`, `notes`,
-        `versions`, and `not_integrated`, free variables of which nobody knows what their density integrates to.
+        `versions`, and `not_integrated`, of which nobody knows what their density integrates to.
     """
     final = final_temperatures(result)
     _, simulations = bound_simulations(result, final)
@@ -175,7 +175,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         **zero_weight_attributes(result, final),
         **provenance_attributes(),
         **({} if result.budget is None else {"budget": _json(result.budget.as_json())}),
-        "not_integrated": _json([] if result.prior_integrals is None else list(result.prior_integrals.left_out)),
+        "not_integrated": _json(_not_integrated(result)),
         "warnings": _json(messages),
         "notes": _json(
             [
@@ -186,6 +186,12 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
             ]
         ),
     }
+
+
+def _not_integrated(result: CheckResult) -> list[str]:
+    """Return of what nobody knows what its density integrates to: free variables, and a reference of the user's."""
+    names = [] if result.prior_integrals is None else list(result.prior_integrals.left_out)
+    return [*names, *(["the reference given as path="] if result.path.doubt else [])]
 
 
 def _json(value: Any) -> str:
