@@ -15,14 +15,15 @@ from bread.backends.base import Model, ModelInfo, OpenOptions
 from bread.backends.support.posterior_draws import named_as
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank
+from bread.fitting.user_references import examined
 from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
-from bread.paths.user import as_reference
+from bread.paths.user import UserReference, as_reference
 from bread.running.budget import read_budget
 from bread.running.interrupts import can_limit
 from bread.running.plan import AUTO, PathRequest, Plan
-from bread.seeds import root_entropy
+from bread.seeds import Purpose, root_entropy, seed_sequence
 from bread.statistics.goal import Goal
 
 PROTOCOLS = ("fitted", "prior", "localised")
@@ -150,8 +151,12 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
     ------
     UnsupportedModelError
         The model or its kernel cannot follow the path.
+    InvalidArgumentError
+        A reference given as ``path`` has another density than its draws.
     """
-    plan = Plan(
+    root = root_entropy(arguments.random_seed)
+    require_path(arguments.path_kind, model.info)
+    return Plan(
         simulate_from=arguments.simulate_from,
         hyperparameters=model.info.layout.hyperparameters if arguments.names is None else arguments.names,
         init_steps=arguments.init_steps,
@@ -162,22 +167,23 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         goal=Goal(float(arguments.max_error), None if arguments.target is None else float(arguments.target)),
         schedule=arguments.schedule,
         path=PathRequest(
-            arguments.path_kind, None if isinstance(arguments.path, str) else _reference(arguments.path, model)
+            arguments.path_kind, None if isinstance(arguments.path, str) else _reference(arguments.path, model, root)
         ),
         tune=arguments.tune,
         tune_each=arguments.tunes_each,
         draws=arguments.draws,
-        root=root_entropy(arguments.random_seed),
+        root=root,
         budget=read_budget(arguments.budget),
     )
-    require_path(plan.path.kind, model.info)
-    return plan
 
 
-def _reference(path: Any, model: Model) -> Reference:
-    """Return the user's reference, or one fitted to the user's draws."""
+def _reference(path: Any, model: Model, root: int) -> Reference:
+    """Return the user's reference, tested, or one fitted to the user's draws."""
     if not _is_draws(path):
-        return as_reference(path)
+        given = as_reference(path)
+        if not isinstance(given, UserReference):
+            return given
+        return examined(given, model.info.layout.dim, seed_sequence(root, Purpose.REFERENCE_TEST))
     with named_as("path"):
         read = model.read_posterior(path)
     draws = model.unconstrain(read.flat_draws())

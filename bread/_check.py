@@ -109,13 +109,14 @@ def check(
     chains : int, default 4
         Chains per data set and direction (K).
     n_temperatures : int or sequence of int, optional
-        Run exactly these numbers of inverse temperatures (T). By default T grows until the 95% limit of V is at most
+        Run exactly these numbers of inverse temperatures (T). By default T grows until the limit of V is at most
         ``max_error``, and fresh simulations confirm it; more are added while that is cheaper than more temperatures.
     max_temperatures : int, default 1024
         Where growing ends.
     max_error : float, default 0.1
         Largest error of a probability to reach: the limit of V, which bounds, on average over simulated data sets, the
-        error of any probability that is computed from one annealed draw.
+        error of any probability that is computed from one annealed draw. It takes the simulated data sets for typical:
+        `bread.summary` has one that assumes nothing beside it.
     target : float, optional
         Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
         finite mean, V decides, at the error that B = target would bound.
@@ -133,7 +134,8 @@ def check(
         where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
         with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
         sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
-        unconstrained coordinates (and ``gradient(states)`` if it has one). To draws a reference is fitted: whatever
+        unconstrained coordinates (and ``gradient(states)`` if it has one); one whose draws do not follow its density,
+        or whose density does not integrate to one, is refused. To draws a reference is fitted: whatever
         ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
     schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
         Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.

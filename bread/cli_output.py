@@ -47,8 +47,9 @@ STATUSES = (
 
 _CAPTION = (
     "T: number of temperatures. V: bound of the error of any probability computed from one annealed draw, on average "
-    "over data sets, with the limit that decides and one that holds whatever other data sets are like (exact). B: "
-    "bound of the Jeffreys divergence in nats, with its interval; - where it has no finite mean. diverged: transitions."
+    "over data sets, with the limit that decides, if these are typical, and one that holds whatever others are like "
+    "(exact). B: bound of the Jeffreys divergence in nats, with its interval; - where it has no finite mean. diverged: "
+    "transitions."
 )
 
 _MOST_PARAMETERS = 8  # rows of the table of draws

@@ -49,6 +49,7 @@ class Purpose(IntEnum):
     PATH_SAMPLING = 45
     START_LOOK = 46  # at draws from a reference, before the start of reverse chains
     START_DRAWS = 47  # proposed there
+    REFERENCE_TEST = 48  # of a reference of the user's, before anything else
 
 
 def root_entropy(random_seed: int | None) -> int:

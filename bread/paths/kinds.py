@@ -31,6 +31,11 @@ class _Path:
     base_name: ClassVar[str]
     ratio_name: ClassVar[str]
 
+    @property
+    def doubt(self) -> str:
+        """Why it is not known that the base integrates to one; empty where it is."""
+        return ""
+
     def increments(self, betas: FloatArray, log_ratio: FloatArray) -> FloatArray:
         """Return what each step adds to the log weight (nats).
 
@@ -88,6 +93,11 @@ class ReferencePath(_Path):
     name: ClassVar[str] = "reference"
     base_name: ClassVar[str] = "reference"
     ratio_name: ClassVar[str] = "log joint over reference"
+
+    @property
+    def doubt(self) -> str:
+        """Why it is not known that q integrates to one: log weights then tell an evidence up to a constant only."""
+        return str(getattr(self.reference, "doubt", ""))
 
     @property
     def tree_depth(self) -> int | None:

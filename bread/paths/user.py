@@ -25,10 +25,14 @@ class UserReference:
     Attributes
     ----------
     source : object
+    label : str
+    doubt : str
+        Why it is not known that the density is normalised; empty where it is.
     """
 
     source: Any
     label: str = "the user's reference"
+    doubt: str = ""
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""

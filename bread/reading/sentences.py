@@ -112,14 +112,11 @@ def _converged(findings: Findings) -> list[str]:
         first = [*_about(findings), _modes(findings)] if findings.localised else []
         return [*first, _near(findings), _typical(findings), harder(findings), "" if first else _modes(findings)]
     unseen = _percent(unseen_failure_fraction(findings.n_simulations))
-    limits = f"{_percent_of(findings.error_level)} limit"
-    if findings.error_limit_exact < 1.0:
-        limits += f"; within {_error(findings.error_limit_exact)} whatever other data sets are like"
     return [
         own.intervals_hold(findings.draws),
         f"Those {_estimated(findings, 'are')} within {_error(findings.error_upper)} of the posterior, if the "
-        f"{_data_sets(findings)} are typical ({limits}{_nats_limit(findings)}): a failure in up to {unseen} of data "
-        "sets would go unseen.",
+        f"{_data_sets(findings)} are typical{_in_brackets(_whatever(findings), _nats_limit(findings))}: a failure in "
+        f"up to {unseen} of data sets would go unseen.",
         own.power(findings.draws),
         harder(findings),
         _modes(findings),
@@ -145,19 +142,30 @@ def _near(findings: Findings) -> str:
     return (
         f"Draws of annealed {findings.kernel} ({_temperatures(findings)}) {_estimated(findings, 'are')} within "
         f"{_error(findings.error_upper)} of the posterior: on average over data sets like yours, no probability "
-        f"computed from one of them is off by more ({_percent_of(findings.error_level)} limit{_nats_limit(findings)})."
+        f"computed from one of them is off by more{_in_brackets(_nats_limit(findings))}."
     )
 
 
 def _typical(findings: Findings) -> str:
     unseen = _percent(unseen_failure_fraction(findings.n_simulations))
-    exact = ""
-    if findings.error_limit_exact < 1.0:
-        exact = f"; whatever other data sets are like, the limit is {_error(findings.error_limit_exact)}"
     return (
-        f"That takes the {_data_sets(findings)} for typical: a failure in up to {unseen} of data sets would go "
-        f"unseen{exact}."
+        f"That takes the {_data_sets(findings)} for typical{_in_brackets(_whatever(findings))}: a failure in up to "
+        f"{unseen} of data sets would go unseen."
     )
+
+
+def _whatever(findings: Findings) -> str:
+    """Return the one limit of V that has its level for every population of data sets."""
+    if not findings.error_limit_exact < 1.0:
+        return ""
+    level, limit = _percent_of(findings.error_level), _error(findings.error_limit_exact)
+    return f"{level} limit whatever others are like: {limit}"
+
+
+def _in_brackets(*parts: str) -> str:
+    """Return what there is, in brackets."""
+    known = [part for part in parts if part]
+    return f" ({'; '.join(known)})" if known else ""
 
 
 def _not_converged(findings: Findings) -> list[str]:
@@ -415,10 +423,10 @@ def _bound(findings: Findings, value: float) -> str:
 
 def _nats_limit(findings: Findings) -> str:
     if findings.decides == "B":
-        return f"; B {_equals(findings.estimate)}, limit {_nats(findings.upper)}"
+        return f"B {_equals(findings.estimate)}, limit {_nats(findings.upper)}"
     if not math.isfinite(findings.jeffreys):
-        return "; B is infinite"
-    return f"; B {_equals(findings.jeffreys)}" if findings.is_reliable else ""
+        return "B is infinite"
+    return f"B {_equals(findings.jeffreys)}" if findings.is_reliable else ""
 
 
 def _or_one(p_value: float) -> float:

@@ -39,8 +39,8 @@ def summary(report: Any) -> pd.DataFrame:
     -------
     DataFrame
         Index ``n_temperatures``. ``error``: V, the bound of the error of a probability computed from one draw, with
-        ``error_limit``, the limit that decides, and ``error_limit_exact``, one that holds whatever other data sets are
-        like. In nats, to three significant digits:
+        ``error_limit``, the limit that decides, if the simulated data sets are typical, and ``error_limit_exact``, one
+        that holds whatever other data sets are like. In nats, to three significant digits:
 
         * ``jeffreys``, ``lower``, ``upper``: B and its interval; means nothing where ``reliable`` is False;
         * ``kl_exact_approx``, ``kl_exact_approx_upper``: the one-sided bound of KL(p||q), posterior mass that draws

@@ -37,7 +37,7 @@ class Verdict(str):
         `bread.path_sampling`: "bug", "estimated" or "inconclusive".
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
-        annealed draw is off by more than V.
+        annealed draw is off by more than V. The limits take the simulated data sets for typical.
     error_limit_exact : float
         Limit of V that holds whatever the population of data sets is like.
     jeffreys : float

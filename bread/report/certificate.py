@@ -21,12 +21,12 @@ _NAN = float("nan")
 def certificate_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `certificate`; None when nothing has finished.
 
-    `error` (n_temperatures): V, from the simulations that give the bounds at this T; `error_ci` (.., ci_bound): limits,
-    each one-sided at the level in the attributes (upper: the larger of Student's t and Hall's); `error_limit_exact`:
-    a limit by betting, which takes no population for granted; `error_raw`, the form that does not use Crooks'
-    relation, with `forms_difference`, its standard error and the p-value of an exact test that both forms have one
-    mean (small: a bug). `error_by_simulation` and `error_raw_by_simulation` (n_temperatures, simulation), NaN where a
-    direction is missing.
+    `error` (n_temperatures): V, from the simulations that give the bounds at this T; `error_ci` (.., ci_bound):
+    limits, each one-sided at the level in the attributes (upper: as `error_interval`, which has that level where data
+    sets are alike or differ by factors); `error_limit_exact`: a limit by betting, which has it for every population;
+    `error_raw`, the form that does not use Crooks' relation, with `forms_difference`, its standard error and the
+    p-value of an exact test that both forms have one mean (small: a bug). `error_by_simulation` and
+    `error_raw_by_simulation` (n_temperatures, simulation), NaN where a direction is missing.
     """
     temperatures = ran_temperatures(result)
     if not len(result.roles) or not len(temperatures):

@@ -95,7 +95,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         was one), `settings`, `warnings`, `notes`,
         `versions`, `unguarded`, what the tests of exact draws could not look at (`untested`, with reasons) and which
         share of joint draws numbers cannot represent (`share_discarded`, `why_discarded`), and `not_integrated`, free
-        variables of which nobody knows what their density integrates to.
+        variables (or the user's reference) of which nobody knows what their density integrates to.
     """
     final = final_temperatures(result)
     _, simulations = bound_simulations(result, final)
@@ -178,7 +178,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         **provenance_attributes(),
         **({} if result.budget is None else {"budget": _json(result.budget.as_json())}),
         **unguarded_attribute(result.direct_tests),
-        "not_integrated": _json([] if result.prior_integrals is None else list(result.prior_integrals.left_out)),
+        "not_integrated": _json(_not_integrated(result)),
         "warnings": _json(messages),
         "notes": _json(
             [
@@ -190,6 +190,12 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
             ]
         ),
     }
+
+
+def _not_integrated(result: CheckResult) -> list[str]:
+    """Return of what nobody knows what its density integrates to: free variables, and a reference of the user's."""
+    names = [] if result.prior_integrals is None else list(result.prior_integrals.left_out)
+    return [*names, *(["the reference given as path="] if result.path.doubt else [])]
 
 
 def _json(value: Any) -> str:

@@ -60,8 +60,11 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
 def log_lower_bound(result: CheckResult) -> float:
     """Return the log of the mean weight (nats) of the chains on the real data at the largest T; -inf without them.
 
-    As the density has it: with the known constants of priors that are not normalised.
+    As the density has it: with the known constants of priors that are not normalised. -inf too where it is not known
+    that the base of the path is normalised.
     """
+    if result.path.doubt:
+        return -np.inf
     runs = [run for key, run in result.runs.items() if key[0] == OBSERVED and key[2] == result.n_temperatures]
     weights: FloatArray = np.concatenate([run.log_weight for run in runs] or [np.empty(0)])
     weights = weights[~np.isnan(weights)]

@@ -37,6 +37,7 @@ from bread.seeds import Purpose, seed_sequence
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
 DENSE = "with a dense metric"  # in the name of a kernel, for the report
 REVERSE_SPACING = 20  # transitions between the initial states of a simulation's reverse chains
+_UNKNOWN = "It is not known whether log_density of the reference given as path= integrates to one"
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -190,6 +191,8 @@ class Preparation:
         result.end_log_ratio = [pilot.end_log_ratio for pilot in pilots if pilot.fit is not None]
         if self._plan.path.reference is not None:
             result.exact_end_log_ratio = self._exact_end(pilots[0].path)
+            if result.path.doubt and not any(_UNKNOWN in one for one in result.warnings):
+                result.warnings.append(f"{_UNKNOWN}: {result.path.doubt}. Its weights are not taken for evidences.")
         self._request = chooser.quick(chooser.request(pilots[0].path.name))
         self.path_length = costs.path_length(list(pilots))
 

@@ -148,11 +148,11 @@ def total_variation_from_kl(kl: float) -> float:
     return float(min(np.sqrt(divergence / 2.0), np.sqrt(-np.expm1(-divergence))))
 
 
-def unseen_failure_fraction(n_simulations: int) -> float:
-    """Return 1 - 0.05 ** (1 / R): a failure in up to this fraction of data sets goes unseen with probability 5 %."""
+def unseen_failure_fraction(n_simulations: int, level: float = 0.95) -> float:
+    """Return 1 - (1 - level)^(1 / R): a failure in so many of all data sets goes unseen with probability 1 - level."""
     if n_simulations < 1:
         raise InvalidArgumentError(f"n_simulations must be 1 or more, but got {n_simulations}.")
-    return float(1.0 - 0.05 ** (1.0 / n_simulations))
+    return float(1.0 - (1.0 - level) ** (1.0 / n_simulations))
 
 
 def jeffreys_is_reliable(

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtrit
 
 from bread.errors import InvalidArgumentError
 from bread.statistics.alarms import STAKES
-from bread.statistics.betting import unit_interval_values
+from bread.statistics.betting import betting_upper_limit, unit_interval_values
 from bread.statistics.bounds import log_weight_pair
 from bread.statistics.groups import group_index, group_means
 from bread.statistics.intervals import Interval, mean_interval
@@ -27,6 +27,9 @@ FloatArray = NDArray[np.float64]
 # Differences far below this part of a probability are of no consequence, and may be rounding: where all weights are
 # equal to 14 digits, which of two is the larger says nothing.
 SMALLEST_STAKE = 0.01
+
+# V_r below this count as this where spreads are measured in factors: verdicts print two decimals.
+SMALLEST_ERROR = 1e-3
 
 
 class FormsComparison(NamedTuple):
@@ -89,13 +92,14 @@ def raw_error_by_simulation(forward: ArrayLike, reverse: ArrayLike) -> FloatArra
 def error_interval(errors: ArrayLike, level: float = 0.95) -> Interval:
     """Return V, the mean of ``errors``, with a lower and an upper confidence limit, each one-sided at ``level``.
 
-    Lower: Student t. Upper: the larger of Student t and Hall's skewness-corrected limit, as in `mean_interval`.
-    Both are cut to [0, 1].
+    Lower: Student t. Upper: the largest of Student t, Hall's skewness-corrected limit (`mean_interval`) and a limit of
+    a lognormal mean, which widens where V_r differ by factors; but no more than `betting_upper_limit`, which holds
+    for all populations. Both are cut to [0, 1].
 
     Parameters
     ----------
     errors : array_like, shape (simulation,)
-        From `error_by_simulation`, in [0, 1].
+        From `error_by_simulation`, in [0, 1], in the order in which they were computed.
     level : float
         One-sided level in (0.5, 1), so that both limits together hold at 2 level - 1.
 
@@ -104,13 +108,38 @@ def error_interval(errors: ArrayLike, level: float = 0.95) -> Interval:
     Interval
         Read one limit: "upper <= max_error" shows that the draws are near, "lower > max_error" that this bound
         cannot show it. With one simulation both limits are NaN. Where all values are equal both limits are that
-        value. The limits take the simulated data sets for typical: a failure in a few of them that no simulation
-        met is not in the upper limit. `bread.statistics.betting.betting_upper_limit` assumes nothing of the kind.
+        value. See the notes for which populations the upper one has its level; `betting_upper_limit` has it for all.
 
     Raises
     ------
     InvalidArgumentError
         No value, a value outside [0, 1] or NaN, or a level outside (0.5, 1).
+
+    Notes
+    -----
+    No limit that is useful can know of failures that no simulation met: where a share p of data sets has V_r near 1,
+    R simulations meet none with probability (1 - p)^R. How often the upper limit covers, at level 0.975 (4000 runs at
+    R = 20, 1500 at 40 and 100), and how often the larger of Student's and Hall's would:
+
+    ============================================  ======  ======  =======  ===============
+    V_r                                           R = 20  R = 40  R = 100  those, R = 20
+    ============================================  ======  ======  =======  ===============
+    alike                                          0.988   0.990    0.995    0.980
+    lognormal, spread e^0.8                        0.967   0.974    0.985    0.946
+    lognormal, spread e^1.5, median 0.003          0.954   0.965    0.979    0.896
+    the same, median 0.02                          0.965   0.973    0.985    0.912
+    0.9 in 5% of data sets, 0.045 in others        0.626   0.868    0.995    0.626
+    0.9 in 2% of data sets, 0.045 in others        0.320   0.536    0.862    0.320
+    ============================================  ======  ======  =======  ===============
+
+    What it covers at its level whatever the population is the mean of V over all data sets but the worst share
+    `bread.statistics.bounds.unseen_failure_fraction`, 0.17 at R = 20 and 0.06 at 60. Of 40 populations (lognormal,
+    beta, Pareto, of two and three points) at these R the least was 0.977 at level 0.975, and 0.962 at 0.95.
+
+    References
+    ----------
+    Olsson (2005), "Confidence intervals for the mean of a log-normal distribution", J. Statistics Education 13(1):
+    the same limit with the standard deviation of all logarithms.
     """
     x = unit_interval_values(errors)
     if not 0.5 < level < 1.0:
@@ -118,7 +147,24 @@ def error_interval(errors: ArrayLike, level: float = 0.95) -> Interval:
             f"level is one-sided and must lie strictly between 0.5 and 1, but got {level}. Use 0.95 for 95%."
         )
     estimate, lower, upper = mean_interval(x, 2.0 * level - 1.0)
-    return Interval(estimate, max(lower, 0.0) if len(x) > 1 else lower, min(upper, 1.0) if len(x) > 1 else upper)
+    if lower == upper or len(x) == 1:
+        return Interval(estimate, lower, upper)
+    upper = min(max(upper, _lognormal_limit(x, level)), betting_upper_limit(x, level))
+    return Interval(estimate, max(lower, 0.0), max(upper, estimate))
+
+
+def _lognormal_limit(x: FloatArray, level: float) -> float:
+    """Return an upper limit of the mean of values whose logarithms are about normal above their median.
+
+    It is exp(m + s^2 / 2 + t sqrt(s^2 (1 + s^2) / n)): m the median of the logarithms, s^2 twice the sum of squares
+    above it over n - 1, so that a tail of small values widens nothing; t Student's quantile. The root is 0.9, 1.1, 1.1
+    times the standard error of m + s^2 / 2 by the delta method at s = 0.3, 0.8, 1.5.
+    """
+    n, logs = len(x), np.log(np.maximum(x, SMALLEST_ERROR))
+    middle = float(np.median(logs))
+    variance = 2.0 * float((np.maximum(logs - middle, 0.0) ** 2).sum()) / (n - 1)
+    exponent = middle + variance / 2.0 + float(stdtrit(n - 1, level)) * np.sqrt(variance * (1.0 + variance) / n)
+    return float(np.exp(min(exponent, 0.0)))  # at most 1
 
 
 def compare_forms(forward: ArrayLike, reverse: ArrayLike, simulation: ArrayLike | None = None) -> FormsComparison:

@@ -194,14 +194,33 @@ def bridge(at_draws: FloatArray, at_proposals: FloatArray) -> Normalisation:
             )
     constant = float(brentq(excess, low, high, xtol=1e-9))
     # Relative variances of the two means whose ratio the constant is, independent draws on both sides.
-    share_proposal = np.exp(-np.logaddexp(0.0, offset + at_draws - constant))
-    share_draw = np.exp(-np.logaddexp(0.0, -(offset + at_proposals - constant)))
+    share_proposal, share_draw = shares(at_draws, at_proposals, constant)
     variance = _relative_variance(share_proposal) / n + _relative_variance(share_draw) / m
     return Normalisation(constant, float(np.sqrt(variance)), n_zero)
 
 
+def effective_size(at_draws: FloatArray, at_proposals: FloatArray, log_constant: float) -> float:
+    """Return how many points the bridge rests on, at the end where they are fewer; see `bridge` for the arguments.
+
+    Below `SMALLEST_SAMPLE` the two laws have too little in common for a normal limit.
+    """
+    return min(float(w.sum() ** 2 / (w**2).sum()) for w in shares(at_draws, at_proposals, log_constant))
+
+
+def shares(at_draws: FloatArray, at_proposals: FloatArray, constant: float) -> tuple[FloatArray, FloatArray]:
+    """Return q / (p + q) at the draws and p / (p + q) at the proposals: p the normalised density, q the proposal's."""
+    offset = np.log(len(at_draws)) - np.log(len(at_proposals)) - constant
+    return np.exp(-np.logaddexp(0.0, offset + at_draws)), np.exp(-np.logaddexp(0.0, -(offset + at_proposals)))
+
+
 def draws_p_value(
-    draws: FloatArray, proposals: FloatArray, at_draws: FloatArray, at_proposals: FloatArray, log_constant: float
+    draws: FloatArray,
+    proposals: FloatArray,
+    at_draws: FloatArray,
+    at_proposals: FloatArray,
+    log_constant: float,
+    *,
+    unseen: float = 0.0,
 ) -> float:
     """Return the p-value of "the draws follow the density", from what the bridge has evaluated; no gradient is needed.
 
@@ -217,6 +236,9 @@ def draws_p_value(
         Log ratios density / proposal (nats).
     log_constant : float
         What the density integrates to, about (nats).
+    unseen : float
+        Points of weight 1 that are added to standard errors: rare ones that none may have been seen of, where the
+        p-value is to hold far below 0.001.
 
     Returns
     -------
@@ -224,17 +246,13 @@ def draws_p_value(
         Two-sided, after Bonferroni's correction over tanh of each coordinate, of its square, and products of two; 1
         where the laws have too little in common.
     """
-    offset = np.log(len(draws)) - np.log(len(proposals)) - log_constant
+    if effective_size(at_draws, at_proposals, log_constant) < SMALLEST_SAMPLE:
+        return 1.0
     sides = []
-    for points, log_weights in (
-        (draws, -np.logaddexp(0.0, offset + at_draws)),
-        (proposals, -np.logaddexp(0.0, -(offset + at_proposals))),
-    ):
-        weights, values = np.exp(log_weights), _functions(points)
-        if weights.sum() ** 2 < SMALLEST_SAMPLE * (weights**2).sum():
-            return 1.0
+    for points, weights in zip((draws, proposals), shares(at_draws, at_proposals, log_constant), strict=True):
+        values = _functions(points)
         means = weights @ values / weights.sum()
-        errors = np.sqrt(weights**2 @ (values - means) ** 2) / weights.sum()
+        errors = np.sqrt(weights**2 @ (values - means) ** 2 + (2.0 * unseen) ** 2) / weights.sum()  # values: in [-1, 1]
         sides.append((means, errors))
     (left, left_error), (right, right_error) = sides
     scores = np.abs(left - right) / np.maximum(np.hypot(left_error, right_error), np.finfo(float).tiny)

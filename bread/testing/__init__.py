@@ -149,7 +149,8 @@ def assert_reliable(model: Any, *, max_error: float = 0.1, random_seed: int | No
 
     Notes
     -----
-    This is no test with a level: the limit of V decides, which holds in 95% of checks.
+    This is no test with a level: the limit of V decides, which holds in 95% of checks where simulated data sets are
+    alike or differ by factors; failures in a few of them may go unseen.
     """
     if "progressbar" in options:
         raise InvalidArgumentError("progressbar= is False in tests. Leave it out.")

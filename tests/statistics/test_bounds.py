@@ -292,6 +292,7 @@ def test_total_variation_edges():
 def test_what_simulations_cannot_see():
     assert bounds.unseen_failure_fraction(20) == pytest.approx(0.1391, abs=1e-4)
     assert bounds.unseen_failure_fraction(1) == pytest.approx(0.95)
+    assert bounds.unseen_failure_fraction(20, 0.975) == pytest.approx(0.1684, abs=1e-4)
     with pytest.raises(InvalidArgumentError, match="n_simulations"):
         bounds.unseen_failure_fraction(0)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bread.errors import InvalidArgumentError
+from bread.statistics.betting import betting_upper_limit
 from bread.statistics.bounds import simulation_gaps
 from bread.statistics.certificate import (
     compare_forms,
@@ -187,7 +188,13 @@ def test_fewer_paths_in_the_sum_bound_nothing():
 
 def test_interval_is_one_sided_at_its_level_and_lies_in_the_unit_interval():
     errors = np.array([0.1, 0.2, 0.15, 0.4, 0.12])
-    assert error_interval(errors, 0.95) == mean_interval(errors, 0.9)
+    found, of_any_mean = error_interval(errors, 0.95), mean_interval(errors, 0.9)
+    assert found[:2] == of_any_mean[:2]
+    assert found.upper == betting_upper_limit(errors, 0.95) < of_any_mean.upper  # the one that holds for all is lower
+    factors = np.geomspace(0.002, 0.2, 20)
+    assert mean_interval(factors, 0.9).upper < error_interval(factors, 0.95).upper < betting_upper_limit(factors, 0.95)
+    late = np.append(np.zeros(40), np.ones(10))  # bets that were made before: their limit may be below the mean
+    assert error_interval(late, 0.6).upper >= late.mean()
     near_zero, near_one = error_interval([0.0, 0.0, 0.1]), error_interval([1.0, 1.0, 0.9])
     assert near_zero.lower == 0.0 and near_zero.upper < 1.0
     assert near_one.upper == 1.0 and near_one.lower > 0.0

@@ -15,7 +15,9 @@ from scipy.stats import binom, norm
 from bread.backends.reference import AutoregressiveKernel, HierarchicalNormal, NormalMean
 from bread.statistics import certificate
 from bread.statistics.betting import betting_upper_limit
+from bread.statistics.bounds import unseen_failure_fraction
 from bread.statistics.certificate import compare_forms, error_by_simulation, error_interval
+from bread.statistics.intervals import mean_interval
 from tests.support.annealed_pools import anneal_pool
 from tests.support.reference_models import NO_SETTINGS
 from tests.support.work_laws import deviations, gaussian_work
@@ -104,6 +106,70 @@ def test_normal_limits_miss():
 
     with pytest.raises(AssertionError, match="missed"):
         check_misses("uneven", 10, normal)
+
+
+# ---- which populations the upper limit holds for ------------------------------------------------------------------
+
+LEVEL = 0.975  # what a check asks for at its first look
+N_LIMITS = 1500
+
+
+def lognormal(spread, median):
+    return lambda rng, size: np.minimum(median * np.exp(spread * rng.normal(size=size)), 1.0)
+
+
+def two_points(share, low, high):
+    return lambda rng, size: np.where(rng.random(size) < share, high, low)
+
+
+def covered(population, size, limit=error_interval, *, left_out=0.0):
+    """How often the limit reaches the mean over all data sets but the worst share ``left_out``, and its 3 sd."""
+    rng = np.random.default_rng(64)
+    everyone = np.sort(population(rng, 400_000))
+    truth = everyone[: round((1.0 - left_out) * len(everyone))].mean()
+    limits = np.array([limit(run, LEVEL)[2] for run in population(rng, (N_LIMITS, size))])
+    share = float((limits >= 0.999 * truth).mean())  # 0.1% for the error of the truth
+    return share, 3.0 * np.sqrt(share * (1.0 - share) / N_LIMITS)
+
+
+@pytest.mark.parametrize(("spread", "median"), [(0.8, 0.05), (1.5, 0.003), (1.5, 0.02)])
+def test_limit_where_data_sets_differ_by_factors(spread, median):
+    """95%, and 3 standard errors; negative control: Student's and Hall's limits alone, at spread e^1.5."""
+    share, error = covered(lognormal(spread, median), 20)
+    assert share >= 0.95 - error
+
+    def of_any_mean(run, level):
+        return mean_interval(run, 2.0 * level - 1.0)
+
+    share, error = covered(lognormal(spread, median), 20, of_any_mean)
+    assert share < 0.95 - error or spread < 1.0
+
+
+@pytest.mark.parametrize(
+    "population",
+    [lognormal(2.5, 0.003), two_points(0.05, 0.045, 0.9), two_points(0.17, 0.0, 1.0), two_points(0.2, 0.02, 0.2)],
+    ids=["lognormal", "5% fail", "17% fail", "20% are worse"],
+)
+def test_limit_of_all_data_sets_but_the_worst(population):
+    """Whatever the population is; negative control: failures that are not left out."""
+    share, error = covered(population, 20, left_out=unseen_failure_fraction(20, LEVEL))
+    assert share >= LEVEL - error
+
+
+def test_limit_of_all_data_sets_knows_no_failure_that_was_not_met():
+    """Negative control of the test above, and what the documentation says: 0.95^20 = 0.36 of runs meet none."""
+    share, error = covered(two_points(0.05, 0.045, 0.9), 20)
+    assert abs(share - (1.0 - 0.95**20)) <= error
+    share, _ = covered(two_points(0.05, 0.045, 0.9), 20, lambda run, level: (0.0, 0.0, betting_upper_limit(run, level)))
+    assert share == 1.0
+
+
+def test_limit_of_good_data_sets_stays_near_them():
+    """A price that a search can pay: 20 values near 0.05 that differ as 4 chains do, and alike ones."""
+    rng = np.random.default_rng(65)
+    runs = error_by_simulation(*gaussian_work(rng, np.full(200 * 20, 0.115), 4, 4)).reshape(200, 20)
+    assert np.median([error_interval(run, LEVEL).upper / run.mean() for run in runs]) < 1.25
+    assert error_interval(np.full(20, 0.05), LEVEL).upper == pytest.approx(0.05)
 
 
 # ---- the two forms pulled apart -----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelErr
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal, gaussian
 from bread.report.compat import read_attributes, read_group
+from bread.running.modes import log_lower_bound
 from bread.running.preparation import Preparation
 from bread.running.results import SHARED
 
@@ -170,6 +171,32 @@ def test_a_reference_of_the_users():
     draws = REGRESSION.fit(seed=1, cores=1, progressbar=False).draws
     fitted = bread.check(REGRESSION, path=draws, n_temperatures=[8, 64], simulations=8, **QUICK)
     assert "fitted to the draws" in read_group(fitted, "reference").attrs["label"]
+
+
+class Lacking(Wide):
+    """One whose density lacks its constant."""
+
+    def log_density(self, states):
+        return super().log_density(states) - 10.0
+
+
+def test_a_reference_without_its_constant_is_refused():
+    with pytest.raises(InvalidArgumentError, match=r"path=: log_density must be normalised.*exp\(-(10|9\.9)"):
+        bread.check(REGRESSION, path=Lacking(), n_temperatures=[8], simulations=2, **QUICK)
+
+
+def test_no_weight_of_a_reference_that_cannot_be_tested_is_an_evidence(monkeypatch):
+    bounds = []
+    monkeypatch.setattr("bread.fitting.user_references.MOST_COORDINATES", 0)
+    monkeypatch.setattr(
+        "bread.running.modes.log_lower_bound", lambda result: bounds.append(log_lower_bound(result)) or bounds[-1]
+    )
+    report = bread.check(REGRESSION, path=Lacking(), n_temperatures=[8], simulations=2, **(QUICK | {"draws": 100}))
+    found = bread.evidence(report)
+    assert found.kind == "none" and np.isinf([found.lower, found.upper]).all()
+    assert "the reference given as path= integrates to is not known" in found.sentence()
+    assert "integrates to one: it has more than 0 coordinates" in read_attributes(report)["warnings"]
+    assert bounds == [-np.inf]
 
 
 @pytest.mark.slow

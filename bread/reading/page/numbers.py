@@ -8,7 +8,7 @@ from typing import Any
 
 from bread.reading.debug import debug_text
 from bread.reading.findings import EXACT_SIMULATIONS, Findings, read_findings
-from bread.reading.numbers import nats
+from bread.reading.numbers import nats, percent_of
 from bread.reading.page.parts import Number
 from bread.reading.words import p_words
 from bread.report.compat import require_group
@@ -33,11 +33,11 @@ def _error(findings: Findings) -> Number:
     name = "V, the error of a probability"
     if math.isnan(findings.error):
         return Number(name, NONE, "Not known: no simulated data set was annealed both ways.")
-    level = f"{100 * findings.error_level:.4g}% limit" if math.isfinite(findings.error_level) else "limit"
-    parts = [f"{level} {rounded_up(findings.error_upper)}"]
+    level = f"{percent_of(findings.error_level)} limit" if math.isfinite(findings.error_level) else "limit"
+    parts = [f"limit {rounded_up(findings.error_upper)} if the simulated data sets are typical"]
     if findings.decides == "V":
         parts.append(f"asked for: {findings.limit:.2g}")
-    parts.append(f"limit whatever other data sets are like {rounded_up(min(findings.error_limit_exact, 1.0))}")
+    parts.append(f"{level} whatever other data sets are like {rounded_up(min(findings.error_limit_exact, 1.0))}")
     line = "On average over data sets like the simulated ones, no probability computed from one annealed draw is off "
     return Number(name, f"{findings.error:.2g}", f"{line}by more ({'; '.join(parts)}).{_doubt(findings)}")
 
