@@ -266,7 +266,11 @@ def _held(findings: Findings) -> str:
 def _fit(findings: Findings, status: str) -> str:
     """Say what is doubtful about the fit, where that is not the verdict."""
     fit = findings.fit_quality
-    if fit is None or not _doubt(findings) or (status == "inconclusive" and findings.is_reached and findings.is_fit_doubtful):
+    if (
+        fit is None
+        or not _doubt(findings)
+        or (status == "inconclusive" and findings.is_reached and findings.is_fit_doubtful)
+    ):
         return ""
     return f"The fit to your data ({fit.source}) may be off: {_doubt(findings)}."
 
@@ -275,7 +279,9 @@ def _doubt(findings: Findings) -> str:
     """Say what is wrong with the fit; of its draws one effective size is said in all sentences."""
     draws, fit = findings.draws, findings.fit_quality
     is_said = draws is not None and draws.status == "too few draws"
-    return "" if fit is None else doubt(fit, (draws.fewest, draws.fewest_name) if draws is not None and is_said else None)
+    return (
+        "" if fit is None else doubt(fit, (draws.fewest, draws.fewest_name) if draws is not None and is_said else None)
+    )
 
 
 def _draws(findings: Findings, status: str) -> list[str]:

@@ -110,7 +110,9 @@ def _has_log_density(variable: Any) -> bool:
     return True
 
 
-def _compiled(model: Any, terms: Sequence[Any], compile: Any = None) -> Callable[[dict[str, NDArray[Any]]], list[float]]:
+def _compiled(
+    model: Any, terms: Sequence[Any], compile: Any = None
+) -> Callable[[dict[str, NDArray[Any]]], list[float]]:
     """Return the values of terms as a function of a point, without the names of variables; by PyMC's own compiling."""
     from pymc.pytensorf import compile as compile_graph
 
@@ -130,7 +132,9 @@ def _beside(point: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return a point near the initial one, where squared distances are not 0, and where what overflowed to NaN is."""
     rng = np.random.default_rng(0)
     return {
-        name: np.nan_to_num(value, posinf=0.0, neginf=0.0) + rng.uniform(-0.5, 0.5, size=np.shape(value)) if np.asarray(value).dtype.kind == "f" else value
+        name: np.nan_to_num(value, posinf=0.0, neginf=0.0) + rng.uniform(-0.5, 0.5, size=np.shape(value))
+        if np.asarray(value).dtype.kind == "f"
+        else value
         for name, value in point.items()
     }
 
