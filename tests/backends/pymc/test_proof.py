@@ -41,9 +41,9 @@ def own_covariate(y=THREE):
     return lambda x, y: stats.norm.logpdf(y, x * THREE, 1.0)
 
 
-def own_trials(y=np.array([5, 7])):
+def own_trials(y=(5, 7)):
     x = pm.Normal("x", 0.0, 1.0)
-    pm.Binomial("y", np.array([5, 7]), pm.math.sigmoid(x), observed=y)
+    pm.Binomial("y", np.array([5, 7]), pm.math.sigmoid(x), observed=np.array(y))
     return lambda x, y: stats.binom.logpmf(y, [5, 7], 1.0 / (1.0 + np.exp(-x)))
 
 
@@ -143,7 +143,7 @@ def test_the_proof_takes_an_exact_density_and_sets_the_real_data_again(build):
 
 
 WRONG = {
-    "the scale is the data": lambda prior, likelihood, x, data: (prior, np.sum(stats.norm.logpdf(data["y"], x, data["y"]))),
+    "the scale is the data": lambda prior, _, x, data: (prior, np.sum(stats.norm.logpdf(data["y"], x, data["y"]))),
     "the data stay": lambda prior, likelihood, x, data: (prior, np.sum(stats.norm.logpdf(THREE, x, THREE))),
     "the prior has the data": lambda prior, likelihood, x, data: (prior + data["y"][0], likelihood),
     "a constant": lambda prior, likelihood, x, data: (prior, likelihood + 1e-4),

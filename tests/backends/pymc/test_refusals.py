@@ -264,6 +264,21 @@ def test_numbers_with_a_point_and_whole_ones_that_fit_are_accepted(define: Any, 
     refuse_unsupported(build(lambda: define(number)), None)
 
 
+@pytest.mark.parametrize(
+    ("law", "parameter"),
+    [
+        (lambda s: pm.Normal("y", 0.0, s, observed=0.3), "s"),
+        (lambda s: pm.StudentT("y", nu=4.0, sigma=s, observed=0.3), "s"),
+        (lambda s: pm.Poisson("y", s, observed=2), "s"), (lambda s: pm.Bernoulli("y", s / 2, observed=1), "s"),
+    ],
+)  # fmt: skip
+def test_data_of_a_parameter_outside_its_domain_blame_its_prior(law: Callable[[Any], Any], parameter: str) -> None:
+    model = build(lambda: law(pm.Normal(parameter, 1.0, 1.0)))
+    simulator = build_simulator(model, read_layout(model, model.initial_point()), read_observed(model), [])
+    with pytest.raises(UnsupportedModelError, match="outside its domain there, or NaN, which the priors allow: give"):
+        simulator.simulate(40, fixed=None, seed=np.random.SeedSequence(1))
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_the_table_of_models_is_accepted(name: str) -> None:
     model = MODELS[name]()

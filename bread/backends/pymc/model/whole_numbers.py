@@ -66,7 +66,7 @@ def overflow(variable: Any, others: Sequence[Any], value: float, wide: float) ->
     written = ", ".join(map(str, named)) or "its whole numbers"
     instead = ", ".join(f"{number}." for number in named) or "floats"
     return (
-        f"The log density of {variable.name!r} overflows: PyTensor stores the whole numbers {written} in a few bits, too "
+        f"The log density of {variable.name!r} overflows: PyTensor stores the whole numbers {written} in few bits, too "
         f"few for their squares and products. It is {value:.6g} where the distribution has {wide:.6g}. Write {instead} "
         f"in place of {written}, here and in every other model with this distribution."
     )

@@ -60,8 +60,8 @@ class DataSimulator:
             if _DOMAIN.search(str(error)):
                 raise ExtremeDataError(
                     f"Simulating {names} given parameters fails: {first_line(error)}. A parameter of a distribution is "
-                    "outside its domain there, or NaN, which the priors allow: give what it is computed from a prior that "
-                    "cannot leave it (such as pm.HalfNormal for a scale), or a link (pm.math.exp, pm.math.sigmoid); "
+                    "outside its domain there, or NaN, which the priors allow: give what it is computed from a prior "
+                    "that cannot leave it (such as pm.HalfNormal for a scale), or a link (pm.math.exp, pm.math.sigmoid); "
                     'or use simulate_from="fitted".'
                 ) from error
             raise ExtremeDataError(
