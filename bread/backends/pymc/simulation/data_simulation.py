@@ -61,7 +61,7 @@ class DataSimulator:
                 raise ExtremeDataError(
                     f"Simulating {names} given parameters fails: {first_line(error)}. A parameter of a distribution is "
                     "outside its domain there, or NaN, which the priors allow: give what it is computed from a prior "
-                    "that cannot leave it (such as pm.HalfNormal for a scale), or a link (pm.math.exp, pm.math.sigmoid); "
+                    "that cannot leave it (such as pm.HalfNormal for a scale), or a link (such as pm.math.exp); "
                     'or use simulate_from="fitted".'
                 ) from error
             raise ExtremeDataError(
