@@ -44,14 +44,18 @@ def read_fit_quality(attributes: Mapping[str, Any]) -> FitQuality | None:
     )
 
 
-def doubt(fit: FitQuality) -> str:
-    """Return what is wrong with a fit, as the end of a sentence; empty where nothing is known to be."""
+def doubt(fit: FitQuality, compared: tuple[float, str] | None = None) -> str:
+    """Return what is wrong with a fit, as the end of a sentence; empty where nothing is known to be.
+
+    ``compared`` is the smallest effective size, and whose, that the verdict says of the same draws elsewhere.
+    """
     signs = []
     if fit.is_doubtful:
         found = fit.mixing
         if not math.isnan(found.r_hat):
             signs.append(f"its largest R-hat is {found.r_hat:.2f} ({found.r_hat_name})")
-        signs.append(f"{found.n_effective:.0f} draws of {found.n_effective_name} are effective")
+        size, name = compared or (found.n_effective, found.n_effective_name)
+        signs.append(f"{size:.0f} draws of {name} are effective")
     if fit.distinct_share < ALMOST_DISTINCT:
         signs.append(f"it holds copies (its draws count for {100 * fit.distinct_share:.0f}% of their number)")
     if fit.n_divergences:

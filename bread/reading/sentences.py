@@ -284,7 +284,7 @@ def _inconclusive(findings: Findings) -> list[str]:
     if findings.is_reached and findings.fit_quality is not None and findings.is_fit_doubtful:
         return [
             f"{number}{_interval(findings)} on data simulated at draws of a fit that did not converge: "
-            f"{doubt(findings.fit_quality)} ({findings.fit_quality.source}), so these data may be unlike yours.",
+            f"{_doubt(findings)} ({findings.fit_quality.source}), so these data may be unlike yours.",
             "Run the fit longer or reparametrise, and pass its draws as posterior=; or use "
             'simulate_from="prior", which needs no fit.',
         ]
@@ -309,9 +309,22 @@ def _held(findings: Findings) -> str:
 def _fit(findings: Findings, status: str) -> str:
     """Say what is doubtful about the fit, where that is not the verdict."""
     fit = findings.fit_quality
-    if fit is None or not doubt(fit) or (status == "inconclusive" and findings.is_reached and findings.is_fit_doubtful):
+    if (
+        fit is None
+        or not _doubt(findings)
+        or (status == "inconclusive" and findings.is_reached and findings.is_fit_doubtful)
+    ):
         return ""
-    return f"The fit to your data ({fit.source}) may be off: {doubt(fit)}."
+    return f"The fit to your data ({fit.source}) may be off: {_doubt(findings)}."
+
+
+def _doubt(findings: Findings) -> str:
+    """Say what is wrong with the fit; of its draws one effective size is said in all sentences."""
+    draws, fit = findings.draws, findings.fit_quality
+    is_said = draws is not None and draws.status == "too few draws"
+    return (
+        "" if fit is None else doubt(fit, (draws.fewest, draws.fewest_name) if draws is not None and is_said else None)
+    )
 
 
 def _draws(findings: Findings, status: str) -> list[str]:

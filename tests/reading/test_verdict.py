@@ -1,5 +1,6 @@
 """The verdict: statuses in order of precedence, and sentences that say what they must."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -298,6 +299,15 @@ def test_a_doubtful_fit_is_said_where_it_does_not_decide():
     verdict = judge(fitted("fitted", n_divergences=1))
     assert verdict.status == "converged" and "may be off: 1 transition diverged." in verdict
     assert "may be off" not in judge(fitted("fitted", n_divergences=0))
+
+
+@pytest.mark.parametrize("simulate_from", ["fitted", "localised"])
+def test_one_effective_size_is_said_of_draws_that_are_too_few(simulate_from):
+    container = report.to_container(fitted(simulate_from, shift=3.0), constrain)
+    container.attrs["fit_n_effective"] = 43.0  # of location and scale; that of a quantile is smaller
+    verdict = bread.verdict(container)
+    sizes = re.findall(r"(\d+) (?:effective draws of|draws of) tau", str(verdict))
+    assert verdict.comparison == "too few draws" and len(sizes) == 2 and sizes[0] == sizes[1]
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.123, "0.12"), (23.4, "23"), (123456.0, "123456"), (5e137, "5e+137")])

@@ -17,7 +17,7 @@ from bread.backends.pymc.model import reading
 from bread.errors import KNOWN_DEFECT, KnownBugWarning
 
 _LKJ = ("LKJCorrRV", "_LKJCholeskyCovRV")
-_NAMES = {"LKJCorrRV": "LKJCorr", "_LKJCholeskyCovRV": "LKJCholeskyCov"}
+_NAMES = {"LKJCorrRV": "LKJCorr", "_LKJCholeskyCovRV": "LKJCholeskyCov", "CARRV": "CAR"}
 
 
 @dataclass(frozen=True)
@@ -30,26 +30,27 @@ class KnownBug:
         Names of the types of random operations that have it.
     first : tuple of int
         The first version that has it, among those that bread supports.
-    mended : tuple of int
-        The first version that does not have it.
+    mended : tuple of int or None
+        The first version that does not have it; None where no released version is known to be right.
     smallest : int
-        The smallest number of dimensions n at which it shows.
+        The smallest number of dimensions n at which it shows; 0 where it shows at any.
     what : str
-        What is wrong and what follows from it, as the end of a sentence.
+        What is wrong and what follows from it, as the end of a sentence; what to use instead, where none is mended.
     is_harmless : bool
         No draw and no posterior is wrong.
     """
 
     operations: tuple[str, ...]
     first: tuple[int, ...]
-    mended: tuple[int, ...]
+    mended: tuple[int, ...] | None
     smallest: int
     what: str
     is_harmless: bool = False
 
     def affects(self, version: tuple[int, ...], operation: str, n: int) -> bool:
         """Return whether a variable of n dimensions meets it under an installed version."""
-        return self.first <= version < self.mended and operation in self.operations and n >= self.smallest
+        is_affected = self.first <= version and (self.mended is None or version < self.mended)
+        return is_affected and operation in self.operations and n >= self.smallest
 
 
 KNOWN_BUGS = (
@@ -68,6 +69,12 @@ KNOWN_BUGS = (
         "its density is off by a constant factor, which depends on n and eta (eta = 1: e^1.4 at n = 2). That changes "
         "log evidences and no posterior",
         is_harmless=True,
+    ),
+    KnownBug(
+        ("CARRV",), (5, 25, 0), None, 0,
+        "its random draws have the covariance Q^-2, where its density has Q^-1 (Q = tau (D - alpha W)), so that "
+        "simulated data sets and prior predictive draws are not those of the model. Use pm.MvNormal(mu, tau=Q), "
+        "whose draws and density belong together",
     ),
 )  # fmt: skip
 
@@ -96,15 +103,13 @@ def find_known_bugs(model: Any, version: str, table: Sequence[KnownBug] = KNOWN_
         operation = type(variable.owner.op).__name__
         if operation not in _NAMES:
             continue
-        n = _dimensions(variable)
+        n = _dimensions(variable) if operation in _LKJ else 0
         for bug in table:
             if n is not None and bug.affects(numbers, operation, n):
-                mended = ".".join(map(str, bug.mended))
-                text = (
-                    f"{KNOWN_DEFECT} PyMC {version} in {variable.name!r} ({_NAMES[operation]}, n = {n}): {bug.what}. "
-                    f"Upgrade to pymc >= {mended}."
-                )
-                found.append(Found(text, bug.is_harmless))
+                size = f", n = {n}" if operation in _LKJ else ""
+                upgrade = f" Upgrade to pymc >= {'.'.join(map(str, bug.mended))}." if bug.mended else ""
+                text = f"{KNOWN_DEFECT} PyMC {version} in {variable.name!r} ({_NAMES[operation]}{size}): {bug.what}."
+                found.append(Found(text + upgrade, bug.is_harmless))
     return found
 
 

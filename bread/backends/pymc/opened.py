@@ -40,6 +40,7 @@ from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic,
 from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
 from bread.backends.pymc.own_draws import read_draws
 from bread.backends.pymc.posterior import PyMCPosterior
+from bread.backends.pymc.proof import prove
 from bread.backends.pymc.separable import SeparableModel
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
@@ -320,6 +321,7 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     periodic = read_periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
     engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
+    prove(model, simulator, engine)
     on_jax = options.engine == "blackjax"  # a localised model is converted once its hyperparameters have their law
     vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
     info = _with_engine(info, engine, vectorised)
@@ -335,6 +337,7 @@ def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> 
     periodic = read_periodic(model, layout, names)
     refusals = refuse_reference(layout.coordinates, periodic)
     engine = compile_engine(model, layout, opened.kernel, law=simulator.law, refusals=refusals)
+    prove(model, simulator, engine, simulator.law)
     notes = (*_notes(model), *simulator.pilot())
     vectorised = Vectorised()
     if opened.on_jax:

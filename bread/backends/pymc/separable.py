@@ -17,6 +17,7 @@ from bread.backends.observations import dependent
 from bread.backends.pymc.kernels.engine import Engine
 from bread.backends.pymc.kernels.engines import compile_engine
 from bread.backends.pymc.posterior import PyMCPosterior
+from bread.backends.pymc.proof import prove
 from bread.backends.pymc.simulation.simulation import Simulator
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath
@@ -100,7 +101,9 @@ class SeparableModel:
         if self.user_model is None:
             raise InvalidArgumentError("A pickled copy of a model cannot leave observations out; open the model there.")
         with warnings.catch_warnings(action="ignore"):
-            return compile_engine(self.user_model, self.simulator.layout, self.kernel, by_element=True)
+            engine = compile_engine(self.user_model, self.simulator.layout, self.kernel, by_element=True)
+            prove(self.user_model, self.simulator, engine)
+            return engine
 
     def _require_elements(self) -> None:
         model, name = self.user_model, self.info.identity.name

@@ -29,6 +29,9 @@ def cholesky(n):
     return model
 
 
+PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])  # neighbours on a line
+
+
 def without():
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("mu"), 1.0, observed=0.3)
@@ -80,7 +83,32 @@ def test_only_what_changes_draws_or_posteriors_is_warned_of():
         warn_of(found)
     assert len(said) == 1 and DRAWS in str(said[0].message) and "'chol' (LKJCholeskyCov, n = 3)" in str(said[0].message)
     warn_of(find_known_bugs(cholesky(2), "6.3.1"))  # a constant alone: any warning would be an error here
-    assert [bug.is_harmless for bug in KNOWN_BUGS] == [False, False, True]
+    assert [bug.is_harmless for bug in KNOWN_BUGS] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("version", ["5.28.5", "6.4.0"])
+def test_what_no_version_mends_is_named_with_what_to_use_instead(version):
+    with pm.Model() as model:
+        pm.CAR("field", np.zeros(3), PATH, alpha=0.5, tau=2.0)
+    (found,) = find_known_bugs(model, version)
+    assert "'field' (CAR): its random draws have the covariance Q^-2" in found.text and not found.is_harmless
+    assert "Use pm.MvNormal(mu, tau=Q)" in found.text and "Upgrade" not in found.text
+
+
+def test_what_is_named_in_place_of_a_car_has_its_density_and_draws_of_its_own():
+    precision = 2.0 * (np.diag(PATH.sum(axis=1)) - 0.5 * PATH)
+    exact, at = np.linalg.inv(precision), np.array([0.3, -1.0, 0.5])
+    instead = pm.MvNormal.dist(np.zeros(3), tau=precision)
+    field = pm.CAR.dist(np.zeros(3), PATH, alpha=0.5, tau=2.0)
+    one, other = (float(pm.logp(law, at).sum().eval(mode="FAST_COMPILE")) for law in (field, instead))
+    assert one == pytest.approx(other, abs=1e-6)
+    n, variances = 4000, {}
+    for name, law in (("CAR", field), ("MvNormal", instead)):
+        draws = pm.draw(law, draws=n, random_seed=1, mode="FAST_COMPILE")
+        variances[name] = draws.var(axis=0)
+    error = np.diag(exact) * np.sqrt(2.0 / n)  # of a normal variance
+    assert (np.abs(variances["MvNormal"] - np.diag(exact)) < 5 * error).all()
+    assert (np.abs(variances["CAR"] - np.diag(exact @ exact)) < 5 * np.diag(exact @ exact) * np.sqrt(2.0 / n)).all()
 
 
 @pytest.mark.slow

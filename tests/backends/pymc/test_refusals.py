@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,6 +102,47 @@ def data_as_covariate() -> None:
     pm.Normal("y", mu, observed=y)
 
 
+def data_of_two() -> None:
+    shared = pm.Data("shared", np.arange(3.0))
+    mu = pm.Normal("mu")
+    pm.Normal("y", mu, 1.0, observed=shared)
+    pm.Normal("z", mu, 2.0, observed=shared)
+
+
+def whole_bounds(bound: float = 100) -> None:
+    pm.Normal("y", pm.Uniform("x", -bound, bound), 1.0, observed=0.3)
+
+
+def whole_scale(scale: float = 25) -> None:
+    pm.Normal("y", 0.0, pm.HalfStudentT("s", 3, scale), observed=0.3)
+
+
+def whole_counts(count: float = 100) -> None:
+    pm.Bernoulli("y", pm.Beta("p", count, count), observed=[1, 0])
+
+
+def whole_likelihood(rate: float = 20) -> None:
+    pm.ExGaussian("y", pm.Normal("x"), sigma=rate, nu=rate, observed=0.3)
+
+
+def whole_of_sixteen_bits(rate: float = 200) -> None:
+    pm.ExGaussian("y", pm.Normal("x"), sigma=rate, nu=rate, observed=0.3)
+
+
+def whole_where_a_distance_is_zero(scale: float = 25) -> None:
+    def logp(value, scale):
+        return -0.5 * value**2 / scale**2
+
+    def random(scale, rng=None, size=None):
+        return rng.normal(0.0, scale, size=size)
+
+    pm.Normal("y", pm.CustomDist("x", scale, logp=logp, random=random), 1.0, observed=0.3)
+
+
+def negative_scale() -> None:
+    pm.Normal("y", 0.0, pm.Normal("s", -1.0, 1.0), observed=0.3)
+
+
 def random_shape() -> None:
     n = pm.Poisson("n", 3)
     pm.Normal("y", pm.Normal("x", shape=n + 1).sum(), observed=1.0)
@@ -174,6 +216,14 @@ CASES: dict[Callable[[], None], tuple[str, ...]] = {
     simulator: ("'y'", "pm.Simulator"),
     prior_on_observed: ("'late'", "observed variable 'y'"),
     data_as_covariate: ("'y'", "'y_data'", "separate pm.Data"),
+    data_of_two: ("'y' and 'z'", "'shared'", "of its own"),
+    whole_bounds: ("'x' overflows", "whole numbers -100, 100", "Write -100., 100. in place"),
+    whole_scale: ("'s' overflows", "Write 3., 25. in place of 3, 25"),
+    whole_counts: ("'p' overflows", "Write 100. in place of 100"),
+    whole_likelihood: ("'y' overflows", "Write 20. in place of 20"),
+    whole_of_sixteen_bits: ("'y' overflows", "Write 200. in place of 200"),
+    whole_where_a_distance_is_zero: ("'x' overflows", "Write 25. in place of 25"),
+    negative_scale: ("y = -inf", "Parameters of 'y' break its rule 'sigma > 0'", "pm.HalfNormal"),
     random_shape: ("'x'", "random values", "fixed shape"),
     random_data_shape: ("'y'", "random values"),
     outside_support: ("y = -inf", "initial point", "outside the support"),
@@ -201,6 +251,32 @@ def test_refused_with_the_name_and_the_way_out(define: Callable[[], None]) -> No
         refuse_unsupported(build(define), None)
     for fragment in CASES[define]:
         assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("define", "number"),
+    [
+        (whole_bounds, 100.0), (whole_scale, 25.0), (whole_counts, 100.0), (whole_likelihood, 20.0),
+        (whole_of_sixteen_bits, 200.0), (whole_where_a_distance_is_zero, 25.0), (whole_scale, 2), (whole_bounds, 30),
+    ],
+)  # fmt: skip
+def test_numbers_with_a_point_and_whole_ones_that_fit_are_accepted(define: Any, number: float) -> None:
+    refuse_unsupported(build(lambda: define(number)), None)
+
+
+@pytest.mark.parametrize(
+    ("law", "parameter"),
+    [
+        (lambda s: pm.Normal("y", 0.0, s, observed=0.3), "s"),
+        (lambda s: pm.StudentT("y", nu=4.0, sigma=s, observed=0.3), "s"),
+        (lambda s: pm.Poisson("y", s, observed=2), "s"), (lambda s: pm.Bernoulli("y", s / 2, observed=1), "s"),
+    ],
+)  # fmt: skip
+def test_data_of_a_parameter_outside_its_domain_blame_its_prior(law: Callable[[Any], Any], parameter: str) -> None:
+    model = build(lambda: law(pm.Normal(parameter, 1.0, 1.0)))
+    simulator = build_simulator(model, read_layout(model, model.initial_point()), read_observed(model), [])
+    with pytest.raises(UnsupportedModelError, match="outside its domain there, or NaN, which the priors allow: give"):
+        simulator.simulate(40, fixed=None, seed=np.random.SeedSequence(1))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -18,16 +18,18 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from pymc.pytensorf import rewrite_pregrad
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import graph_replace
 
-from bread.backends.pymc.density.compiling import compile_density, detach
+from bread.backends.pymc.density.compiling import compile_density, detach, first_line
 from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
 from bread.backends.pymc.density.logistic import with_logistic_terms
 from bread.backends.pymc.density.many_states import ManyStates, build_many_states
+from bread.backends.pymc.density.observed_values import with_values
 from bread.backends.pymc.density.reference_graph import LocalLaw
 from bread.backends.pymc.model.layout import StateLayout
-from bread.errors import InvalidArgumentError
+from bread.backends.pymc.model.reading import evaluate
+from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 
 def split_density(
@@ -51,33 +53,49 @@ def split_density(
         which are neither, are with the likelihood.
     data : dict of str to SharedVariable
         The data of each observed variable, private copies that the log likelihood reads.
+
+    Notes
+    -----
+    The density is built of a value variable of its own for each observed variable. Data replaced in the graph of the
+    finished density would take every constant of the same type and value with them: a scale, a number of trials,
+    another outcome.
+
+    Raises
+    ------
+    UnsupportedModelError
+        PyMC cannot build the density for data that are given later.
     """
-    if by_element:
-        terms = [_prior(model, law), *model.logp(vars=list(model.observed_RVs), sum=False)]
-    else:
-        terms = [_prior(model, law), model.logp(vars=[*model.observed_RVs, *model.potentials])]
     data: dict[str, SharedVariable] = {}
-    inputs: dict[Variable, Variable] = {}
-    private: dict[Variable, Variable] = {}
+    given: dict[Variable, Variable] = {}
+    values: dict[Variable, Variable] = {}
     for variable in model.observed_RVs:
         value = model.rvs_to_values[variable]
-        array = np.array(value.data if isinstance(value, Constant) else value.eval(), dtype=value.type.dtype)
-        shared = pytensor.shared(array, name=f"{variable.name}_data", shape=value.type.shape)
-        inputs[value] = value.type()
-        private[inputs[value]] = data[variable.name] = shared
-    # Observed values first: where they are computed from other data, the copies of these are made afterwards.
-    terms = detach(graph_replace(terms, inputs, strict=False)).outputs
-    log_prior, log_likelihood = graph_replace(terms, private, strict=False)
+        array = np.array(evaluate(value), dtype=value.type.dtype)
+        data[variable.name] = pytensor.shared(array, name=f"{variable.name}_data", shape=value.type.shape)
+        values[variable] = value.type()
+        given[values[variable]] = data[variable.name]
+    replaced = () if law is None else law.names
+    free = [variable for variable in model.free_RVs if variable.name not in replaced]
+    try:
+        terms = with_values(model, values).logp(vars=[*free, *model.observed_RVs, *model.potentials], sum=False)
+    except Exception as error:
+        raise UnsupportedModelError(
+            "PyMC has a log density of the model for its own data only: with data that are given later it raises "
+            f"{first_line(error)}. The logp= of a pm.CustomDist must compute with the symbolic value that it is given "
+            "(no .eval(), .data or NumPy functions)."
+        ) from error
+    prior, likelihood = terms[: len(free)], terms[len(free) :]
+    if law is not None:
+        prior.append(law.log_density([model.rvs_to_values[one] for one in model.free_RVs if one.name in replaced]))
+    split = [_total(prior), *(likelihood if by_element else [_total(likelihood)])]
+    # The data last: the shared variables that the densities use until then, covariates, are replaced by copies.
+    log_prior, log_likelihood = graph_replace(detach(split).outputs, given, strict=False)
     return log_prior, log_likelihood, data
 
 
-def _prior(model: pm.Model, law: LocalLaw | None) -> Variable:
-    if law is None:
-        return model.logp(vars=list(model.free_RVs))
-    localised = [model.rvs_to_values[variable] for variable in model.free_RVs if variable.name in law.names]
-    others = [variable for variable in model.free_RVs if variable.name not in law.names]
-    density = law.log_density(localised)
-    return model.logp(vars=others) + density if others else density
+def _total(terms: Sequence[Variable]) -> Variable:
+    first, *others = (term.sum() for term in terms)
+    return pt.add(first, *others) if others else first
 
 
 class CountedDensity:

@@ -103,7 +103,7 @@ def build_many_states(
     if layout.dim + n_data > LARGEST:
         return None
     try:
-        return _vectorised(values, _without_checks(terms, check_bounds=check_bounds), layout, layout.dim + n_data)
+        return _vectorised(values, without_checks(terms, check_bounds=check_bounds), layout, layout.dim + n_data)
     except Exception:  # PyTensor cannot vectorise, or not rewrite, some graphs
         return None
 
@@ -154,7 +154,7 @@ def _largest(values: Sequence[Any], terms: Sequence[Any]) -> int:
     return largest
 
 
-def _without_checks(terms: Sequence[Any], *, check_bounds: bool) -> list[Any]:
+def without_checks(terms: Sequence[Any], *, check_bounds: bool) -> list[Any]:
     """Return copies of graphs in which parameters out of bounds give density zero, or are not looked at.
 
     Vectorised, a check would ask all states together.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from pytensor.tensor.variable import TensorConstant
 
 from bread.backends.pymc.density.compiling import detach, first_line, interpreted
 from bread.backends.pymc.model.reading import read_constant_data, read_initial_point, read_observed
+from bread.backends.pymc.model.whole_numbers import overflow, widened
 from bread.backends.support.not_finite import describe_not_finite, is_finite
 from bread.errors import InvalidArgumentError, UnsupportedModelError
+
+ROUNDING = 1e-6  # PyTensor takes logarithms of numbers of few bits in single precision
 
 
 def checked_initial_point(model: Any) -> dict[str, NDArray[Any]]:
@@ -37,18 +41,35 @@ def checked_initial_point(model: Any) -> dict[str, NDArray[Any]]:
     with interpreted(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         terms = _log_density_terms(model, variables)
+        wide = widened(terms)
         try:
-            values = _evaluate_terms(model, terms, point)
+            evaluate_terms = _compiled(model, [*terms, *(wide or ())])
+            values = evaluate_terms(point)
         except Exception as error:
             what = f"The log density raises an exception at the model's initial point: {first_line(error)}."
             _blame_data(model, variables, what)
             raise UnsupportedModelError(
                 f"{what} model.debug() shows where; correct the model or pass initval=."
             ) from error
-    wrong = [f"{v.name} = {x}" for v, x in zip(variables, values, strict=True) if not np.isfinite(x)]
+        if wide is not None:
+            beside: list[float] = []
+            with suppress(Exception):  # a point that may be outside the support
+                beside = evaluate_terms(_beside(point))
+            for found in (values, beside):
+                _refuse_overflow(variables, found)
+    wrong = [index for index in range(len(variables)) if not np.isfinite(values[index])]
     if wrong:
-        what = f"The log density is not finite at the model's initial point: {', '.join(wrong)}."
-        _blame_data(model, [v for v, x in zip(variables, values, strict=True) if not np.isfinite(x)], what)
+        named = ", ".join(f"{variables[index].name} = {values[index]}" for index in wrong)
+        what = f"The log density is not finite at the model's initial point: {named}."
+        _blame_data(model, [variables[index] for index in wrong], what)
+        for index in wrong:
+            rule = _broken_rule(model, terms[index], point)
+            if rule:
+                raise UnsupportedModelError(
+                    f"{what} Parameters of {variables[index].name!r} break its rule {rule!r} there. Give what they are "
+                    "computed from a prior that cannot break it, such as pm.HalfNormal for a scale, or a link such as "
+                    "pm.math.exp; correct a constant."
+                )
         raise UnsupportedModelError(
             f"{what} For an observed variable look for data outside the support; for a free one "
             "pass initval=. model.debug() shows more."
@@ -89,12 +110,53 @@ def _has_log_density(variable: Any) -> bool:
     return True
 
 
-def _evaluate_terms(model: Any, terms: list[Any], point: dict[str, NDArray[Any]]) -> list[float]:
-    from pymc.pytensorf import compile
+def _compiled(
+    model: Any, terms: Sequence[Any], compile: Any = None
+) -> Callable[[dict[str, NDArray[Any]]], list[float]]:
+    """Return the values of terms as a function of a point, without the names of variables; by PyMC's own compiling."""
+    from pymc.pytensorf import compile as compile_graph
 
     graph = detach([*terms])
-    function = compile(
+    function = (compile or compile_graph)(
         [*graph.generators, *model.value_vars], graph.outputs, mode="FAST_COMPILE", on_unused_input="ignore"
     )
-    values = [np.asarray(point[v.name], dtype=v.type.dtype) for v in model.value_vars]
-    return [float(value) for value in function(*(np.random.default_rng(0) for _ in graph.generators), *values)]
+
+    def call(point: dict[str, NDArray[Any]]) -> list[float]:
+        values = [np.asarray(point[v.name], dtype=v.type.dtype) for v in model.value_vars]
+        return [float(value) for value in function(*(np.random.default_rng(0) for _ in graph.generators), *values)]
+
+    return call
+
+
+def _beside(point: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return a point near the initial one, where squared distances are not 0, and where what overflowed to NaN is."""
+    rng = np.random.default_rng(0)
+    return {
+        name: np.nan_to_num(value, posinf=0.0, neginf=0.0) + rng.uniform(-0.5, 0.5, size=np.shape(value))
+        if np.asarray(value).dtype.kind == "f"
+        else value
+        for name, value in point.items()
+    }
+
+
+def _refuse_overflow(variables: Sequence[Any], values: Sequence[float]) -> None:
+    """Raise UnsupportedModelError if a term differs from the same one in 64 bits, which are the second half."""
+    n = len(variables)
+    for variable, value, wide in zip(variables, values[:n], values[n:], strict=False):
+        if not np.isclose(value, wide, rtol=ROUNDING, atol=ROUNDING, equal_nan=True):
+            raise UnsupportedModelError(overflow(variable, variables, value, wide))
+
+
+def _broken_rule(model: Any, term: Any, point: dict[str, NDArray[Any]]) -> str:
+    """Return the rule for parameters that PyMC finds broken, such as "sigma > 0"; "" where it is another matter."""
+    import pytensor
+    from pymc.logprob.utils import ParameterValueError
+
+    try:
+        with interpreted(), np.errstate(all="ignore"):
+            _compiled(model, [term], pytensor.function)(point)
+    except ParameterValueError as error:
+        return str(error).splitlines()[0]
+    except Exception:
+        return ""
+    return ""

@@ -219,8 +219,14 @@ def _refuse_data_dependence(model: Any) -> None:
                 "prior and likelihood cannot be separated. Make the dependence go through a free variable."
             )
     entering = _ancestors_by_value(list(model.basic_RVs))
+    owners: dict[Any, str] = {}
     for variable in model.observed_RVs:
         value = model.rvs_to_values[variable]
+        if owners.setdefault(value, variable.name) != variable.name:
+            raise UnsupportedModelError(
+                f"{owners[value]!r} and {variable.name!r} have one variable for their data ({value.name!r}), for which "
+                "PyMC has no log density. Pass each of them a pm.Data, or an array, of its own."
+            )
         if value in entering:
             raise UnsupportedModelError(
                 f"The data of {variable.name!r} ({value.name!r}) also enter the model as a covariate, so that they "

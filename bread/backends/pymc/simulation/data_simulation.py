@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from bread.backends.pymc.density.compiling import detach, first_line, interpret_function, replace
 from bread.backends.pymc.simulation.streams import Part, generators
 from bread.errors import UnsupportedModelError
+
+# What NumPy 2, SciPy 1.16 and PyTensor say of parameters outside their domain, as of a negative scale.
+_DOMAIN = re.compile(r"<=? ?0|[Dd]omain error|not between 0 and 1|[Pp]arameters? must be|definite")
 
 
 class ExtremeDataError(UnsupportedModelError):
@@ -53,6 +57,13 @@ class DataSimulator:
                 "one that pm.sample_prior_predictive can draw."
             ) from error
         except Exception as error:
+            if _DOMAIN.search(str(error)):
+                raise ExtremeDataError(
+                    f"Simulating {names} given parameters fails: {first_line(error)}. A parameter of a distribution is "
+                    "outside its domain there, or NaN, which the priors allow: give what it is computed from a prior "
+                    "that cannot leave it (such as pm.HalfNormal for a scale), or a link (such as pm.math.exp); "
+                    'or use simulate_from="fitted".'
+                ) from error
             raise ExtremeDataError(
                 f"Simulating {names} given parameters fails: {first_line(error)}. Tighten the priors that make the "
                 'data extreme, or use simulate_from="fitted".'

@@ -127,6 +127,25 @@ class Simulator:
             acceptance=n / n_attempts if n else 1.0,
         )
 
+    def draw_near(self, states: Sequence[FloatArray], seed: SeedSequence) -> list[tuple[FloatArray, Values]]:
+        """Draw data given states; return each of these that has data that can be drawn, with its data.
+
+        Raises
+        ------
+        UnsupportedModelError
+            PyMC cannot draw the data, or none given any of the states.
+        """
+        found, last = [], None
+        for state, child in zip(states, child_seeds(seed, len(states)), strict=True):
+            mapped = self._constrain_one(state)
+            try:
+                found.append((state, self._data.draw({name: mapped[name] for name in self.names}, child)))
+            except ExtremeDataError as error:
+                last = error
+        if last is not None and not found:
+            raise last
+        return found
+
     def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior, one state a seed; shape (len(seeds), dim). Needs no data."""
         states = np.empty((len(seeds), self.layout.dim))

@@ -58,6 +58,11 @@ class UserSimulator(Simulator):
         states = self._states(drawn)
         return Simulations(states=states, parameters=self.constrain(states), data=data)
 
+    def draw_near(self, states: Sequence[FloatArray], seed: SeedSequence) -> list[tuple[FloatArray, Values]]:
+        """Draw parameters and data jointly, as many: data given parameters are not the function's to draw."""
+        drawn = self.simulate(len(states), fixed=None, seed=seed)
+        return [(state, drawn.data_of(row)) for row, state in enumerate(drawn.states)]
+
     def draw_states(self, seeds: Sequence[SeedSequence]) -> FloatArray:
         """Draw from the prior, one state a seed; shape (len(seeds), dim)."""
         return self._states(self.function.draw(seeds)[0])
