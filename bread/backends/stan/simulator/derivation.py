@@ -262,6 +262,7 @@ class Derivation:
         follows_errors = any(isinstance(draw.form, Residual) for draw in draws)
         if variable not in needs and not follows_errors:
             return f"{{ {slicer.code(draws, 'draw')} }}"
+        Sequences(self._flow, self._source).refuse_own(variable, draws)
         inflated = [isinstance(draw.form, Inflated) for draw in draws]
         if any(inflated) and not all(inflated):
             raise refuse(
@@ -293,7 +294,10 @@ class Derivation:
         Outcomes of which numbers nearby (1e-13 away) have another density yet were drawn right, and lost in
         rounding: such draws are made again.
         """
-        later = f'reject("bread: the outcome {variable.name} depends on its own later elements");'
+        later = (
+            f'reject("bread: the law of {variable.name} reads {variable.name} itself, or later elements of it: nothing '
+            'can be drawn from it. Give what it reads (the number of trials, a weight) as data of its own");'
+        )
         lost = ""
         if variable.plain != "int":
             lost = "bread_again == negative_infinity() || is_nan(bread_again) || "
