@@ -64,6 +64,9 @@ def positions() -> Iterator[Case]:
     yield case("branch of itself", program(
         known + "for (n in 1:N) { if (x[n] > 0) x[n] ~ normal(theta, 1); else x[n] ~ normal(-theta, 1); }"),
         _two(lambda t, x, y: _norm(x, np.where(x > 0, t, -t), 1), _free), False)  # fmt: skip
+    yield case("never what it is", program(
+        "for (n in 1:N) { real p = y[n] == 0 ? 1 : 0; y[n] ~ bernoulli(p); } x ~ normal(theta, 1);"),
+        _two(lambda t, x, y: _norm(x, t, 1), lambda t, x, y: -np.inf + 0 * x), False)  # fmt: skip
     yield case("size", program(known + "for (n in 1:N) x[n] ~ normal(theta * size(y), 1);"),
                _two(lambda t, x, y: _norm(x, N * t, 1), _free), True)  # fmt: skip
     yield case("own size", program(known + "x ~ normal(rep_vector(theta, size(x)), 1);"),

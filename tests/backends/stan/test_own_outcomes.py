@@ -57,6 +57,11 @@ def test_hundreds_of_programs() -> None:
     assert ends[True, "simulated"] > 0.6 * sum(count for (is_sound, _), count in ends.items() if is_sound)
 
 
+def test_a_mass_of_zero_at_what_was_drawn_is_found_by_the_simulator() -> None:
+    found = verdict(CASES["position: never what it is"], 25)
+    assert found.end == "refused by the simulator", found
+
+
 def test_control_the_ranks_find_a_wrong_likelihood() -> None:
     """The draws of one program, ranked in the posterior of another: log(y) + theta, and log(y + 1) + theta."""
     one, other = CASES["log less theta, direct"], CASES["log of y + 1, plus theta, direct"]
