@@ -89,6 +89,7 @@ ABOUT = Slot("(0.5 + abs({y}))", lambda y: 0.5 + np.abs(y))
 HALF = Slot("(0.5 * {y})", lambda y: 0.5 * y)
 WEIGHT = Slot("inv_logit({y})", special.expit)
 COUNTED = Slot("(0.5 * (1 + {y}))", lambda y: 0.5 * (1 + y), is_whole=False)
+INVERSE = Slot("(1.0 / (1 + {y}))", lambda y: 1 / (1 + y), is_whole=False)
 TRIALS = Slot("(3 + {y})", lambda y: 3 + y, is_whole=False, kind="int")
 POSITION = Slot("(1 + ({y} > 0))", lambda y: 1 + (y > 0), is_whole=False, kind="int")
 CATEGORY = Slot("(1 + ({y} > 1))", lambda y: 1 + (y > 1), is_whole=False, kind="int")
@@ -178,6 +179,9 @@ PLACES: dict[str, Place] = {
     "own mass": Place("own({e}, theta)", COUNTED, SCALE, lambda t, y, e: stats.poisson.logpmf(y, t * e), False,
                       functions="real own_lpmf(int x, real s, real m) { return poisson_lpmf(x | m * s); }",
                       is_vectorised=False),
+    "own mass of two": Place("own({e}, theta)", INVERSE, SHARE, lambda t, y, e: stats.bernoulli.logpmf(y, t * e), False,
+                             functions="real own_lpmf(int x, real s, real m) { return bernoulli_lpmf(x | m * s); }",
+                             start=(0, 0, 0, 0), is_vectorised=False),
     "category": Place("categorical(q[{e}])", CATEGORY, SHARE,
                       lambda t, y, e: np.where(y == 1, np.log(_pick(t, e)), np.log1p(-_pick(t, e))), False,
                       transformed="array[2] vector[2] q; q[1] = [theta, 1 - theta]'; "
