@@ -295,7 +295,7 @@ def _own(which: str, place: Place, way: str, back: int) -> Case | None:
     values: dict[str, Any] = {"N": N, "y": list(place.start)}
     if which in _ONLY_WHOLE:
         values["x"] = np.ones((N, 1))
-    observed = ("y",)
+    observed: tuple[str, ...] = ("y",)
     if which == "censored":
         values |= {"flag": [0, 1, 0, 0], "limit": [2.0, 2.0, 2.0, 2.0]}
         observed = ("y", "flag")
