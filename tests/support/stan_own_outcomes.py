@@ -261,9 +261,10 @@ def _own(which: str, place: Place, way: str, back: int) -> Case | None:
     elif way == "branch":
         if slot.kind == "int" or which in _ONLY_WHOLE:
             return None
-        low, high = ("0.4", "0.8") if slot is WEIGHT else ("1", "2")
-        model = f"{loop} {{ real e = {low}; if ({before} > 1) e = {high}; {_statement(place, 'y[n]', 'e')} }}"
-        numeric = lambda y: np.where(y > 1, float(high), float(low))  # noqa: E731
+        low, high = ("0.4", "0.8") if slot in (WEIGHT, INVERSE) else ("1", "2")
+        cut = 0 if slot is INVERSE else 1
+        model = f"{loop} {{ real e = {low}; if ({before} > {cut}) e = {high}; {_statement(place, 'y[n]', 'e')} }}"
+        numeric = lambda y: np.where(y > cut, float(high), float(low))  # noqa: E731
     elif way == "count":
         if place.is_real or slot.kind == "int":
             return None
