@@ -98,10 +98,10 @@ def positions() -> Iterator[Case]:
     yield case("drawn at an index", program(known + "for (n in 1:N) x[1 + y[n]] ~ normal(theta, 1);"),
                _two(lambda t, x, y: _norm(x[y], t, 1), _free), False)  # fmt: skip
     yield case("left index", program(
-        known + "for (n in 1:N) { vector[2] m = [0, 0]'; m[1 + y[n]] = theta; x[n] ~ normal(m[2], 1); }"),
+        known + "for (n in 1:N) { vector[2] m = [0.0, 0.0]'; m[1 + y[n]] = theta; x[n] ~ normal(m[2], 1); }"),
         _two(lambda t, x, y: _norm(x, t * y, 1), _free), True)  # fmt: skip
     yield case("left index of itself", program(
-        known + "for (n in 1:N) { vector[2] m = [0, 0]'; m[1 + (x[n] > 0)] = theta; x[n] ~ normal(m[2], 1); }"),
+        known + "for (n in 1:N) { vector[2] m = [0.0, 0.0]'; m[1 + (x[n] > 0)] = theta; x[n] ~ normal(m[2], 1); }"),
         _two(lambda t, x, y: _norm(x, t * (x > 0), 1), _free), False)  # fmt: skip
     yield case("truncated at another", program(known + "for (n in 1:N) x[n] ~ normal(theta, 1) T[y[n] - 1, ];"),
                _two(lambda t, x, y: np.where(x < y - 1, -np.inf, _norm(x, t, 1) - stats.norm.logsf(y - 1, t, 1)),
