@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from bread.paths.kinds import KINDS
 
+UNKNOWN = "unknown"  # of an outcome: the likelihood leaves out a factor that only the data are known to enter
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -120,6 +122,10 @@ class ModelInfo:
     may_propose : bool
         Whether a `Kernel` may also propose draws from the path's base, and rest at some temperatures: the backend can,
         and the user named no kernel.
+    outcome_functions : dict of str to str
+        For each observed variable of which the likelihood is no density, because it leaves out a factor without
+        parameters (1 / y in ``log(y) ~ normal(mu, sigma)``): the function of it that it is a density of ("log",
+        "logit"), or `UNKNOWN`. Tests that move outcomes need this.
     """
 
     identity: Identity
@@ -127,6 +133,7 @@ class ModelInfo:
     data: RealData
     path_refusals: Mapping[str, str] = field(default_factory=dict)
     may_propose: bool = False
+    outcome_functions: Mapping[str, str] = field(default_factory=dict)
 
     def with_notes(self, notes: Sequence[str]) -> ModelInfo:
         """Return the same with other notes."""

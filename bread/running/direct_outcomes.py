@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ FLOW_DRAWS = 500  # joint draws whose outcomes are moved, four evaluations each 
 N_CORNERS = 40  # draws moved to the window's corners
 MOVES = ("side", "distance")
 JUMP = "the density has a bound or a jump within reach of the test; moves across it are tested instead"
+FACTOR = "the likelihood may leave out a factor of these data, which a posterior does not need and this test does"
 ATOMS = "draws have values in common, as where outcomes are censored"
 
 
@@ -41,10 +43,20 @@ class Outcomes:
     densities : JointDensities
     beta : float or None
         The density that is moved along: the likelihood (None), or the joint density (1), which has the same slopes.
+    functions : mapping of str to str
+        As `bread.backends.info.ModelInfo.outcome_functions`.
     """
 
-    def __init__(self, states: FloatArray, data: RowData, densities: JointDensities, beta: float | None) -> None:
+    def __init__(
+        self,
+        states: FloatArray,
+        data: RowData,
+        densities: JointDensities,
+        beta: float | None,
+        functions: Mapping[str, str],
+    ) -> None:
         self.left_out: dict[str, str] = {}
+        self._functions = functions
         self._states = states[:FLOW_DRAWS]
         self._data = {name: values[:FLOW_DRAWS] for name, values in data.items()}
         self._densities = densities
@@ -87,7 +99,7 @@ class Outcomes:
         return [DirectTest("outcome score", tuple(labels), functions, p_values, effect, len(self._states))]
 
     def _variable(self, name: str, context: FloatArray) -> _Variable | None:
-        """Return the outcomes of a variable on the whole line; None where they are not continuous numbers."""
+        """Return the outcomes of a variable on the whole line; None where they are not tested."""
         values = self._data[name]
         real = np.asarray(values, dtype=np.float64)
         if np.asarray(values).dtype.kind != "f" or not real[0].size or not np.isfinite(real).all():
@@ -95,7 +107,10 @@ class Outcomes:
         if _has_atoms(real):
             self.left_out[f"outcome score of {name}"] = ATOMS
             return None
-        line = flows.line_of(real)
+        line = flows.line_of(real, self._functions.get(name, ""))
+        if line is None:
+            self.left_out[f"outcome score of {name}"] = FACTOR
+            return None
         coordinates = line.to_line(real)
         return _Variable(line, coordinates, flows.flow_of(coordinates.reshape(len(real), -1), context))
 

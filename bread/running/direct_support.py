@@ -149,7 +149,7 @@ class Scores:
 
     def _of_outcomes(self, beta: float | None) -> list[DirectTest]:
         """Test outcomes by the likelihood (None), or by the joint density (1), which has the same slopes in data."""
-        outcomes = Outcomes(self._states, self._data, self._densities, beta)
+        outcomes = Outcomes(self._states, self._data, self._densities, beta, self._info.outcome_functions)
         tests = outcomes.tests()
         self.left_out |= outcomes.left_out
         return tests

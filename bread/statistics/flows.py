@@ -53,9 +53,13 @@ class Flow(NamedTuple):
 
 
 class Line(NamedTuple):
-    """How outcomes are mapped to the whole real line: "none", "log" (all positive) or "logit" (between 0 and 1)."""
+    """How outcomes are mapped to the whole real line: "none", "log" (all positive) or "logit" (between 0 and 1).
+
+    With ``has_density`` the density to be tested is of the coordinates, not of the outcomes: no Jacobian is needed.
+    """
 
     name: str
+    has_density: bool = False
 
     def to_line(self, outcomes: FloatArray) -> FloatArray:
         """Return the coordinates of outcomes."""
@@ -65,24 +69,28 @@ class Line(NamedTuple):
 
     def from_line(self, coordinates: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return outcomes, and the log Jacobian summed over all axes but the first, shape (n,)."""
-        axes = tuple(range(1, coordinates.ndim))
+        log_slope = np.zeros_like(coordinates)
+        outcomes = coordinates
         if self.name == "log":
-            return np.exp(coordinates), coordinates.sum(axis=axes)
+            outcomes, log_slope = np.exp(coordinates), coordinates
         if self.name == "logit":
-            share = 1.0 / (1.0 + np.exp(-coordinates))
-            return share, -(np.logaddexp(0.0, coordinates) + np.logaddexp(0.0, -coordinates)).sum(axis=axes)
-        return coordinates, np.zeros(len(coordinates))
+            outcomes = 1.0 / (1.0 + np.exp(-coordinates))
+            log_slope = -(np.logaddexp(0.0, coordinates) + np.logaddexp(0.0, -coordinates))
+        axes = tuple(range(1, coordinates.ndim))
+        return outcomes, np.zeros(len(coordinates)) if self.has_density else log_slope.sum(axis=axes)
 
 
-def line_of(outcomes: FloatArray) -> Line:
-    """Return the map for a variable's outcomes, by their range alone.
+def line_of(outcomes: FloatArray, function: str = "") -> Line | None:
+    """Return the map for a variable's outcomes: by their range, or the ``function`` of them that has the density.
 
     It need not be the tightest: Stein's identity holds for any density that is continuous between the bounds, here a
-    law on the whole line of which no draw was negative too.
+    law on the whole line of which no draw was negative too. None where no map has the density.
     """
-    if (outcomes > 0.0).all():
-        return Line("logit") if (outcomes < 1.0).all() else Line("log")
-    return Line("none")
+    is_positive, is_share = bool((outcomes > 0.0).all()), bool((outcomes < 1.0).all())
+    if function:
+        is_whole = is_positive and (is_share or function == "log")
+        return Line(function, has_density=True) if function in ("log", "logit") and is_whole else None
+    return Line("none") if not is_positive else Line("logit") if is_share else Line("log")
 
 
 class FlowTest(NamedTuple):

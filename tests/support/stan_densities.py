@@ -106,6 +106,8 @@ DENSITIES: dict[str, Callable[..., Any]] = {
     "binomial_logit": lambda k, n, a: _binomial(k, n, special.expit(a)),
     "neg_binomial_2": _negative_binomial,
     "neg_binomial_2_log": lambda k, log_mean, phi: _negative_binomial(k, np.exp(log_mean), phi),
+    "normal_id_glm": lambda y, x, alpha, beta, sd: _normal(y, alpha + x @ beta, sd),
+    "poisson_log_glm": lambda k, x, alpha, beta: _poisson(k, np.exp(alpha + x @ beta)),
 }
 GENERATORS: dict[str, Callable[..., Any]] = {
     "normal": lambda r, mean, sd: r.normal(mean, _positive(sd)),

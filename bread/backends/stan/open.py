@@ -246,7 +246,7 @@ class _Opening:
             states: FloatArray = model.draws.simulate(proof.REWRITE_POINTS, None, np.random.SeedSequence(1))[0]
         except DensityError as error:
             raise UnsupportedModelError(
-                f"The prior cannot be simulated: {self._why_no_draw(error, original)}"
+                f"The program cannot be simulated: {self._why_no_draw(error, original)}"
             ) from error
         try:
             self._notes.append(proof.prove_rewrite(model.instance, original, states))
@@ -338,7 +338,9 @@ class _Opening:
             },
         )
         may_propose = self._options.kernel is None
-        return ModelInfo(identity, layout, data, path_refusals(self._program), may_propose)
+        return ModelInfo(
+            identity, layout, data, path_refusals(self._program), may_propose, self._program.outcome_functions
+        )
 
 
 __all__ = ["open_model"]

@@ -78,7 +78,7 @@ def draw_scores(
     try:
         states, joint = draws.simulate(n, None, seed)
     except DensityError as error:
-        raise UnsupportedModelError(f"The prior cannot be simulated: {error}") from error
+        raise UnsupportedModelError(f"The program cannot be simulated: {error}") from error
     gradients, log_likelihood, with_derivatives, outcomes, joint_density = [], [], [], [], []
     left_out = draws.left_out(joint, LEFT_OUT)
     for row, state in enumerate(states):

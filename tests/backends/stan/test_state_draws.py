@@ -288,5 +288,5 @@ def test_a_sound_series_of_which_most_draws_are_made_again_is_not_accused() -> N
 def test_errors_of_later_outcomes_are_refused_all_the_same() -> None:
     errors = "for (t in 1 : T - 1) err[t] = y[t] - phi * y[t + 1]; err[T] = y[T];"
     data = {"T": 60, "y": np.sin(np.arange(60.0)).tolist()}
-    with pytest.raises(UnsupportedModelError, match="the outcome y depends on its own later elements"):
+    with pytest.raises(UnsupportedModelError, match="the law of y reads y itself, or later elements of it"):
         opened(errors_program(errors, "normal(0, 0.5)"), data)

@@ -24,6 +24,7 @@ from bread.backends.stan.language.syntax import Node, nodes, parse
 from bread.backends.stan.simulator.assembly import View, simulation_view
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS, Derivation, Simulator
 from bread.backends.stan.simulator.forms.induced import laws_of_cutpoints
+from bread.backends.stan.simulator.outcome_densities import functions_with_density
 from bread.backends.stan.simulator.requirements import PRIOR_ONLY
 from bread.backends.stan.split import rewriting
 from bread.backends.stan.split.rewriting import Edit
@@ -207,6 +208,7 @@ class _Analysis:
             latents=simulator.latents if simulator is not None else (),
             drawn=simulator.drawn if simulator is not None else (),
             edits=tuple(edits),
+            outcome_functions=functions_with_density(self._flow, self._source, self._splitter, self._outcomes),
         )
 
     def _split(self) -> tuple[list[Classified], Refusal | None]:

@@ -93,6 +93,8 @@ class Program:
     copies : dict of str to str
         Data that the tempered program needs: for each name the outcome whose real values it holds, whatever is
         simulated (`bread.backends.stan.analysis.design`).
+    outcome_functions : dict of str to str
+        As in `bread.backends.info.ModelInfo` (`bread.backends.stan.simulator.outcome_densities`).
     """
 
     source: Source
@@ -116,6 +118,7 @@ class Program:
     drawn: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = field(default=(), repr=False)
     copies: dict[str, str] = field(default_factory=dict)
+    outcome_functions: dict[str, str] = field(default_factory=dict)
 
     @property
     def solves(self) -> bool:

@@ -262,6 +262,7 @@ class Derivation:
         follows_errors = any(isinstance(draw.form, Residual) for draw in draws)
         if variable not in needs and not follows_errors:
             return f"{{ {slicer.code(draws, 'draw')} }}"
+        Sequences(self._flow, self._source).refuse_own(variable, draws)
         inflated = [isinstance(draw.form, Inflated) for draw in draws]
         if any(inflated) and not all(inflated):
             raise refuse(
@@ -293,18 +294,20 @@ class Derivation:
         Outcomes of which numbers nearby (1e-13 away) have another density yet were drawn right, and lost in
         rounding: such draws are made again.
         """
-        later = f'reject("bread: the outcome {variable.name} depends on its own later elements");'
-        lost = ""
+        later = (
+            f'reject("bread: the law of {variable.name} reads {variable.name} itself, or later elements of it: nothing '
+            'can be drawn from it. Give what it reads (the number of trials, a weight) as data of its own");'
+        )
         if variable.plain != "int":
-            lost = "bread_again == negative_infinity() || is_nan(bread_again) || "
             later = (
                 f"real bread_first = bread_again; {self._moved(variable, f'bread_again = 0; {code}')} "
                 "if (!(abs(bread_again - bread_first) <= 0.1 * abs(bread_first - bread_own))) "
                 f'reject("rounding the outcome {variable.name} changes its density"); {later}'
             )
-        return (
+        return (  # either may be infinite, or no number
             f"real bread_own = bread_sim_log_likelihood - bread_before; real bread_again = 0; {code} "
-            f"if ({lost}abs(bread_again - bread_own) > 1e-8 * (1 + abs(bread_again))) {{ {later} }}"
+            f"if (!(abs(bread_again - bread_own) <= 1e-8 * (1 + fmin(abs(bread_own), abs(bread_again))))) "
+            f"{{ {later} }}"
         )
 
     def _moved(self, variable: Variable, code: str) -> str:

@@ -172,7 +172,8 @@ class Drawer:
             code += (
                 f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; {tries} }} }}"
             )
-        code += f" {element} = {value}; {draw.total} += {density};"
+        # the density before the element: arguments that read it are then what it was drawn with
+        code += f" {draw.total} += {density}; {element} = {value};"
         low, high = self._bounds.ends(draw, counter, render) if outside else (None, None)
         code += self._cuts.element(draw, distribution, low, high, arguments, render)
         if whole:
@@ -258,8 +259,9 @@ class Drawer:
         generator = distribution.generator.format(*arguments, variate=value)
         if is_row:
             generator = f"({generator})'"
-        density = self._density(draw, distribution, value, arguments, render)
-        code = self._whole_code(draw, value, generator, density, mode, render)
+        kind = "row_vector" if is_row else "vector"
+        kind = f"array[size({value})] int" if distribution.discrete else f"{kind}[size({value})]"
+        code = self._whole_code(draw, value, kind, generator, arguments, mode, render)
         count = variate.indices[dimensions[0]].count(render) if len(dimensions) == 2 else "1"
         return f"for (bread_i in 1:{count}) {{ {code} }}"
 
@@ -278,14 +280,17 @@ class Drawer:
         arguments = [argument.text(render) for argument in draw.arguments]
         size = variate.indices[-1].count(render)
         generator = distribution.generator.format(*arguments, size=size)
-        return self._whole_code(
-            draw, value, generator, self._density(draw, distribution, value, arguments, render), mode, render
-        )
+        kind = f"matrix[rows({value}), cols({value})]"
+        return self._whole_code(draw, value, kind, generator, arguments, mode, render)
 
-    def _whole_code(self, draw: Draw, value: str, generator: str, density: str, mode: Mode, render: Renderer) -> str:
+    def _whole_code(
+        self, draw: Draw, value: str, kind: str, generator: str, arguments: list[str], mode: Mode, render: Renderer
+    ) -> str:
         if mode == "check":
-            return f"bread_again += {density};"
-        code = f"{value} = {generator};"
+            return f"bread_again += {self._density(draw, draw.law, value, arguments, render)};"
+        density = self._density(draw, draw.law, "bread_x", arguments, render)
+        # as for one element: the density by the arguments that it was drawn with
+        code = f"{kind} bread_x = {generator}; {draw.total} += {density}; {value} = bread_x;"
         bounds = Bounds(draw.variable)
         if draw.variable.kind == "parameter" and bounds:
             conditions = [
@@ -296,5 +301,4 @@ class Drawer:
             if bounds.positive:
                 conditions.append(f"min({value}) <= 0")
             code += f" if ({' || '.join(conditions)}) bread_accept = 0;"
-        code += f" {draw.total} += {density};"
-        return f"bread_count += 1; if (bread_count == bread_step) {{ {code} }}" if mode == "step" else code
+        return f"bread_count += 1; if (bread_count == bread_step) {{ {code} }}" if mode == "step" else f"{{ {code} }}"

@@ -34,6 +34,7 @@ from bread.backends.stan.simulator.forms.own import own_mass, summed_mass
 from bread.backends.stan.simulator.forms.own_density import own_density
 from bread.backends.stan.simulator.forms.points import PointsReader
 from bread.backends.stan.simulator.forms.residuals import read_residuals
+from bread.backends.stan.simulator.left_sides import check_derivative, refuse_left_side
 from bread.backends.stan.simulator.unread import no_density
 from bread.backends.stan.split.split import Classified, Splitter
 
@@ -124,10 +125,9 @@ class Reader:
         if not self._is_random(variate_node, *arguments):
             self._leave_out(node, controls, node)
             return None
-        variate = read_variate(variate_node, self.flow.scopes, self._is_drawn, self._alias)
+        variate = self.variate(variate_node)
         if variate is None:
-            self._refuse_variate(node, variate_node)
-            return None
+            raise refuse_left_side(self.flow, self.source, node, variate_node, self._is_drawn)
         own = self._splitter.is_observed(self.flow.reads(*arguments))
         if variate.variable.kind == "parameter" and own:
             raise refuse(
@@ -136,18 +136,7 @@ class Reader:
                 f"the prior of {variate.variable.name!r} depends on observed data.",
                 "Use constants, or a data variable of its own for the values computed from the outcomes.",
             )
-        for operator, other in variate.wrappers:
-            if other is None:
-                continue
-            if variate.variable in self.flow.depends(other):
-                self._refuse_variate(node, variate_node)
-            if operator in ("*", "/") and any(v.kind == "parameter" for v in self.flow.depends(other)):
-                raise refuse(
-                    self.source,
-                    node,
-                    "the left side is scaled by a parameter, which changes the density.",
-                    "Write the density of the variable itself. " + _OWN,
-                )
+        check_derivative(self.flow, self.source, node, variate_node, variate)
         read = tuple(Argument((argument,)) for argument in arguments)
         is_truncated = low is not None or high is not None
         own_law = own_mass(self.flow, self.source, node, name, arguments, is_truncated)
@@ -164,6 +153,10 @@ class Reader:
         if name not in DISTRIBUTIONS:
             raise refuse(self.source, node, f"Stan has no random number generator for {name!r}.", _OWN)
         return Draw(node, controls, variate, name, read, low, high)
+
+    def variate(self, node: Node) -> Variate | None:
+        """Read what a statement gives a density, under any name; None where it is no variable's elements."""
+        return read_variate(node, self.flow.scopes, self._is_drawn, self._alias)
 
     def _alias(self, variable: Variable) -> Node | Variate | None:
         """Return what a variable is another name for, if it is defined once, in one piece or element by element.
@@ -187,26 +180,6 @@ class Reader:
 
     def _is_drawn(self, variable: Variable) -> bool:
         return variable.kind == "parameter" or variable in self.outcomes
-
-    def _refuse_variate(self, node: Node, variate: Node) -> None:
-        names = sorted(v.name for v in self.flow.depends(variate) if self._is_drawn(v))
-        if not names:
-            data = sorted(v.name for v in self.flow.depends(variate) if v.kind == "data")
-            if data:
-                raise refuse(
-                    self.source,
-                    node,
-                    f"gives a density to data that are not observed ({', '.join(data)}).",
-                    "Add them to observed=[...], or leave the statement out.",
-                )
-            raise refuse(self.source, node, "gives a density to a constant, which cannot be simulated.", _OWN)
-        what = " and ".join(repr(name) for name in names[:3])
-        raise refuse(
-            self.source,
-            node,
-            f"the left side is computed from {what}, not a variable itself: it cannot be drawn.",
-            "Give the density to the variable itself, with its Jacobian in mind. " + _OWN,
-        )
 
     # target += ...
 

@@ -1,19 +1,19 @@
-"""Parameters whose elements depend on the elements before: ``mu[t] ~ normal(mu[t - 1], s)``."""
+"""Variables whose elements depend on the elements before: ``mu[t] ~ normal(mu[t - 1], s)``."""
 
 from __future__ import annotations
 
 from bread.backends.stan.language.dataflow import Dataflow
-from bread.backends.stan.language.refusals import refuse
+from bread.backends.stan.language.refusals import quote, refuse
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, nodes, walk
+from bread.backends.stan.language.syntax import Node, nodes, walk, walk_values
 from bread.backends.stan.language.variates import Index, Variate, read_variate
 from bread.backends.stan.simulator.coverage import Coverage, Linear, constant, difference
 from bread.backends.stan.simulator.draw import Draw
 
 
 class Sequences:
-    """Verifies that only earlier elements enter the law of an element."""
+    """Verifies that only earlier elements enter the law of an element; that of an outcome, as far as it is plain."""
 
     def __init__(self, flow: Dataflow, source: Source) -> None:
         self._flow = flow
@@ -34,6 +34,33 @@ class Sequences:
                         "only earlier elements enter.",
                         "Pass simulator=: a Stan program or a Python function that draws parameters and data.",
                     )
+
+    def refuse_own(self, variable: Variable, draws: list[Draw]) -> None:
+        """Refuse an outcome that plainly reads the element whose law is stated: ``y[n] ~ binomial(y[n] + f[n], p)``.
+
+        What is less plain is found when it is drawn.
+        """
+        for draw in draws:
+            for one in (draw, *draw.components):
+                for argument in one.arguments:
+                    for inner in (node for part in argument.parts for node in walk_values(part)):
+                        if inner.data == "indexed" and self._is(nodes(inner)[0], variable):
+                            self._refuse_same(one, inner)
+
+    def _refuse_same(self, draw: Draw, read: Node) -> None:
+        other = read_variate(read, self._flow.scopes, lambda v: v is draw.variable)
+        if other is None or other.open or draw.variate.open:
+            return
+        pairs = zip(draw.variate.indices, other.indices, strict=True)
+        if all(self._start(mine) == self._start(its) for mine, its in pairs):
+            text = quote(self._source, read)
+            raise refuse(
+                self._source,
+                draw.statement,
+                f"the law of {text!r} reads {text!r} itself: nothing can be drawn from it.",
+                "Give what it reads (the number of trials, a weight) as data of its own. Or pass simulator=: a Stan "
+                "program or a Python function that draws parameters and data.",
+            )
 
     def _only_earlier(self, expression: Node, variate: Variate, variable: Variable) -> bool:
         direct = [node for node in walk(expression) if node.data == "indexed" and self._is(nodes(node)[0], variable)]

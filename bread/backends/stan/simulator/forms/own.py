@@ -83,30 +83,29 @@ class SummedMass:
 
     def code(self, draw: Draw, writer: Writer, render: Renderer, mode: Mode) -> str:
         """Return the code that adds up masses until a uniform variate is reached."""
-        density = writer.held_density(draw, render)
         if mode == "total":
             return ""
         if mode == "check":
-            return f"bread_again += {density};"
+            return f"bread_again += {writer.held_density(draw, render)};"
         element = writer.element(draw, render)
         function = f"{draw.distribution}_lpmf"
         arguments = "".join(f", {argument.text(render)}" for argument in draw.arguments)
-        mass = f"exp({function}(bread_n{arguments.replace(', ', ' | ', 1) if arguments else ''}))"
+        given = arguments.replace(", ", " | ", 1)  # nothing is put into the element before its density is added
         start = str(self.first) if self.start is None else f"({render(self.start)})"
         code = (
             f"{{ real bread_u = uniform_rng(0, 1); real bread_sum = 0; "
-            f"int bread_n = {start} - 1; int bread_after = -1; "
+            f"int bread_n = {start} - 1; int bread_x = {start}; int bread_after = -1; "
             f"while (bread_sum < 1 - {_MISSING} && bread_after < {_AFTER}) {{ "
-            f"bread_n += 1; bread_sum += {mass}; "
+            f"bread_n += 1; bread_sum += exp({function}(bread_n{given})); "
             f"if (bread_after >= 0) bread_after += 1; "
-            f"else if (bread_u < bread_sum) {{ {element} = bread_n; bread_after = 0; }} "
+            f"else if (bread_u < bread_sum) {{ bread_x = bread_n; bread_after = 0; }} "
             f"else if (bread_n > {_MOST} + {start}) "
             f'reject("bread: {function} adds up to ", bread_sum, " from ", {start}, " to ", bread_n, '
             f'": a law of whole numbers must add up to one"); }} '
-            f"if (bread_after < 0) {element} = bread_n; "
+            f"if (bread_after < 0) bread_x = bread_n; "
             f"if (bread_sum > 1 + {_EXCESS}) "
             f'reject("bread: {function} adds up to more than one: ", bread_sum); '
-            f"{draw.total} += {density}; }}"
+            f"{draw.total} += {function}(bread_x{given}); {element} = bread_x; }}"
         )
         return f"bread_count += 1; if (bread_count == bread_step) {code}" if mode == "step" else code
 
