@@ -106,6 +106,13 @@ class Store:
                     stacklevel=2,
                 )
 
+    def clear(self) -> None:
+        """Remove all entries."""
+        try:
+            self._database.execute("DELETE FROM entries")
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from error
+
     def _damaged(self, why: str) -> None:
         if not self._is_damage_said:
             self._is_damage_said = True
