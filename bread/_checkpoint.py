@@ -114,6 +114,11 @@ class Checkpoint:
     def report(self) -> Any:
         """Return the report of a check that had finished; None where there is none."""
         found = None if self._store is None else self._store.get(FINISHED)
+        if found is None and self._store is not None and self._store.is_read_only:
+            raise InvalidArgumentError(
+                f"checkpoint '{self._store.folder}' cannot be written, and its check has not finished. Copy it to a "
+                "folder that can be written, and name that."
+            )
         return None if found is None else found.value
 
     def finish(self, report: Any) -> None:
@@ -156,7 +161,7 @@ def folder_of(path: Any) -> Path:
     """Return the folder that ``checkpoint=`` names."""
     if not isinstance(path, (str, os.PathLike)) or isinstance(path, bytes) or not os.fspath(path):
         raise InvalidArgumentError(f"checkpoint must be None or the path of a folder, got {path!r}.")
-    return Path(path)
+    return Path(os.path.expanduser(path))
 
 
 # -- what the call is ---------------------------------------------------------------------------------------------

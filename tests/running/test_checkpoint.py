@@ -266,6 +266,22 @@ def test_what_is_no_path_is_refused(wanted):
         bread.check(MODEL, checkpoint=wanted, **QUICK)
 
 
+def test_a_path_begins_at_home_where_it_says_so(run, finished, monkeypatch):
+    monkeypatch.setenv("HOME", str(run.parent))
+    assert content(bread.check(MODEL, checkpoint="~/run", executor=Counts(last=0), **QUICK)) == finished[1]
+    assert content(bread.resume("~/run", progressbar=False)) == finished[1]
+    assert str(bread.verdict("~/run")) == str(bread.verdict(run))
+
+
+def test_a_finished_checkpoint_that_cannot_be_written_gives_its_report(run, finished, monkeypatch):
+    usual = os.access
+    monkeypatch.setattr(os, "access", lambda file, mode: not str(file).startswith(str(run)) and usual(file, mode))
+    assert content(bread.check(MODEL, checkpoint=run, executor=Counts(last=0), **QUICK)) == finished[1]
+    forget(run, "rowid = 9")
+    with pytest.raises(InvalidArgumentError, match=r"cannot be written, and its check has not finished\. Copy it"):
+        bread.check(MODEL, checkpoint=run, **QUICK)
+
+
 def test_resume_needs_the_checkpoint_alone(run, finished, tmp_path):
     forget(run, "rowid % 2 = 0 AND name LIKE 'task %'")
     assert content(bread.resume(run, progressbar=False)) == finished[1]
