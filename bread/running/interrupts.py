@@ -139,8 +139,8 @@ def handled() -> Iterator[None]:
     """Handle SIGINT and SIGTERM in the block: both raise KeyboardInterrupt, after `defer` only where that is safe.
 
     After the block SIGTERM ends the process. Only in the main thread, as Python asks; only where a signal still has
-    Python's own handler (SIGINT) or none (SIGTERM), so that a handler of the user's stays in charge; put back afterwards. A KeyboardInterrupt that leaves the
-    block says what was computed. Blocks inside others do nothing.
+    Python's own handler (SIGINT) or none (SIGTERM), so that a handler of the user's stays in charge; put back
+    afterwards. A KeyboardInterrupt that leaves the block says what was computed. Blocks inside others do nothing.
     """
     if _handled or not _is_main():
         yield
