@@ -181,8 +181,8 @@ def check(
         A folder that holds what is finished: made where it is missing. Every task is on disk before it counts. The
         same call goes on from there after any end, and so does `bread.resume`, with a report bit-equal to that of a
         check that was never stopped; of a check that had finished the report comes at once. Another call is refused
-        and told what differs. The folder holds pickles, which can run any code when they are read: name only what
-        you or someone you trust has made.
+        and told what differs: code of yours that was edited, too. The folder holds pickles, which can run any code when
+        they are read: name only what you or someone you trust has made.
     random_seed : int, optional
         Seed of everything random; None for fresh entropy, or for the seed of the checkpoint.
     progressbar : bool, default True
@@ -208,11 +208,12 @@ def check(
     Warns
     -----
     UserWarning
-        Interrupted, by Ctrl-C or SIGTERM: the report holds what was finished, and its attribute ``is_interrupted`` is
-        1. Or: a worker was killed, and what it ran runs again. Or: no reference could be fitted to some data
-        sets, which then anneal from one that was moved to them. Or, a `bread.errors.KnownBugWarning`: the model meets a
-        defect of the installed version of PyMC. Or, a `bread.errors.CheckpointWarning`: the checkpoint is damaged, or
-        can no longer be written.
+        Interrupted by Ctrl-C: the report holds what was finished, and its attribute ``is_interrupted`` is 1. (SIGTERM
+        ends the process, with what was finished in the checkpoint.) Or: a worker was killed, and what it ran runs
+        again. Or: no reference could be fitted to some data sets, which then anneal from one that was moved to them.
+        Or, a `bread.errors.KnownBugWarning`: the model meets a defect of the installed version of PyMC. Or, a
+        `bread.errors.CheckpointWarning`: the checkpoint is damaged, can no longer be written, or cannot be compared
+        with a later call.
 
     References
     ----------

@@ -5,21 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from bread._arguments import Arguments
 from bread._version import __version__
 from bread.backends.base import Fit, Model
-from bread.digests import digest
+from bread.digests import Digests, digest
 from bread.errors import CheckpointWarning, InvalidArgumentError
 from bread.running.checkpoint import Keeper
 from bread.running.plan import Plan
@@ -32,6 +34,8 @@ _FREE = ("cores", "max_seconds", "progressbar", "random_seed", "posterior")
 _OBJECTS = ("kernel", "path", "schedule", "simulator")
 _FILES = ("model", "data", "simulator", "posterior")
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
+_WITHOUT_VERSION = {*sys.stdlib_module_names, "bread", ""}
+_CALLERS = ("numpy", "scipy")  # folders of theirs: "numpy.libs", "scipy"
 
 
 class Checkpoint:
@@ -61,9 +65,7 @@ class Checkpoint:
         now = _specification(model, fit, plan, arguments)
         before = self._specification()
         if before is None:
-            self._store.put(CALL, _packed(call), must=True)
-            for name in SPECIFICATIONS:
-                self._store.put(name, now, must=True)
+            self._begin(call, now)
             return plan, arguments
         if arguments.random_seed is None:
             now |= {name: before[name] for name in ("seed", "random_seed")}
@@ -73,7 +75,26 @@ class Checkpoint:
                 f"checkpoint '{self._store.folder}' is of another call: {'; '.join(differences)}. Make the call that "
                 "it is of, or name another checkpoint."
             )
+        if now["unknown"] or before.get("unknown"):
+            self._store.clear()
+            self._begin(call, now)
         return replace(plan, root=before["seed"]), replace(arguments, random_seed=before["random_seed"])
+
+    def _begin(self, call: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        """Note what the call is, and say so if a later one cannot be compared with it."""
+        assert self._store is not None
+        self._store.put(CALL, _packed(call), must=True)
+        for name in SPECIFICATIONS:
+            self._store.put(name, now, must=True)
+        if now["unknown"]:
+            more = f" and {len(now['unknown']) - 1} more" if len(now["unknown"]) > 1 else ""
+            warnings.warn(
+                f"A later call cannot be compared with that of the checkpoint '{self._store.folder}', for bread cannot "
+                f"look into {now['unknown'][0]}{more}, to which the call refers. So every call begins anew. What is "
+                "made inside the function that uses it does no harm.",
+                CheckpointWarning,
+                stacklevel=5,
+            )
 
     def _specification(self) -> dict[str, Any] | None:
         """Return what the checkpoint is of; None for a new one."""
@@ -93,6 +114,11 @@ class Checkpoint:
     def report(self) -> Any:
         """Return the report of a check that had finished; None where there is none."""
         found = None if self._store is None else self._store.get(FINISHED)
+        if found is None and self._store is not None and self._store.is_read_only:
+            raise InvalidArgumentError(
+                f"checkpoint '{self._store.folder}' cannot be written, and its check has not finished. Copy it to a "
+                "folder that can be written, and name that."
+            )
         return None if found is None else found.value
 
     def finish(self, report: Any) -> None:
@@ -135,7 +161,7 @@ def folder_of(path: Any) -> Path:
     """Return the folder that ``checkpoint=`` names."""
     if not isinstance(path, (str, os.PathLike)) or isinstance(path, bytes) or not os.fspath(path):
         raise InvalidArgumentError(f"checkpoint must be None or the path of a folder, got {path!r}.")
-    return Path(path)
+    return Path(os.path.expanduser(path))
 
 
 # -- what the call is ---------------------------------------------------------------------------------------------
@@ -147,22 +173,43 @@ def _specification(model: Model, fit: Fit | None, plan: Plan, arguments: Argumen
     objects = {name: getattr(arguments, name) for name in _OBJECTS}
     objects["path"] = plan.path.reference or arguments.path_kind
     settings = {name: value for name, value in arguments.settings(plan).items() if name not in _FREE}
-    return {
+    digests = Digests()
+    described = {
         "options": settings,
-        "objects": {name: digest(_content(value)) for name, value in objects.items() if value is not None},
-        "model": digest(model.fingerprint()),
+        "objects": {name: digests.of(_content(value)) for name, value in objects.items() if value is not None},
+        "model": digests.of(model.fingerprint()),
         "data": {name: _described(value) for name, value in values.items()},
         "coords": {name: _described(value) for name, value in data.coords.items()},
         "posterior": None if fit is None else digest(fit.draws),
-        "versions": _versions(model),
         "seed": plan.root,
         "random_seed": arguments.random_seed,
     }
+    return {**described, "unknown": list(digests.unknown), "versions": _versions(model, digests.packages)}
 
 
-def _versions(model: Model) -> dict[str, str]:
-    ours = {"bread": __version__, "Python": platform.python_version()}
-    return {**ours, **{name: version(name) for name in _PACKAGES}, **model.info.identity.versions}
+def _versions(model: Model, met: Iterable[str]) -> dict[str, str]:
+    """Return the versions of what computes, and of the packages that code of the user's refers to."""
+    ours = {"bread": __version__, "Python": platform.python_version(), "BLAS": _blas()}
+    theirs = dict(_version(package) for package in sorted(met) if package not in _WITHOUT_VERSION)
+    return {**theirs, **ours, **{name: version(name) for name in _PACKAGES}, **model.info.identity.versions}
+
+
+def _version(package: str) -> tuple[str, str]:
+    """Return a package's name and version; Python knows it by another name than importers do, or not at all."""
+    try:
+        return package, version(package)
+    except PackageNotFoundError:
+        names = packages_distributions().get(package)
+        return (names[0], version(names[0])) if names else (package, "unknown")
+
+
+def _blas() -> str:
+    """Return the linear algebra that NumPy and SciPy call: other packages may have loaded their own."""
+    import scipy.linalg  # noqa: F401 - its library is loaded with it
+
+    found = [one for one in ThreadpoolController().info() if one["user_api"] == "blas"]
+    theirs = [one for one in found if any(part.startswith(_CALLERS) for part in Path(one["filepath"]).parts)]
+    return ", ".join(sorted({f"{one['internal_api']} {one['version']}" for one in theirs or found}))
 
 
 def _content(value: Any) -> Any:

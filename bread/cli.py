@@ -244,6 +244,7 @@ def resume(
     _run(lambda: bread.resume(checkpoint, cores=cores, progressbar=progress), output, html, Output(json, markdown))
 
 
+@interrupts.ends_later()
 def _run(run: Callable[[], Any], output: Path | None, html: Path | None, printed: Output) -> NoReturn:
     """Run a check, write its report, print it and leave."""
     _require_writable(output)

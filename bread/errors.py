@@ -45,4 +45,4 @@ class KnownBugWarning(UserWarning):
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint is damaged, can no longer be written, or holds results that were not asked for."""
+    """A checkpoint is damaged, cannot be written or compared, or holds results that were not asked for."""

@@ -83,8 +83,6 @@ class ForkedPool:
         self._pool = ProcessPoolExecutor(
             cores, mp_context=get_context("fork"), initializer=_prepare, initargs=(idle_seconds, prepare, arguments)
         )
-        sys.stdout.flush()
-        sys.stderr.flush()
         with warnings.catch_warnings():
             # Python 3.12 counts the threads of OpenBLAS, which prepares for a fork.
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import math
 import multiprocessing.resource_tracker
+import multiprocessing.util
 import os
 import shlex
 import signal
@@ -200,6 +202,27 @@ def _end(pool: Any) -> None:
 
 
 @contextlib.contextmanager
+def _flushed() -> Iterator[None]:
+    """Flush what a fork would write again; those who start processes flush too, and fail where that cannot be done."""
+    for number in range(3):  # a pipe to a worker would take the place of a standard stream that is closed
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    before = sys.stdout, sys.stderr
+    with contextlib.ExitStack() as stack:
+        for name in ("stdout", "stderr"):
+            try:
+                getattr(sys, name).flush()
+            except (OSError, ValueError, AttributeError):  # the reader has gone; it was closed; there is none
+                setattr(sys, name, stack.enter_context(open(os.devnull, "w")))
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
+
+
+@contextlib.contextmanager
 def _starting() -> Iterator[None]:
     """Let workers that start inside the block ignore the keyboard interrupt from their first instruction.
 
@@ -207,16 +230,26 @@ def _starting() -> Iterator[None]:
     inherit the mask of the thread that starts them; this process receives the interrupt by another thread, or after
     the block.
     """
+    _end_before_joined()
     if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
+        with _flushed():
+            yield
         return
     for tracker in (multiprocessing.resource_tracker, loky.backend.resource_tracker):
         tracker.ensure_running()  # starting one would lift the mask (before Python 3.14)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        with _flushed():
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@functools.cache
+def _end_before_joined() -> None:
+    """Let a process of `multiprocessing` end its workers when it ends: it waits for them first, and they for work."""
+    if multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, stop_workers, exitpriority=0)
 
 
 def _prepare_worker(parent: int) -> None:

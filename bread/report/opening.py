@@ -55,7 +55,7 @@ def opened_report(report: Any) -> Iterator[Any]:
         _require_report(report, "report")
         yield report
         return
-    path = Path(report)
+    path = Path(os.path.expanduser(report))
     if (path / DATABASE).is_file():  # a checkpoint
         path = path / REPORT
     with _open(path) as tree:

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing import current_process
 from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -57,16 +58,19 @@ class Workers(NamedTuple):
 def available_cores(cores: int | None) -> int:
     """Return the number of worker processes: ``cores``, or every core this process may use for None.
 
+    A daemonic process, such as a worker of `multiprocessing.Pool` or of dask, may have none of its own: 1, so that all
+    runs in it, with the same results.
+
     Raises
     ------
     InvalidArgumentError
         ``cores`` is below 1 or no whole number.
     """
     if cores is None:
-        return int(cpu_count())
+        return 1 if current_process().daemon else int(cpu_count())
     if isinstance(cores, bool) or not hasattr(cores, "__index__") or int(cores) < 1:
         raise InvalidArgumentError(f"cores must be None or a whole number >= 1, got {cores!r}.")
-    return int(cores)
+    return 1 if current_process().daemon else int(cores)
 
 
 def open_executor(model: Model, cores: int, executor: Any = None) -> Executor:

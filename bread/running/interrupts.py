@@ -3,7 +3,8 @@
 Python raises KeyboardInterrupt between any two instructions: in the middle of book-keeping, while a library holds a
 lock, in a callback whose exceptions are dropped; and some samplers catch it and return what they have. SIGTERM ends a
 process without a word. So a check handles both signals itself: it notes that one came, raises KeyboardInterrupt at
-once only where that is safe, and raises it later where it was noted or swallowed.
+once only where that is safe, and raises it later where it was noted or swallowed. Ctrl-C stops the check. SIGTERM
+means the process: once the check has stopped, and let go of workers, files and locks, the signal ends it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import gc
 import math
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from bread.forking import LIMIT
 
 AGAIN_SECONDS = 1.0  # a second signal after this long means "now"; before, a wrapper has passed the same one on twice
-REPORT_SECONDS = 10.0  # the same once the check has stopped: what was finished is being put into a report
+REPORT_SECONDS = 10.0  # the same where the clock has stopped the check: what was finished is being put into a report
 _SOON_SECONDS = 0.01
 _NOTHING_DONE = "Interrupted while the model was read and compiled: nothing was computed."
 _NOW = "Interrupted twice: what was computed is lost."
@@ -42,6 +44,7 @@ class _Signals:
         self.has_begun = False  # there is something to keep
         self.deadline = math.inf  # of the clock, from which on a signal counts as come
         self.is_over = False  # the deadline has passed before any signal came
+        self.is_end = False  # SIGTERM came, which ends the process
         self.own_end: tuple[float, Exception] | None = None  # of a part of the check, and what is raised there
 
     def receive(self, number: int, frame: FrameType | None) -> None:
@@ -55,8 +58,11 @@ class _Signals:
             return
         if not self.has_come and time.monotonic() >= self.deadline:
             self.is_over = True  # it is the clock's own
+        self.is_end |= number == signal.SIGTERM
         if self.has_come:
             if time.monotonic() >= self.raises_after:
+                if number == signal.SIGTERM:
+                    end_process()
                 self.raise_it()
             return
         self.has_come, self.raises_after = True, time.monotonic() + AGAIN_SECONDS
@@ -70,7 +76,8 @@ class _Signals:
 
     def raise_it(self) -> None:
         """Raise KeyboardInterrupt."""
-        self.is_raised, self.raises_after = True, time.monotonic() + REPORT_SECONDS
+        pause = REPORT_SECONDS if self.is_over else AGAIN_SECONDS
+        self.is_raised, self.raises_after = True, time.monotonic() + pause
         raise KeyboardInterrupt
 
 
@@ -93,6 +100,29 @@ def _drops_exceptions(frame: FrameType | None) -> bool:
 
 
 _handled: list[_Signals] = []  # of the check that runs in the main thread, if one does
+_ends: list[bool] = []  # of blocks at whose end the process ends, whether it is to
+
+
+def end_process() -> None:
+    """End this process by SIGTERM, as one that does not handle it; in a block of `ends_later` at its end."""
+    if _ends:
+        _ends[-1] = True
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def ends_later() -> Iterator[None]:
+    """Let SIGTERM, where it has stopped a check, end the process after the block, in which its report is written."""
+    _ends.append(False)
+    try:
+        yield
+    finally:
+        if _ends.pop():
+            with suppress(Exception):  # of a stream that is closed, or whose reader has gone
+                sys.stdout.flush()
+            end_process()
 
 
 def _is_main() -> bool:
@@ -108,9 +138,9 @@ def _signals() -> _Signals | None:
 def handled() -> Iterator[None]:
     """Handle SIGINT and SIGTERM in the block: both raise KeyboardInterrupt, after `defer` only where that is safe.
 
-    Only in the main thread, as Python asks; only where a signal still has Python's own handler (SIGINT) or none
-    (SIGTERM), so that a handler of the user's stays in charge; put back afterwards. A KeyboardInterrupt that leaves the
-    block says what was computed. Blocks inside others do nothing.
+    After the block SIGTERM ends the process. Only in the main thread, as Python asks; only where a signal still has
+    Python's own handler (SIGINT) or none (SIGTERM), so that a handler of the user's stays in charge; put back
+    afterwards. A KeyboardInterrupt that leaves the block says what was computed. Blocks inside others do nothing.
     """
     if _handled or not _is_main():
         yield
@@ -132,6 +162,8 @@ def handled() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         _handled.clear()
+        if signals.is_end:
+            end_process()
     if signals.has_come and not signals.is_raised:
         warnings.warn(_AFTER_THE_END, UserWarning, stacklevel=4)
 

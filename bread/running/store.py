@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import pickle
+import shutil
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -20,10 +21,13 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from bread.errors import CheckpointWarning, InvalidArgumentError
+from bread.running.store_log import read_log
+from bread.scratch import scratch_folder
 
 DATABASE = "checkpoint.sqlite"
 REPORT = "report.nc"
 APPLICATION = 0x62726431  # "brd1": in the header of the file
+MOST_ENTRIES = 10_000_000  # a place beyond is damage
 BUSY_SECONDS = 1.0  # a process that was killed holds its lock a moment longer
 _TABLE = "CREATE TABLE entries (name TEXT PRIMARY KEY, checksum BLOB NOT NULL, value BLOB NOT NULL)"
 
@@ -54,6 +58,8 @@ class Store:
         self.folder = folder
         self.unwritten = 0  # entries that could not be written
         self._is_damage_said = False
+        self.is_read_only = False  # then it is a copy that is read
+        self._open = contextlib.ExitStack()
         self._file = folder / DATABASE
         self._require_usable(must_exist)
         self._database = self._opened()
@@ -62,6 +68,7 @@ class Store:
         """Release the lock."""
         with contextlib.suppress(sqlite3.Error):  # where the disk is full, what was written is in the log beside it
             self._database.close()
+        self._open.close()
 
     def names(self) -> set[str]:
         """Return the names of all entries."""
@@ -72,18 +79,18 @@ class Store:
         try:
             row = self._database.execute("SELECT checksum, value FROM entries WHERE name = ?", (name,)).fetchone()
         except sqlite3.DatabaseError as error:
-            self._damaged(f"SQLite: {error}")
+            self._damaged(f"of at least one entry SQLite says '{error}'")
             return None
         if row is None:
             return None
         checksum, packed = row
         if not isinstance(packed, bytes) or _checksum(name, packed) != checksum:
-            self._damaged("its checksum is wrong")
+            self._damaged("of at least one entry its checksum is wrong")
             return None
         try:
             return Found(pickle.loads(packed))
         except Exception as error:  # made by code that has changed
-            self._damaged(f"it cannot be read: {type(error).__name__}: {error}")
+            self._damaged(f"at least one entry cannot be read: {type(error).__name__}: {error}")
             return None
 
     def put(self, name: str, value: Any, *, must: bool = False) -> None:
@@ -106,12 +113,19 @@ class Store:
                     stacklevel=2,
                 )
 
+    def clear(self) -> None:
+        """Remove all entries."""
+        try:
+            self._database.execute("DELETE FROM entries")
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from error
+
     def _damaged(self, why: str) -> None:
         if not self._is_damage_said:
             self._is_damage_said = True
             warnings.warn(
-                f"The checkpoint '{self.folder}' is damaged: of at least one entry {why}. What it held is computed "
-                "again, with the same result.",
+                f"The checkpoint '{self.folder}' is damaged: {why}. What is lost is computed again, with the same "
+                "result.",
                 CheckpointWarning,
                 stacklevel=3,
             )
@@ -119,30 +133,47 @@ class Store:
     # -- open -------------------------------------------------------------------------------------------------
 
     def _require_usable(self, must_exist: bool) -> None:
-        if self._file.is_file():
-            return
+        try:
+            if self._file.is_file():
+                return
+            is_other = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
+        except (OSError, ValueError) as error:  # too long; a character that no path may have
+            raise self._unwritable(error) from error
         rule = "checkpoint must be a folder that bread makes, or one that it made"
         if must_exist:
             raise InvalidArgumentError(f"There is no checkpoint at '{self.folder}'. {rule}.")
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+        if is_other:
             raise InvalidArgumentError(
                 f"{rule}: '{self.folder}' is something else. Name a folder that is not there yet."
             )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+        except (OSError, ValueError, RecursionError) as error:  # too deep
             raise self._unwritable(error) from error
 
     def _opened(self) -> sqlite3.Connection:
+        if self._file.is_file() and not (os.access(self._file, os.W_OK) and os.access(self.folder, os.W_OK)):
+            self._copy()
+        log = read_log(self._logs(self._file)[0])
         database = self._connected(self._file)
+        n_lost = log.lost(self._n_read)
+        if n_lost:
+            self._damaged(f"its write-ahead log is not whole, and {_entries(n_lost)} lost")
         try:
             (damage,) = database.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
             damage = str(error)
         if damage == "ok":
             return database
-        self._damaged(f"SQLite says '{damage}'")
-        return self._salvaged(database)
+        return self._salvaged(database, damage)
+
+    def _copy(self) -> None:
+        """Read a copy where the checkpoint cannot be written: SQLite needs a log beside what it reads."""
+        place = self._open.enter_context(scratch_folder())
+        for file in (self._file, self._logs(self._file)[0]):
+            if file.is_file():
+                shutil.copyfile(file, place / file.name)
+        self._file, self.is_read_only = place / DATABASE, True
 
     def _connected(self, file: Path) -> sqlite3.Connection:
         """Connect and take the lock."""
@@ -151,6 +182,7 @@ class Store:
         except sqlite3.Error as error:
             raise self._unwritable(error) from error
         try:
+            database.execute("PRAGMA writable_schema = ON")  # or a file that lacks its end is not opened
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
@@ -163,6 +195,7 @@ class Store:
                 database.execute(f"PRAGMA application_id = {APPLICATION}")
                 database.execute(_TABLE)
             database.execute("COMMIT")
+            _, self._n_read, _ = database.execute("PRAGMA wal_checkpoint").fetchone()
         except sqlite3.DatabaseError as error:
             database.close()
             raise self._refused(error) from error
@@ -171,16 +204,18 @@ class Store:
             raise
         return database
 
-    def _salvaged(self, database: sqlite3.Connection) -> sqlite3.Connection:
+    def _salvaged(self, database: sqlite3.Connection, damage: str) -> sqlite3.Connection:
         """Return a new database with the entries of a damaged one that can be read."""
-        fresh = self.folder / f"{DATABASE}.new"
+        fresh = self._file.with_name(f"{DATABASE}.new")
         for left_over in (fresh, *self._logs(fresh)):
             left_over.unlink(missing_ok=True)
         kept = sqlite3.connect(fresh, isolation_level=None)
         kept.execute(f"PRAGMA application_id = {APPLICATION}")
         kept.execute("BEGIN")
         kept.execute(_TABLE)
-        for name, packed in _readable(database):
+        places = _places(database)
+        found = dict(_readable(database, max(places, default=0)))
+        for name, packed in found.items():
             _insert(kept, name, packed)
         kept.execute("COMMIT")
         kept.close()
@@ -188,6 +223,10 @@ class Store:
         for log in self._logs(self._file):
             log.unlink(missing_ok=True)
         os.replace(fresh, self._file)
+        lost = (
+            f"{_entries(len(places) - len(found))} lost of {len(places)}" if len(places) > len(found) else "none lost"
+        )
+        self._damaged(f"SQLite says '{damage.splitlines()[-1]}', and {lost if found else 'its entries cannot be read'}")
         return self._connected(self._file)
 
     @staticmethod
@@ -223,15 +262,24 @@ def _checksum(name: str, packed: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b"\0" + packed).digest()
 
 
-def _readable(database: sqlite3.Connection) -> Iterator[tuple[str, bytes]]:
-    """Yield the whole entries that can be read: from the first on, then from the last back."""
-    for order in ("ASC", "DESC"):
-        try:
-            for name, checksum, packed in database.execute(
-                f"SELECT name, checksum, value FROM entries NOT INDEXED ORDER BY rowid {order}"
-            ):
-                is_whole = isinstance(name, str) and isinstance(packed, bytes) and _checksum(name, packed) == checksum
-                if is_whole:
-                    yield name, packed
-        except (sqlite3.DatabaseError, UnicodeDecodeError):
-            continue
+def _entries(number: int) -> str:
+    return f"{number} {'entry is' if number == 1 else 'entries are'}"
+
+
+def _places(database: sqlite3.Connection) -> set[int]:
+    """Return the places of all entries that the table or its index still tells of."""
+    found: set[int] = set()
+    for source in ("NOT INDEXED ORDER BY rowid", "INDEXED BY sqlite_autoindex_entries_1 ORDER BY name"):
+        for order in ("ASC", "DESC"):
+            with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+                found.update(place for (place,) in database.execute(f"SELECT rowid FROM entries {source} {order}"))
+    return {place for place in found if 0 < place <= MOST_ENTRIES}
+
+
+def _readable(database: sqlite3.Connection, last: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the whole entries, each looked for on its own: a page that is lost takes no others with it."""
+    for place in range(1, last + 1):
+        with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+            row = database.execute("SELECT name, checksum, value FROM entries WHERE rowid = ?", (place,)).fetchone()
+            if row and isinstance(row[0], str) and isinstance(row[2], bytes) and _checksum(row[0], row[2]) == row[1]:
+                yield row[0], row[2]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import IO, Any, Protocol, cast
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -16,6 +17,27 @@ LINE_SHARE = 0.1  # and this share of the time since the check began where that 
 NOTEBOOK_SECONDS = 0.5  # between changes of a notebook's output
 
 Clock = Callable[[], float]
+
+
+class Stderr:
+    """Standard error as it is when something is written; where nothing can be, nothing is, and the check goes on."""
+
+    def write(self, text: str) -> int:
+        """Write, if somebody reads."""
+        self._call("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Let what was written out."""
+        self._call("flush")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
+
+    @staticmethod
+    def _call(name: str, *arguments: Any) -> None:
+        with suppress(OSError, ValueError, AttributeError):  # the reader has gone; it was closed; there is none
+            getattr(sys.stderr, name)(*arguments)
 
 
 class View(Protocol):
@@ -36,7 +58,7 @@ class View(Protocol):
 
 def open_view(clock: Clock) -> View:
     """Return the view that fits where stderr goes."""
-    console = Console(stderr=True)
+    console = Console(file=cast(IO[str], Stderr()))
     if console.is_jupyter:
         return NotebookView()
     return TerminalView(console) if console.is_terminal and not console.is_dumb_terminal else LineView(clock)
@@ -126,8 +148,8 @@ class LineView(Ticking):
 
     def _write(self, line: str) -> None:
         self._written = self._clock()
-        if line and sys.stderr is not None:
-            print(line.rstrip(), file=sys.stderr, flush=True)
+        if line:
+            print(line.rstrip(), file=Stderr(), flush=True)
 
 
 class NotebookView(Ticking):

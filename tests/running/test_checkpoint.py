@@ -188,6 +188,71 @@ def test_another_version_is_another_call(run):
         bread.check(MODEL, checkpoint=run, **QUICK)
 
 
+USERS = """
+import numpy as np
+
+def spread(states):
+    return states / SCALE
+
+class Law:
+    def sample(self, n, rng):
+        return 0.7 + SCALE * rng.standard_normal((n, 1))
+
+    def log_density(self, states):
+        return -0.5 * (spread(states - 0.7)[:, 0] ** 2 + np.log(2 * np.pi * SCALE**2))
+
+    def gradient(self, states):
+        return -(states - 0.7) / SCALE**2
+"""
+
+
+def users_law(scale: float, edit: tuple[str, str] = ("n", "n")) -> Any:
+    """Return an object of a class of the user's as a process has it whose module has been edited."""
+    namespace: dict[str, Any] = {"__name__": "users", "SCALE": scale}
+    exec(USERS.replace(*edit), namespace)
+    return namespace["Law"]()
+
+
+def test_code_that_was_edited_is_another_call(tmp_path):
+    """The report of the old code came back: nothing of a class but its name was compared."""
+    quick = {**QUICK, "path": users_law(1.0), "n_temperatures": 4}
+    first = content(bread.check(MODEL, checkpoint=tmp_path / "run", **quick))
+    assert content(bread.check(MODEL, checkpoint=tmp_path / "run", **{**quick, "path": users_law(1.0)})) == first
+    for edited in (
+        users_law(1.5),
+        users_law(1.0, ("0.7 + SCALE", "0.9 + SCALE")),
+        users_law(1.0, ("/ SCALE\n", "/ 1\n")),
+    ):
+        with pytest.raises(
+            InvalidArgumentError, match=r"of another call: path \(of the same type, with other content\)\."
+        ):
+            bread.check(MODEL, checkpoint=tmp_path / "run", **{**quick, "path": edited})
+
+
+def test_what_cannot_be_compared_begins_anew(tmp_path):
+    quick = {**QUICK, "n_temperatures": 4}
+    quick["path"] = users_law(1.0, ("/ SCALE\n", "* eval('1 / SCALE')\n"))
+    said = r"every call begins anew"
+    with pytest.warns(CheckpointWarning, match=said):
+        first = bread.check(MODEL, checkpoint=tmp_path / "run", **quick)
+    with pytest.warns(CheckpointWarning, match=said) as warned:
+        again = bread.check(MODEL, checkpoint=tmp_path / "run", **quick)
+    assert len(warned) == 1 and "users.spread (it uses eval)" in str(warned[0].message)
+    assert content(again) == content(first)
+    assert read_attributes(again)["created_at"] != read_attributes(first)["created_at"]  # it ran again
+
+
+def test_another_linear_algebra_or_package_of_the_users_is_another_call(run):
+    store = Store(run)
+    found = store.get("specification")
+    assert found is not None and any(name in found.value["versions"]["BLAS"] for name in ("openblas", "mkl", "blis"))
+    found.value["versions"] |= {"BLAS": "mkl 2024.1", "lifelines": "0.27"}
+    store.put("specification", found.value)
+    store.close()
+    with pytest.raises(InvalidArgumentError, match=r"version of BLAS \(mkl 2024.1 in .*; version of lifelines \(0.27"):
+        bread.check(MODEL, checkpoint=run, **QUICK)
+
+
 def test_a_checkpoint_in_use_is_refused_before_the_model_is_read(run):
     store = Store(run)
     with pytest.raises(InvalidArgumentError, match="in use by another check"):
@@ -199,6 +264,22 @@ def test_a_checkpoint_in_use_is_refused_before_the_model_is_read(run):
 def test_what_is_no_path_is_refused(wanted):
     with pytest.raises(InvalidArgumentError, match="checkpoint must be None or the path of a folder"):
         bread.check(MODEL, checkpoint=wanted, **QUICK)
+
+
+def test_a_path_begins_at_home_where_it_says_so(run, finished, monkeypatch):
+    monkeypatch.setenv("HOME", str(run.parent))
+    assert content(bread.check(MODEL, checkpoint="~/run", executor=Counts(last=0), **QUICK)) == finished[1]
+    assert content(bread.resume("~/run", progressbar=False)) == finished[1]
+    assert str(bread.verdict("~/run")) == str(bread.verdict(run))
+
+
+def test_a_finished_checkpoint_that_cannot_be_written_gives_its_report(run, finished, monkeypatch):
+    usual = os.access
+    monkeypatch.setattr(os, "access", lambda file, mode: not str(file).startswith(str(run)) and usual(file, mode))
+    assert content(bread.check(MODEL, checkpoint=run, executor=Counts(last=0), **QUICK)) == finished[1]
+    forget(run, "rowid = 9")
+    with pytest.raises(InvalidArgumentError, match=r"cannot be written, and its check has not finished\. Copy it"):
+        bread.check(MODEL, checkpoint=run, **QUICK)
 
 
 def test_resume_needs_the_checkpoint_alone(run, finished, tmp_path):

@@ -21,6 +21,14 @@ BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=la
 
 
 @pytest.fixture(autouse=True)
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note where the process would have ended."""
+    found: list[str] = []
+    monkeypatch.setattr(interrupts, "end_process", lambda: found.append("ended"))
+    return found
+
+
+@pytest.fixture(autouse=True)
 def usual_handlers() -> Iterator[None]:
     """Begin with Python's own handlers, and leave none of ours."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -44,14 +52,15 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 @BOTH
-def test_a_signal_before_anything_was_computed_says_so(number: int) -> None:
+def test_a_signal_before_anything_was_computed_says_so(number: int, ended: list[str]) -> None:
     with pytest.raises(KeyboardInterrupt, match="nothing was computed"), interrupts.handled():
         send(number)
         raise AssertionError("went on")
+    assert len(ended) == (number == signal.SIGTERM)
 
 
 @BOTH
-def test_book_keeping_is_finished_first(number: int) -> None:
+def test_book_keeping_is_finished_first(number: int, ended: list[str]) -> None:
     done = []
     with interrupts.handled():
         interrupts.defer()
@@ -59,7 +68,9 @@ def test_book_keeping_is_finished_first(number: int) -> None:
         done.append("book-keeping")
         with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
             done.append("the next long call")
+        assert not ended
     assert done == ["book-keeping"]
+    assert len(ended) == (number == signal.SIGTERM)
 
 
 @BOTH
@@ -150,22 +161,48 @@ def test_one_signal_passed_on_twice_is_one_and_a_second_one_is_the_way_out(monke
             send(signal.SIGINT)
 
 
-def test_the_report_of_a_stopped_check_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_signal_ends_it_while_the_report_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt, match="what was computed is lost"), interrupts.handled():
         interrupts.defer()
         with pytest.raises(KeyboardInterrupt), interrupts.interruptible():
             send(signal.SIGINT)
+        send(signal.SIGINT)  # the same one, passed on
         later(monkeypatch, interrupts.AGAIN_SECONDS)
-        send(signal.SIGINT)  # impatience, while the report is made
+        send(signal.SIGINT)
+        raise AssertionError("went on")
+
+
+def test_the_first_signal_after_the_end_of_the_time_leaves_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyboardInterrupt, match="what was computed is lost"), interrupts.handled():
+        interrupts.defer()
+        with interrupts.limited(0.0), pytest.raises(KeyboardInterrupt), interrupts.interruptible():
+            time.sleep(60)
+        later(monkeypatch, interrupts.AGAIN_SECONDS)
+        send(signal.SIGINT)  # while the report is made
         later(monkeypatch, interrupts.REPORT_SECONDS)
         send(signal.SIGINT)  # it hangs
         raise AssertionError("went on")
 
 
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_second_sigterm_ends_the_process_at_once(
+    first: int, ended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.suppress(KeyboardInterrupt), interrupts.handled():
+        interrupts.defer()
+        send(first)
+        send(signal.SIGTERM)
+        assert not ended
+        later(monkeypatch, interrupts.AGAIN_SECONDS)
+        with contextlib.suppress(KeyboardInterrupt):
+            send(signal.SIGTERM)
+        assert ended
+
+
 def test_a_signal_after_the_last_phase_leaves_the_report_and_says_so() -> None:
     with pytest.warns(UserWarning, match="its report is complete"), interrupts.handled():
         interrupts.defer()
-        send(signal.SIGTERM)
+        send(signal.SIGINT)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with interrupts.handled():

@@ -173,3 +173,97 @@ def test_a_disk_that_is_full_costs_what_is_written_then(tmp_path, monkeypatch):
         store.put("specification", np.zeros(100_000), must=True)
     store.close()
     assert read(tmp_path, values) == (N_ENTRIES, [])
+
+
+def test_a_file_without_its_last_page_loses_what_was_on_it(tmp_path):
+    values = filled(tmp_path)
+    whole = (tmp_path / DATABASE).read_bytes()
+    (tmp_path / DATABASE).write_bytes(whole[:-4096])
+    n_found, said = read(tmp_path, values)
+    assert N_ENTRIES - 4 <= n_found < N_ENTRIES
+    assert len(said) == 1 and f"{N_ENTRIES - n_found} " in said[0] and f"lost of {N_ENTRIES}" in said[0]
+
+
+def test_pages_lost_in_the_middle_take_no_others_with_them(tmp_path):
+    values = filled(tmp_path)
+    damaged = bytearray((tmp_path / DATABASE).read_bytes())
+    for page in (10, len(damaged) // 4096 - 10):
+        damaged[page * 4096 : page * 4096 + 4096] = bytes(4096)
+    (tmp_path / DATABASE).write_bytes(damaged)
+    n_found, said = read(tmp_path, values)
+    assert n_found >= N_ENTRIES - 8 and len(said) == 1
+
+
+LEAVE = """
+import os, sys, numpy as np
+from bread.running.store import Store
+from pathlib import Path
+store = Store(Path(sys.argv[1]))
+for number in range(20):
+    store.put(f"task {number}", np.full(50, number))
+os._exit(0)  # the log stays
+"""
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """The files of a process that was killed: all entries are in the log."""
+    folder = tmp_path_factory.mktemp("left") / "run"
+    subprocess.run([sys.executable, "-c", LEAVE, folder], check=True)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("place", ["none", "header", "first", "middle", "last", "torn"])
+def test_a_log_that_is_damaged_is_said(tmp_path, left, place):
+    for name, content in left.items():
+        (tmp_path / name).write_bytes(content)
+    log = tmp_path / f"{DATABASE}-wal"
+    damaged = bytearray(left[log.name])
+    where = {"header": 17, "first": 32 + 24 + 9, "middle": len(damaged) // 2, "last": len(damaged) - 9}
+    if place in where:
+        damaged[where[place]] ^= 1
+    if place == "torn":  # killed in the middle of a write: what was on disk is whole
+        del damaged[-5000:]
+    log.write_bytes(damaged)
+    n_found, said = read(tmp_path, {f"task {number}": np.full(50, number) for number in range(20)})
+    assert (n_found == 20) == (place == "none") or place == "torn"
+    assert len(said) == (place not in ("none", "torn"))
+    if said:
+        assert "write-ahead log is not whole" in said[0]
+
+
+READ = """
+import ctypes, os, sys
+for capability in (1, 2, 3):  # the superuser may write everywhere
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1], *sys.argv[2:]])
+"""
+ENTRIES = (
+    "import sys; from pathlib import Path; from bread.running.store import Store; s = Store(Path(sys.argv[1])); "
+    "print(len(s.names()), s.get('task 3') is not None, s.is_read_only); s.close()"
+)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_cannot_be_written_can_be_read(tmp_path, left, is_killed):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name, content in left.items():
+        (folder / name).write_bytes(content)
+    if not is_killed:
+        Store(folder).close()
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    folder.chmod(0o555)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    done = subprocess.run([sys.executable, "-c", READ, ENTRIES, folder], capture_output=True, text=True, check=False)
+    folder.chmod(0o755)
+    assert done.stdout == "20 True True\n", done.stderr
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a" * 300, "/".join(["a"] * 1900), "a/" * 5000], ids=len)
+def test_a_path_that_cannot_be_is_said(tmp_path, name):
+    with pytest.raises(InvalidArgumentError, match="cannot be written") as refused:
+        Store(tmp_path / name)
+    assert "\n" not in str(refused.value)

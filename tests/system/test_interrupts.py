@@ -19,7 +19,7 @@ MESSAGES = (
     "Interrupted while the model was read and compiled: nothing was computed.",
 )
 
-KINDS = ((signal.SIGTERM, False), (signal.SIGINT, True), (signal.SIGINT, False))
+KINDS = ((signal.SIGINT, True), (signal.SIGINT, False))  # SIGTERM ends the process: see test_terminated
 
 
 def is_caught(pid: int, number: signal.Signals) -> bool:
@@ -30,10 +30,7 @@ def is_caught(pid: int, number: signal.Signals) -> bool:
 
 
 def interrupt(child: ChildChecks, seconds: float, number: signal.Signals, is_group: bool) -> dict[str, Any]:
-    """Start a check, send a signal after this time, and return what came out.
-
-    Outside the check SIGTERM ends the process, as it should: it is not sent then.
-    """
+    """Start a check, send a signal after this time, and return what came out."""
     child.begin()
     time.sleep(seconds)
     limit = time.monotonic() + 0.5

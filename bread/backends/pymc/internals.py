@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 from pymc.blocking import RaveledVars
+from pymc.distributions.distribution import _support_point
+from pymc.distributions.shape_utils import _change_dist_size
 from pymc.distributions.transforms import _default_transform
+from pymc.logprob.abstract import _icdf, _logcdf, _logprob
 from pymc.step_methods.hmc.hmc import unif as _jittered_step_size
 from pymc.step_methods.hmc.integration import CpuLeapfrogIntegrator, State
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag
@@ -39,12 +42,22 @@ __all__ = [
     "leave_out_details",
     "read_dual_averaging",
     "read_log_step_size",
+    "registered_for",
     "remove_default_jitter",
     "set_log_step_size",
     "set_metric",
     "step_size_rule",
     "use_leapfrog",
 ]
+
+# -- distributions --------------------------------------------------------------------------------------------------
+
+
+def registered_for(kind: type) -> list[Any]:
+    """Return the functions that were registered for a class of operations: its density and what goes with it."""
+    tables = (_logprob, _logcdf, _icdf, _support_point, _change_dist_size, _default_transform)
+    return [table.registry.get(kind) for table in tables]
+
 
 # -- step methods ---------------------------------------------------------------------------------------------------
 

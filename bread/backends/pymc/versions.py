@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytensor.compile
 from pytensor.link.c.op import COp
 from pytensor.tensor import blas, subtensor
 
@@ -18,6 +19,7 @@ INDEXED: tuple[Any, ...] = (
 TAKEN_AT: Any = getattr(subtensor, "AdvancedSubtensor1", None)
 ADDED_AT: Any = getattr(subtensor, "AdvancedIncSubtensor1", None)
 OUTER: Any = getattr(blas, "Ger", ())  # PyTensor's outer product; from 3 on it is no operation of its own
+FUNCTION: type = pytensor.compile.Function  # a compiled one
 
 
 def seed_step(step: Any, generator: np.random.Generator) -> None:

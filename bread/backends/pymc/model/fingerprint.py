@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Mapping, Sequence
-from types import FunctionType
 from typing import Any
 
-import numpy as np
+import pymc as pm
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.traversal import ancestors
 from pytensor.graph.type import Type
+from pytensor.misc.frozendict import frozendict
 
 from bread.backends.pymc.density.compiling import is_generator
+from bread.backends.pymc.internals import registered_for
 from bread.backends.pymc.model.reading import read_initial_point
+from bread.backends.pymc.versions import FUNCTION
+from bread.digests import described
+from bread.own_code import is_own
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _NOT_MEANT = {"profile", "mode", "mode_instance", "name", "fgraph", "inplace", "destroy_map"}  # how an op is run
-_LIBRARIES = {"pymc", "pytensor"}
 
 
 def fingerprint(model: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def fingerprint(model: Any) -> dict[str, Any]:
         "names": [variable.name for variable in variables],
         "observed": [variable.name for variable in model.observed_RVs],
         "dimensions": {name: tuple(dims or ()) for name, dims in model.named_vars_to_dims.items()},
-        "transforms": {variable.name: _value(transform) for variable, transform in model.rvs_to_transforms.items()},
+        "transforms": {variable.name: transform for variable, transform in model.rvs_to_transforms.items()},
         "initial point": read_initial_point(model),
         "graph": _graph(variables, {id(variable) for variable in model.data_vars}),
     }
@@ -57,50 +57,54 @@ def _variable(variable: Any, places: Mapping[Any, int], data: set[int], is_input
     if id(variable) in data:
         return "data", variable.name, kind
     if isinstance(variable, Constant):
-        return "constant", _value(variable.data), kind
+        return "constant", variable.data, kind
     if isinstance(variable, SharedVariable):
-        return "shared", _value(variable.get_value(borrow=True)), kind
+        return "shared", variable.get_value(borrow=True), kind
     return "input", kind
 
 
 def _op(op: Any) -> tuple[Any, ...]:
-    names = [name for name in getattr(op, "__props__", None) or () if name not in _NOT_MEANT]
-    properties = {name: _value(getattr(op, name, None)) for name in names}
+    """Return an operation: its properties, its inner graph, and if it is the user's what it holds, and its code."""
+    kind = type(op)
+    names = getattr(op, "__props__", None)
+    held = vars(op) if names is None or is_own(kind) else {}
+    properties = {**{name: getattr(op, name, None) for name in names or ()}, **held}
     inner = getattr(op, "fgraph", None)
     graph = None if inner is None else _graph(inner.outputs, set(), inner.inputs)
-    return f"{type(op).__module__}.{type(op).__qualname__}", properties, graph, _own_code(type(op))
+    left_out = _NOT_MEANT if inner is None else {*_NOT_MEANT, *(name for name in properties if name[:1] == "_")}
+    meant = {
+        name: value for name, value in properties.items() if name not in left_out
+    }  # "_": made from the inner graph
+    return kind, meant, graph, [registered_for(one) for one in kind.__mro__ if is_own(one)]
 
 
-def _own_code(kind: type) -> list[Any]:
-    """Return functions of classes that the user wrote, or PyMC made for functions of the user's."""
-    return [
-        {name: member for name, member in vars(one).items() if isinstance(_plain_function(member), FunctionType)}
-        for one in kind.__mro__
-        if _is_own(one)
-    ]
+@described.register
+def _described_op(op: Op) -> Any:
+    return _op(op)
 
 
-def _is_own(kind: type) -> bool:
-    is_named = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
-    return kind is not object and not (is_named and kind.__module__.split(".")[0] in {*_LIBRARIES, "abc", "typing"})
+@described.register
+def _described_variable(variable: Variable) -> Any:
+    return _graph([variable], set())
 
 
-def _plain_function(member: Any) -> Any:
-    return getattr(member, "__func__", member)
+@described.register
+def _described_type(kind: Type) -> Any:
+    return type(kind), str(kind)
 
 
-def _value(value: Any) -> Any:
-    """Return a value as digests can take it."""
-    if value is None or isinstance(
-        value, (bool, int, float, complex, str, bytes, np.ndarray, np.generic, FunctionType)
-    ):
-        return value
-    if isinstance(value, (tuple, list)):
-        return [_value(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _value(item) for key, item in value.items()}
-    if isinstance(value, Op):
-        return _op(value)
-    if isinstance(value, Type | Variable):
-        return str(value)
-    return f"{type(value).__module__}.{type(value).__qualname__} {_ADDRESS.sub('', str(value))}"
+@described.register
+def _described_dict(value: frozendict) -> Any:
+    return dict(value)  # it keeps its hash
+
+
+@described.register
+def _described_model(model: pm.Model) -> Any:
+    """Return a model that code of the user's refers to, its data included."""
+    data = {variable.name: variable.get_value() for variable in model.data_vars}
+    return fingerprint(model), data, [model.rvs_to_values[variable] for variable in model.observed_RVs]
+
+
+@described.register(FUNCTION)
+def _described_function(function: Any) -> Any:
+    raise TypeError("it is compiled")
