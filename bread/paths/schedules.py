@@ -74,7 +74,7 @@ def explicit(betas: Sequence[float] | FloatArray) -> FloatArray:
     """
     try:
         values = np.asarray(betas, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgumentError(
             f"schedule must be one of {', '.join(NAMES)} or an array of betas, got {received(betas)}."
         ) from None

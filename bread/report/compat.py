@@ -57,8 +57,8 @@ def read_group(report: Any, name: str) -> xr.Dataset | None:
     for dim in LABELLED:
         if dim in dataset.dims and dim not in dataset.coords:  # xarray would take labels for positions
             raise InvalidArgumentError(
-                f"The report's group '{name}' lacks the coordinate '{dim}', by which it is read: it was changed. Pass it "
-                "as it was written, or run the check again."
+                f"The report's group '{name}' lacks the coordinate '{dim}', by which it is read: it was changed. "
+                "Pass it as it was written, or run the check again."
             )
     return dataset
 

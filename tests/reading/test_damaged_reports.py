@@ -1,4 +1,4 @@
-"""A report that lacks a group, a variable or an attribute: every reader answers, or says in one line what is missing."""
+"""A report that lacks a group, a variable or an attribute: every reader answers, or names it in one line."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ made = cache(lambda kind: MADE[kind]())
 
 def shown(read: Any, **options: Any) -> None:
     """Print as `bread show` does."""
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), pytest.raises(typer.Exit):
-        with opened_report(read) as found:
-            Output(**options).show(found)
+    output = redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO())
+    with output[0], output[1], pytest.raises(typer.Exit), opened_report(read) as found:
+        Output(**options).show(found)
 
 
 def as_json_of(read: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
 from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 
-from bread.argument_rules import received, require_call
+from bread.argument_rules import received
 from bread.backends.pymc import internals
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.backends.pymc.density.density import TemperedDensity
@@ -101,7 +101,6 @@ def _build(kernel: Any, tempered: TemperedModel, as_it_is: bool) -> list[Any]:
                 steps += _build(part, tempered, as_it_is)
         return steps
     if callable(kernel):
-        require_call("kernel", kernel, ("model",))
         built = kernel(tempered)
         built = list(built) if isinstance(built, list | tuple) else [built]
         if any(not isinstance(step, BlockedStep | CompoundStep) for step in built):
