@@ -191,8 +191,9 @@ class BuildCache:
 
     def _lock(self, key: str, timeout: float) -> FileLock:
         locks = self.folder / "locks"
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        locks.mkdir(exist_ok=True)
+        if not self.folder.exists():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{key}.lock", timeout=timeout)
 
     def _prune(self, keep: str) -> None:
