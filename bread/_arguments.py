@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bread.argument_rules import elements, is_count, is_number, received, require_choice, require_count
 from bread.backends.base import Model, ModelInfo, OpenOptions
 from bread.backends.support.posterior_draws import named_as
 from bread.errors import InvalidArgumentError, UnsupportedModelError
@@ -78,21 +77,25 @@ class Arguments:
             require_count("draws", self.draws, 0)
         if not (is_number(self.max_error) and 0 < self.max_error < 1):
             raise InvalidArgumentError(
-                f"max_error, the largest error of a probability, must lie between 0 and 1, got {self.max_error!r}."
+                "max_error, the largest error of a probability, must lie between 0 and 1, got "
+                f"{received(self.max_error)}."
             )
         if not (self.target is None or (is_number(self.target) and self.target > 0)):
-            raise InvalidArgumentError(f"target must be None or a positive number of nats, got {self.target!r}.")
+            raise InvalidArgumentError(
+                f"target must be None or a positive number of nats, got {received(self.target)}."
+            )
         if read_budget(self.budget) is not None and not (
             self.n_temperatures is None and isinstance(self.schedule, str)
         ):
             raise InvalidArgumentError(
                 "A budget chooses the number of temperatures, so it goes with neither n_temperatures nor an array of "
-                f"betas; got budget={self.budget!r}. Leave out the one or the other; max_temperatures may be given."
+                f"betas; got budget={received(self.budget)}. Leave out the one or the other; max_temperatures may be "
+                "given."
             )
 
         if not (self.max_seconds is None or (is_number(self.max_seconds) and self.max_seconds > 0)):
             raise InvalidArgumentError(
-                f"max_seconds must be None or a positive number of seconds, got {self.max_seconds!r}."
+                f"max_seconds must be None or a positive number of seconds, got {received(self.max_seconds)}."
             )
         if self.max_seconds is not None and not can_limit():
             raise InvalidArgumentError(
@@ -208,11 +211,10 @@ def read_names(argument: str, names: Any) -> tuple[str, ...] | None:
         return None
     if isinstance(names, str):
         return (names,)
-    is_sequence = isinstance(names, Iterable) and not isinstance(names, (Mapping, bytes))
-    found = tuple(names) if is_sequence else ()
-    if not is_sequence or not all(isinstance(name, str) for name in found):
+    found = elements(names)
+    if found is None or not all(isinstance(name, str) for name in found):
         raise InvalidArgumentError(
-            f"{argument} must be a name or a sequence of names, got {names!r}. Name variables of the model."
+            f"{argument} must be a name or a sequence of names, got {received(names)}. Name variables of the model."
         )
     return found
 
@@ -222,16 +224,17 @@ def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int)
     require_count("max_temperatures", max_temperatures, 2)
     if not isinstance(schedule, str):
         length = len(schedules.explicit(schedule))
-        if n_temperatures is not None and n_temperatures != length:
+        if n_temperatures is not None and not is_count(n_temperatures, length, length):
             raise InvalidArgumentError(
                 f"schedule is an array of {length} inverse temperatures, so n_temperatures must be {length} or None, "
-                f"got {n_temperatures!r}."
+                f"got {received(n_temperatures)}."
             )
         return (length,)
     require_choice("schedule", schedule, schedules.NAMES)
     if n_temperatures is None:
         return None
-    values = [n_temperatures] if np.ndim(n_temperatures) == 0 else list(n_temperatures)
+    several = elements(n_temperatures)
+    values = (n_temperatures,) if several is None else several
     if not values:
         raise InvalidArgumentError(
             "n_temperatures must be a whole number, a sequence of them or None, got an empty one."
@@ -239,23 +242,6 @@ def read_temperatures(n_temperatures: Any, schedule: Any, max_temperatures: int)
     for value in values:
         require_count("n_temperatures", value, 2)
     return tuple(sorted({int(value) for value in values}))
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a finite real number (True and False are not)."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def require_count(name: str, value: Any, least: int) -> None:
-    """Raise InvalidArgumentError unless ``value`` is a whole number of at least ``least``."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise InvalidArgumentError(f"{name} must be a whole number >= {least}, got {value!r}.")
-
-
-def require_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise InvalidArgumentError unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise InvalidArgumentError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 def require_parameters(names: Sequence[str] | None, info: ModelInfo) -> None:

@@ -164,13 +164,14 @@ def check(
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
     max_seconds : float, optional
-        Wall time after compilation at which the check stops, as by Ctrl-C, with the report of what was finished: its
-        verdict is inconclusive, and names the phase that took the time. A rough look comes first (five data sets from
-        the prior at T = 8, a second or two for small models), so that there is a number even where the fit takes all of
-        the time. A reference that is not fitted after 7.5% of the time is left for the prior path (two data sets),
-        and an eighth of the time ends the look. Where little is left for draws on the real data, there are fewer, 100
-        at least, so that the check may end; it then says so. Otherwise a check that finishes in time gives the same
-        report as without it, but for a phase "rough" of its cost.
+        Wall time from the call at which the check stops, as by Ctrl-C, with the report of what was finished: its
+        verdict is inconclusive, and names the phase that took the time. Nothing begins after that, but reading and
+        compiling the model is finished, so that a second call finds it compiled. A rough look comes first (five data
+        sets from the prior at T = 8, a second or two for small models), so that there is a number even where the fit
+        takes all of the time. A reference that is not fitted after 6% of the time that compiling leaves is left for
+        the prior path (two data sets), and an eighth of it ends the look. Where little is left for draws on the real
+        data, there are fewer, 100 at least, so that the check may end; it then says so. Otherwise a check that
+        finishes in time gives the same report as without it, but for a phase "rough" of its cost.
     executor : object, optional
         Where chains run, in place of processes of bread's own: a `concurrent.futures.Executor`, as dask, mpi4py and
         Ray give for a cluster; an object with ``submit(function, *arguments)``; or a pool with ``map``. Its workers

@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from bread._arguments import Arguments
 from bread._version import __version__
+from bread.argument_rules import received
 from bread.backends.base import Fit, Model
 from bread.digests import Digests, digest
 from bread.errors import CheckpointWarning, InvalidArgumentError
@@ -160,7 +161,7 @@ def open_checkpoint(path: Any) -> Iterator[Checkpoint]:
 def folder_of(path: Any) -> Path:
     """Return the folder that ``checkpoint=`` names."""
     if not isinstance(path, (str, os.PathLike)) or isinstance(path, bytes) or not os.fspath(path):
-        raise InvalidArgumentError(f"checkpoint must be None or the path of a folder, got {path!r}.")
+        raise InvalidArgumentError(f"checkpoint must be None or the path of a folder, got {received(path)}.")
     return Path(os.path.expanduser(path))
 
 

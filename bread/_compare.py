@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bread._arguments import Arguments, is_number, make_plan
+from bread._arguments import Arguments, make_plan
+from bread.argument_rules import is_number, received, require_call
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, Simulations
@@ -127,7 +128,9 @@ def compare(
         "engine": engine, "path": path, "schedule": schedule, "tune": tune, "tune_on": tune_on,
     }  # fmt: skip
     if not (is_number(level) and 0.5 < level < 1.0):
-        raise InvalidArgumentError(f"level must lie strictly between 0.5 and 1, got {level!r}. Use 0.95 for 95%.")
+        raise InvalidArgumentError(
+            f"level must lie strictly between 0.5 and 1, got {received(level)}. Use 0.95 for 95%."
+        )
     if n_temperatures is None:
         raise InvalidArgumentError(
             "n_temperatures must be a whole number or a sequence of them, all of which are run; received None."
@@ -135,6 +138,10 @@ def compare(
     root, began = root_entropy(random_seed), time.perf_counter()
     run = _Run(simulations, chains, n_temperatures, root, cores, progressbar)
     require_containers()
+    if not (mapping is None or isinstance(mapping, Mapping)):
+        raise InvalidArgumentError(
+            f"mapping must be None or a dict of functions by the names of models, got {received(mapping)}."
+        )
     jobs = _read_models(models, mapping or {}, shared)
     arguments = {job.name: run.arguments(job.settings) for job in jobs}
     entries: list[Entry] = []
@@ -193,23 +200,25 @@ def _read_models(models: Any, mapping: Mapping[str, Any], shared: dict[str, Any]
     if not isinstance(models, Mapping) or len(models) < FEWEST or not all(isinstance(name, str) for name in models):
         raise InvalidArgumentError(
             'models must be a dict of at least two names, such as {"centred": model, "non-centred": other}, or '
-            f'{{"nuts": (model, {{"kernel": "nuts"}}), ...}}, got {_short(models)}.'
+            f'{{"nuts": (model, {{"kernel": "nuts"}}), ...}}, got {received(models)}.'
         )
     first = next(iter(models))
     for name in mapping:
         if name not in models or name == first:
             raise InvalidArgumentError(
-                f"mapping names {name!r}, which is {'the first model' if name == first else 'none of the models'}: "
-                f"it maps parameters of {first!r} to those of one of the others."
+                f"mapping names {received(name)}, which is "
+                f"{'the first model' if name == first else 'none of the models'}: it maps parameters of {first!r} to "
+                "those of one of the others."
             )
+        require_call(f"mapping[{name!r}]", mapping[name], ("parameters",))
     jobs = []
     for name, value in models.items():
         model, own = value if isinstance(value, tuple) and len(value) == FEWEST else (value, {})
         unknown = [key for key in own if key not in SETTINGS] if isinstance(own, Mapping) else [own]
         if unknown:
             raise InvalidArgumentError(
-                f"models[{name!r}] has the setting {unknown[0]!r}; a model's own settings are a dict with any of "
-                f"{', '.join(SETTINGS)}."
+                f"models[{name!r}] has the setting {received(unknown[0])}; a model's own settings are a dict with any "
+                f"of {', '.join(SETTINGS)}."
             )
         jobs.append(_Job(name, model_in_context(model), shared | dict(own), mapping.get(name)))
     return jobs
@@ -265,8 +274,3 @@ def _anneal(
         )
         return True
     return False
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"an object of type {type(value).__name__}"

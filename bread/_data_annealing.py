@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from bread._arguments import is_number, require_count
+from bread.argument_rules import is_number, received, require_choice, require_count, require_flag
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Data, Model, OpenOptions
@@ -123,6 +123,7 @@ def data_annealing(
     Chopin (2002), "A sequential particle filter method for static models", Biometrika 89, 539-552.
     """
     _check(blocks, particles, runs, simulations, moves, resampling, resample_every, tune, level, max_gap)
+    require_flag("with_harmonic", with_harmonic)
     began = time.perf_counter()
     root = root_entropy(random_seed)
     require_containers()
@@ -153,12 +154,11 @@ def _check(
         ("resample_every", resample_every, 1), ("tune", tune, 10),
     ):  # fmt: skip
         require_count(name, value, least)
-    if resampling not in SCHEMES:
-        raise InvalidArgumentError(f"resampling must be one of {', '.join(map(repr, SCHEMES))}; got {resampling!r}.")
+    require_choice("resampling", resampling, SCHEMES)
     if not (is_number(level) and 0 < level < 1):
-        raise InvalidArgumentError(f"level must lie between 0 and 1, got {level!r}.")
+        raise InvalidArgumentError(f"level must lie between 0 and 1, got {received(level)}.")
     if not (is_number(max_gap) and max_gap > 0):
-        raise InvalidArgumentError(f"max_gap must be a positive number of nats, got {max_gap!r}.")
+        raise InvalidArgumentError(f"max_gap must be a positive number of nats, got {received(max_gap)}.")
 
 
 class _Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.random import default_rng
 from threadpoolctl import threadpool_limits
 
+from bread.argument_rules import is_number, received, require_call, require_choice, require_flag
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, OpenOptions
@@ -19,6 +19,7 @@ from bread.debugging.bare import BareSubject
 from bread.debugging.battery import BUDGET, LEVEL, run_battery
 from bread.debugging.crew import Crew
 from bread.debugging.results import BatteryResult
+from bread.debugging.stepper import Stepper
 from bread.debugging.subject import Subject
 from bread.debugging.target import Target
 from bread.debugging.targets import Kind, default_targets
@@ -123,6 +124,7 @@ def debug(
     Grosse, Ghahramani & Adams (2015), "Sandwiching the marginal likelihood using bidirectional Monte Carlo".
     """
     _check_numbers(level, budget, only)
+    require_flag("reversible", reversible)
     began = time.perf_counter()
     root = root_entropy(random_seed)
     require_containers()
@@ -156,12 +158,12 @@ class _Work(NamedTuple):
 
 
 def _check_numbers(level: float, budget: float, only: str | None) -> None:
-    if not 0.0 < level < 1.0:
-        raise InvalidArgumentError(f"level must be a probability between 0 and 1, got {level!r}.")
-    if not (isinstance(budget, int | float) and 0.0 < budget < math.inf):
-        raise InvalidArgumentError(f"budget must be a positive number, times the default work, got {budget!r}.")
-    if only not in (None, "simulator", "kernel"):
-        raise InvalidArgumentError(f"only must be None, 'simulator' or 'kernel', got {only!r}.")
+    if not (is_number(level) and 0.0 < level < 1.0):
+        raise InvalidArgumentError(f"level must be a probability between 0 and 1, got {received(level)}.")
+    if not (is_number(budget) and budget > 0.0):
+        raise InvalidArgumentError(f"budget must be a positive number, times the default work, got {received(budget)}.")
+    if only is not None:
+        require_choice("only", only, ("simulator", "kernel"))
 
 
 def _refuse(given: dict[str, Any], why: str = "is for models, and a kernel without one was given") -> None:
@@ -185,6 +187,12 @@ def _bare(
 ) -> _Work:
     if targets is None and log_density is None and simulate is None:
         targets = "continuous"
+    given = {"log_density": (log_density, ("x",)), "simulate": (simulate, ("n", "rng")), "gradient": (gradient, ("x",))}
+    for name, (function, names) in given.items():
+        if function is not None:
+            require_call(name, function, names)
+    if kernel is not None and not isinstance(kernel, Stepper):
+        require_call("kernel", kernel, ("x", "rng") if targets is None else ("target",))
     if targets is not None:
         if log_density is not None or simulate is not None:
             raise InvalidArgumentError("targets= have their own log_density and simulate. Leave those out.")
@@ -212,7 +220,12 @@ def _on_target(kernel: Callable[[Target], Any], target: Target) -> BareSubject:
 def _target(
     log_density: Callable[..., Any], simulate: Callable[..., Any], gradient: Callable[..., Any] | None
 ) -> Target:
-    first = np.asarray(simulate(2, default_rng(0)))
+    try:
+        first = np.asarray(simulate(2, default_rng(0)))
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"simulate(2, rng) must return two draws, shape (2, d), but raised {type(error).__name__}: {error}."
+        ) from error
     if first.ndim != 2 or len(first) != 2:
         raise InvalidArgumentError(
             f"simulate(2, rng) must return two draws, shape (2, d), but returned shape {first.shape}."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bread._arguments import is_number, require_count
+from bread.argument_rules import is_number, received, require_count
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, OpenOptions, Posterior
@@ -151,9 +151,11 @@ def _check(leave_out: Any, pairs: Any, max_iterations: Any, tune: Any, level: An
     require_count("max_iterations", max_iterations, 20)
     require_count("tune", tune, 50)
     if not (is_number(level) and 0 < level < 1):
-        raise InvalidArgumentError(f"level must lie between 0 and 1, got {level!r}.")
+        raise InvalidArgumentError(f"level must lie between 0 and 1, got {received(level)}.")
     if isinstance(leave_out, str) and leave_out != "each":
-        raise InvalidArgumentError(f"leave_out must be 'each' or a sequence of whole numbers, got {leave_out!r}.")
+        raise InvalidArgumentError(
+            f"leave_out must be 'each' or a sequence of whole numbers, got {received(leave_out)}."
+        )
 
 
 def _left_out(model: Model, leave_out: Any) -> list[int] | None:
@@ -167,7 +169,7 @@ def _left_out(model: Model, leave_out: Any) -> list[int] | None:
     is_right = values.ndim == 1 and values.size > 0 and np.issubdtype(values.dtype, np.integer)
     if not (is_right and (values >= 0).all() and (values < n).all() and len(set(values.tolist())) == len(values)):
         raise InvalidArgumentError(
-            f"leave_out must be 'each' or different whole numbers from 0 to {n - 1}, got {leave_out!r}."
+            f"leave_out must be 'each' or different whole numbers from 0 to {n - 1}, got {received(leave_out)}."
         )
     return [int(value) for value in values]
 

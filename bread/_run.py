@@ -50,10 +50,11 @@ def run(
     try:
         interrupts.defer()
         with interrupts.limited(max_seconds):
+            interrupts.raise_pending()
             if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
-                rough_look(model, plan, result, rough, opens, display, max_seconds)
+                rough_look(model, plan, result, rough, opens, display, interrupts.seconds_left())
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:

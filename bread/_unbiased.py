@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from bread._arguments import is_number, require_count
+from bread.argument_rules import is_number, received, require_count
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import FloatArray, Model, OpenOptions, Posterior
@@ -145,7 +145,7 @@ def _check(start: Any, pairs: Any, lag: Any, max_iterations: Any, tune: Any, max
     is_law = start == "prior" if isinstance(start, str) else is_number(start) and start > 0
     if not is_law:
         raise InvalidArgumentError(
-            f"start must be 'prior' or a positive number, the standard deviation of starts, got {start!r}."
+            f"start must be 'prior' or a positive number, the standard deviation of starts, got {received(start)}."
         )
     require_count("pairs", pairs, FEWEST_PAIRS)
     require_count("max_iterations", max_iterations, 20)
@@ -159,7 +159,7 @@ def _check(start: Any, pairs: Any, lag: Any, max_iterations: Any, tune: Any, max
             )
     if not (is_number(max_error) and 0 < max_error < 1):
         raise InvalidArgumentError(
-            f"max_error, the largest error of a probability, must lie between 0 and 1, got {max_error!r}."
+            f"max_error, the largest error of a probability, must lie between 0 and 1, got {received(max_error)}."
         )
 
 

@@ -18,6 +18,7 @@ from bread.errors import BreadError, CheckpointWarning, InvalidArgumentError
 from bread.reading.as_json import evidence_json
 from bread.reading.command_line import as_options
 from bread.reading.page.writing import require_writable as require_page
+from bread.reading.printable import printable
 from bread.report.opening import opened_report
 from bread.running import interrupts
 
@@ -302,7 +303,7 @@ def evidence(
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"warning: {message}", err=True)
+    typer.echo(printable(f"warning: {message}"), err=True)
 
 
 def _require_writable(output: Path | None) -> None:

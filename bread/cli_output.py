@@ -21,9 +21,11 @@ from bread.reading.agreement import agreement_table
 from bread.reading.as_json import as_json
 from bread.reading.command_line import as_options, how_it_was_made
 from bread.reading.debug import is_debug
+from bread.reading.other_reports import refuse_other_reports
 from bread.reading.page.html import page_of
 from bread.reading.page.markdown import markdown_of
 from bread.reading.page.writing import write_page
+from bread.reading.printable import printable
 from bread.report.compat import read_attributes
 from bread.running import interrupts
 
@@ -100,7 +102,7 @@ class Output:
         else:
             status = _show(report, file)
             if page is not None:
-                Console().print(Text(f"Page: {page}"), soft_wrap=True)
+                Console().print(Text(printable(f"Page: {page}")), soft_wrap=True)
         raise typer.Exit(EXIT_STATUS[status] if is_written else ERROR_STATUS)
 
     def write_page(self, report: Any, page: Path | None) -> bool:
@@ -123,7 +125,7 @@ class Output:
             typer.echo(json.dumps({"status": "error", "error": message, "exit_status": exit_status}))
         else:
             typer.secho("error: ", fg=typer.colors.RED, err=True, nl=False)
-            typer.echo(message, err=True)
+            typer.echo(printable(message), err=True)
         raise typer.Exit(exit_status)
 
 
@@ -134,9 +136,10 @@ def spelling(report: Any) -> Callable[[str], str]:
 
 def _show(report: Any, output: Path | None) -> str:
     """Print tables and verdict; return the verdict's status."""
-    console = Console()
+    console = Console(markup=False, emoji=False)  # names are text, whatever stands in brackets or between colons
     if is_debug(report):
         return _show_debug(report, console)
+    refuse_other_reports(report, "report", "bread.check or bread.debug")
     frame = bread.summary(report)
     frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
     table = Table(
@@ -148,7 +151,7 @@ def _show(report: Any, output: Path | None) -> str:
     for n_temperatures, row in frame.iterrows():
         jeffreys = _number(row["jeffreys"]) if row["reliable"] else "-"
         interval = f"{_number(row['lower'])} to {_number(row['upper'])}" if row["reliable"] else "-"
-        data_sets = f"{row['n_simulations']} {row['role']}"
+        data_sets = printable(f"{row['n_simulations']} {row['role']}")
         table.add_row(
             str(n_temperatures), _number(row["error"]), _number(row["error_limit"]), _number(row["error_limit_exact"]),
             jeffreys, interval, data_sets, str(row["n_divergences"]),
@@ -160,12 +163,12 @@ def _show(report: Any, output: Path | None) -> str:
     verdict = bread.verdict(report)
     spell = spelling(report)
     for label, words in how_it_was_made(report):
-        console.print(Text.assemble((f"{label}:", "dim"), " ", spell(words)), highlight=False)
+        console.print(Text.assemble((f"{label}:", "dim"), " ", printable(spell(words))), highlight=False)
     console.print()
     words = spell(str(verdict).removeprefix(f"{verdict.status.capitalize()}. "))
     console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
     if output is not None:
-        console.print(Text(f"Report: {output}"), soft_wrap=True)
+        console.print(Text(printable(f"Report: {output}")), soft_wrap=True)
     return verdict.status
 
 
@@ -179,7 +182,13 @@ def _show_debug(report: Any, console: Console) -> str:
         table.add_column(name, no_wrap=True, justify="right")
     for _, row in frame[frame["left_out"] == ""].iterrows():
         p_value = "-" if math.isnan(row["p_value"]) else f"{row['p_value']:.2g}"
-        table.add_row(row["test"], row["subject"], p_value, str(row["n"]), "fails" if row["fails"] else "passes")
+        table.add_row(
+            printable(row["test"]),
+            printable(row["subject"]),
+            p_value,
+            str(row["n"]),
+            "fails" if row["fails"] else "passes",
+        )
     console.print(table)
     console.print()
     verdict = bread.verdict(report)
@@ -204,7 +213,7 @@ def _show_draws(report: Any, console: Console) -> None:
         table.add_column(name, no_wrap=True, justify="right")
     for parameter, row in shown.iterrows():
         table.add_row(
-            str(parameter), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}",
+            printable(str(parameter)), f"{row['content']:.2f}", f"{row['lower']:.2f} to {row['upper']:.2f}",
             f"{row['mean_shift']:z.2f}", f"{row['sd_ratio']:.2f}", f"{row['error_limit']:.2f}",
             f"{row['n_effective']:.0f}",
         )  # fmt: skip

@@ -16,6 +16,10 @@ class BreadError(Exception):
 
     report: Any = None
 
+    def __str__(self) -> str:
+        """Return the message on one line, whatever the value that it names looks like."""
+        return " ".join(line.strip() for line in super().__str__().splitlines())
+
 
 class InvalidArgumentError(BreadError, ValueError):
     """An argument has a value that is not allowed."""

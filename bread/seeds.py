@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 from numpy.random import SeedSequence
 
+from bread.argument_rules import is_count, received
 from bread.errors import InvalidArgumentError
 
 
@@ -64,8 +65,8 @@ def root_entropy(random_seed: int | None) -> int:
         entropy = SeedSequence().entropy
         assert isinstance(entropy, int)
         return entropy
-    if isinstance(random_seed, bool) or not hasattr(random_seed, "__index__") or int(random_seed) < 0:
-        raise InvalidArgumentError(f"random_seed must be None or a whole number >= 0, got {random_seed!r}.")
+    if not is_count(random_seed, 0, most=None):
+        raise InvalidArgumentError(f"random_seed must be None or a whole number >= 0, got {received(random_seed)}.")
     return int(random_seed)
 
 

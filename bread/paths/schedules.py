@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
+from bread.argument_rules import received
 from bread.errors import InvalidArgumentError
 
 FloatArray = NDArray[np.float64]
@@ -71,7 +72,12 @@ def explicit(betas: Sequence[float] | FloatArray) -> FloatArray:
     InvalidArgumentError
         Fewer than two values, not strictly increasing, or not from 0 to 1.
     """
-    values = np.asarray(betas, dtype=np.float64)
+    try:
+        values = np.asarray(betas, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgumentError(
+            f"schedule must be one of {', '.join(NAMES)} or an array of betas, got {received(betas)}."
+        ) from None
     if values.ndim != 1 or len(values) < 2:
         raise InvalidArgumentError(
             f"schedule must be one-dimensional with at least two inverse temperatures, got shape {values.shape}."

@@ -9,6 +9,7 @@ from typing import Any
 from bread.reading.command_line import as_options, held_parameters
 from bread.reading.debug import debug_json, is_debug
 from bread.reading.evidence import Evidence
+from bread.reading.other_reports import refuse_other_reports
 from bread.reading.prior_integrals import smallest_p_value
 from bread.reading.summary import summary
 from bread.reading.verdict import verdict
@@ -41,6 +42,7 @@ def as_json(report: Any) -> dict[str, Any]:
     if is_debug(report):
         tests: dict[str, Any] = _plain(debug_json(report))
         return tests
+    refuse_other_reports(report, "report", "bread.check or bread.debug")
     attributes, found, frame = read_attributes(report), verdict(report), summary(report)
     rows = [{"n_temperatures": n, **row} for n, row in zip(frame.index, frame.to_dict("records"), strict=True)]
     row = next((row for row in rows if row["n_temperatures"] == found.n_temperatures), None)

@@ -20,6 +20,13 @@ from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
 
 _SIGNIFICANT_DIGITS = 3
+_COLUMNS = {  # of a table without rows, each with its type
+    **dict.fromkeys(("error", "error_limit", "error_limit_exact", "jeffreys", "lower", "upper"), "float64"),
+    "reliable": "bool",
+    **dict.fromkeys(("kl_exact_approx", "kl_exact_approx_upper", "kl_approx_exact_upper"), "float64"),
+    "role": "object", "n_simulations": "int64", "n_carrying": "Int64", "n_gradients": "int64",
+    "n_evaluations": "int64", "seconds": "float64", "n_failures": "int64", "n_divergences": "int64",
+}  # fmt: skip
 
 
 @takes_report
@@ -67,7 +74,8 @@ def summary(report: Any) -> pd.DataFrame:
         return path_sampling_summary(report)
     bounds = read_group(report, "bounds")
     if bounds is None:
-        return pd.DataFrame(index=pd.Index([], name="n_temperatures", dtype=np.int64))
+        index = pd.Index([], name="n_temperatures", dtype=np.int64)
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _COLUMNS.items()}, index=index)
     temperatures = bounds["n_temperatures"].values
     certificate = require_group(report, "certificate").sel(n_temperatures=temperatures)
     columns: dict[str, Any] = {

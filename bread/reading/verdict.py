@@ -12,6 +12,7 @@ from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
 from bread.reading.fit import fit_status
 from bread.reading.path_sampling import is_path_sampling, path_sampling_text
+from bread.reading.printable import printable
 from bread.reading.unbiased import is_unbiased, unbiased_text
 from bread.report.opening import takes_report
 from bread.statistics.sequential import SHAPE_LEVEL
@@ -34,7 +35,8 @@ class Verdict(str):
         `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
         `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
         `bread.data_annealing`: "bug", "sandwiched" or "inconclusive", in the same way, and of one of
-        `bread.path_sampling`: "bug", "estimated" or "inconclusive".
+        `bread.path_sampling`: "bug", "estimated" or "inconclusive". What such a report does not have is NaN, 0, "",
+        None or False here.
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V. The limits take the simulated data sets for typical.
@@ -76,37 +78,37 @@ class Verdict(str):
     """
 
     status: Status
-    error: float
-    error_lower: float
-    error_limit: float
-    error_limit_exact: float
-    jeffreys: float
-    is_reliable: bool
-    bound: str
-    estimate: float
-    ci_lower: float
-    ci_upper: float
-    limit: float
-    n_temperatures: int
-    n_simulations: int
-    consistency_p_value: float
-    effect: float
-    fit: Literal["ok", "poor", "not tested"]
-    fit_p_value: float
-    alarm_p_value: float
-    forms_p_value: float
-    rank_p_value: float
-    quantity_p_value: float
-    direct_p_value: float
-    agreement: bool | None
-    comparison: str
-    n_missed_modes: int | None
-    gap_location: float
-    best: str
+    error: float = math.nan
+    error_lower: float = math.nan
+    error_limit: float = math.nan
+    error_limit_exact: float = math.nan
+    jeffreys: float = math.nan
+    is_reliable: bool = False
+    bound: str = ""
+    estimate: float = math.nan
+    ci_lower: float = math.nan
+    ci_upper: float = math.nan
+    limit: float = math.nan
+    n_temperatures: int = 0
+    n_simulations: int = 0
+    consistency_p_value: float = math.nan
+    effect: float = math.nan
+    fit: Literal["ok", "poor", "not tested"] = "not tested"
+    fit_p_value: float = math.nan
+    alarm_p_value: float = math.nan
+    forms_p_value: float = math.nan
+    rank_p_value: float = math.nan
+    quantity_p_value: float = math.nan
+    direct_p_value: float = math.nan
+    agreement: bool | None = None
+    comparison: str = ""
+    n_missed_modes: int | None = None
+    gap_location: float = math.nan
+    best: str = ""
 
     def __new__(cls, text: str, **numbers: Any) -> Verdict:
-        """Return the sentences ``text`` with these attributes."""
-        verdict = super().__new__(cls, text)
+        """Return the sentences ``text``, such as a terminal may show, with these attributes."""
+        verdict = super().__new__(cls, printable(text))
         verdict.__dict__.update(numbers)
         return verdict
 

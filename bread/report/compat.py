@@ -14,6 +14,8 @@ import xarray as xr
 from bread.arviz_import import has_trees, import_arviz
 from bread.errors import InvalidArgumentError
 
+LABELLED = ("ci_bound", "direction", "iteration", "n_temperatures", "share", "simulation")  # read by their labels
+
 
 def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
     """Return the container of the installed ArviZ that holds ``groups`` and has ``attributes`` at its root.
@@ -42,12 +44,22 @@ def group_names(report: Any) -> tuple[str, ...]:
 
 
 def read_group(report: Any, name: str) -> xr.Dataset | None:
-    """Return one group of a report of either kind as a Dataset; None where the report lacks it."""
+    """Return one group of a report of either kind as a Dataset; None where the report lacks it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It lacks a coordinate that it is read by.
+    """
     if name not in group_names(report):
         return None
-    if isinstance(report, xr.DataTree):
-        return report[name].to_dataset()
-    dataset: xr.Dataset = report[name]
+    dataset: xr.Dataset = report[name].to_dataset() if isinstance(report, xr.DataTree) else report[name]
+    for dim in LABELLED:
+        if dim in dataset.dims and dim not in dataset.coords:  # xarray would take labels for positions
+            raise InvalidArgumentError(
+                f"The report's group '{name}' lacks the coordinate '{dim}', by which it is read: it was changed. "
+                "Pass it as it was written, or run the check again."
+            )
     return dataset
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import xarray as xr
 
+from bread.argument_rules import received
 from bread.errors import InvalidArgumentError, MissingDependencyError
 from bread.report.compat import group_names, read_attributes
 from bread.running.store import DATABASE, REPORT
@@ -21,6 +23,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZARR = ("zarr.json", ".zgroup", ".zmetadata")
 _RULE = "a report of bread.check (InferenceData or DataTree), or the path of its file (netCDF or zarr)"
 _MARK = "bread_version"
+_ABSENT = re.compile("['\"]([^'\"]+)['\"]")  # the name in a KeyError of xarray
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -53,7 +56,8 @@ def opened_report(report: Any) -> Iterator[Any]:
     """
     if not isinstance(report, (str, os.PathLike)):
         _require_report(report, "report")
-        yield report
+        with _whole("report"):
+            yield report
         return
     path = Path(os.path.expanduser(report))
     if (path / DATABASE).is_file():  # a checkpoint
@@ -61,9 +65,24 @@ def opened_report(report: Any) -> Iterator[Any]:
     with _open(path) as tree:
         _require_report(tree, f"'{path}'")
         try:
-            yield tree
+            with _whole(f"'{path}'"):
+                yield tree
         except OSError as error:
             raise _unreadable(path, f"it is damaged ({_first_line(error)})") from error
+
+
+@contextmanager
+def _whole(what: str) -> Iterator[None]:
+    """Say in one line what a report lacks, where what reads it asks for a variable, coordinate or attribute in vain."""
+    try:
+        yield
+    except KeyError as error:
+        name = str(error.args[0]) if error.args else ""
+        found = _ABSENT.search(name)
+        raise InvalidArgumentError(
+            f"{what} lacks '{found[1] if found else name}', which reports of this version of bread have: it was "
+            "changed, or an older version wrote it. Pass it as it was written, or run the check again."
+        ) from error
 
 
 def _open(path: Path) -> xr.DataTree:
@@ -110,17 +129,10 @@ def _require_report(report: Any, what: str) -> None:
     if is_container and _MARK in read_attributes(report):
         return
     if not is_container:
-        raise InvalidArgumentError(f"{what} must be {_RULE}, got {_short(report)}.")
+        raise InvalidArgumentError(f"{what} must be {_RULE}, got {received(report)}.")
     names = tuple(name.lstrip("/") for name in group_names(report))
     way_out = " Draws of your own go to bread.check(..., posterior=)." if "posterior" in names else ""
     raise InvalidArgumentError(
         f"{what} was not made by bread.check: an object of type {type(report).__name__} (groups: "
         f"{', '.join(names) or 'none'}) without the attribute {_MARK!r}, which every report has. Pass {_RULE}.{way_out}"
     )
-
-
-def _short(value: Any) -> str:
-    """Return a value on one line, by its type where it is long."""
-    text = repr(value)
-    is_short = len(text) <= 60 and "\n" not in text
-    return text if is_short else f"an object of type {type(value).__name__}"

@@ -121,7 +121,8 @@ def kernel_dataset(result: CheckResult) -> xr.Dataset | None:
     if not result.kernels:
         return None
     names = {OBSERVED: "observed", SHARED: "shared"}
-    kernels = list(result.kernels.values())
+    by_data_set = dict(sorted(result.kernels.items()))  # not in the order in which they were finished
+    kernels = list(by_data_set.values())
     n_knots = max(len(kernel.betas) for kernel in kernels)
     betas = np.full((len(kernels), n_knots), np.nan)
     variables: dict[str, Any] = {}
@@ -142,7 +143,7 @@ def kernel_dataset(result: CheckResult) -> xr.Dataset | None:
     variables["inverse_temperature"] = (("data_set", "knot"), betas)
     variables["source"] = ("data_set", np.array([kernel.source for kernel in kernels], dtype=np.str_))
     coords: dict[str, Any] = {
-        "data_set": np.array([names.get(index, str(index)) for index in result.kernels], dtype=np.str_)
+        "data_set": np.array([names.get(index, str(index)) for index in by_data_set], dtype=np.str_)
     }
     if any("coordinate" in dims for dims, *_ in variables.values()):
         coords["coordinate"] = storable(np.array(result.info.layout.coordinates, dtype=np.str_))

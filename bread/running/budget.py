@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from bread.argument_rules import is_count, received
 from bread.errors import InvalidArgumentError
 from bread.running.progress import duration
 
@@ -65,8 +66,8 @@ def read_budget(value: Any) -> Budget | None:
         if match is None or unit is None or float(match["number"]) == 0.0:
             raise InvalidArgumentError(f"{_RULE}; got {value!r}. Write the number with a unit.")
         return Budget(unit * float(match["number"]), True)
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 1:
-        raise InvalidArgumentError(f"{_RULE}; got {value!r}.")
+    if not is_count(value, 1, most=None):
+        raise InvalidArgumentError(f"{_RULE}; got {received(value)}.")
     return Budget(float(int(value)), False)
 
 

@@ -15,8 +15,8 @@ import cloudpickle
 from loky import cpu_count
 from threadpoolctl import threadpool_limits
 
+from bread.argument_rules import require_count
 from bread.backends.base import Model
-from bread.errors import InvalidArgumentError
 from bread.forking import ForkedPool, can_fork
 from bread.running.groups import TaskGroup, group, runs_together, spread
 from bread.running.interrupts import interruptible, raise_pending
@@ -68,8 +68,7 @@ def available_cores(cores: int | None) -> int:
     """
     if cores is None:
         return 1 if current_process().daemon else int(cpu_count())
-    if isinstance(cores, bool) or not hasattr(cores, "__index__") or int(cores) < 1:
-        raise InvalidArgumentError(f"cores must be None or a whole number >= 1, got {cores!r}.")
+    require_count("cores", cores, 1, also="None or ")
     return 1 if current_process().daemon else int(cores)
 
 

@@ -42,6 +42,7 @@ class _Signals:
         self.raises_after = 0.0  # later signals raise from this time on
         self.is_deferred = False
         self.has_begun = False  # there is something to keep
+        self.began = time.monotonic()  # when the check was called: what it may take counts from there
         self.deadline = math.inf  # of the clock, from which on a signal counts as come
         self.is_over = False  # the deadline has passed before any signal came
         self.is_end = False  # SIGTERM came, which ends the process
@@ -219,18 +220,19 @@ def raise_pending() -> None:
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Stop the block after so many seconds as a signal would, where that is safe; None for no limit.
+    """Stop the block so many seconds after `handled` began as a signal would, where that is safe; None for no limit.
 
-    Long calls of libraries are stopped too where SIGINT is handled here: then a signal is sent at the deadline.
+    Where they are over already, the first `raise_pending` stops it. Long calls of libraries are stopped too where
+    SIGINT is handled here: then a signal is sent at the deadline.
     """
     signals = _signals()
     if seconds is None or signals is None:
         yield
         return
-    signals.deadline = time.monotonic() + seconds
+    signals.deadline = signals.began + seconds
     timer: threading.Timer | None = None
     if signal.getsignal(signal.SIGINT) == signals.receive:
-        timer = threading.Timer(seconds, os.kill, (signals.process, signal.SIGINT))
+        timer = threading.Timer(max(seconds_left(), 0.0), os.kill, (signals.process, signal.SIGINT))
         timer.name, timer.daemon = LIMIT, True
         timer.start()
     try:

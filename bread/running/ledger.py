@@ -11,6 +11,7 @@ import numpy as np
 
 from bread.backends.base import AnnealRun
 from bread.running.executors import Executor
+from bread.running.interrupts import raise_pending
 from bread.running.progress import Display
 from bread.running.results import CheckResult
 from bread.running.tasks import Task
@@ -56,7 +57,8 @@ class Ledger:
 def timed_phase(
     result: CheckResult, display: Display, name: str, phase: str, n_chains: int | None = None
 ) -> Iterator[None]:
-    """Show a phase and add its wall time to the result."""
+    """Show a phase and add its wall time to the result; none begins once a signal has come, or time is over."""
+    raise_pending()
     display.phase(name, n_chains)
     began = time.perf_counter()
     try:

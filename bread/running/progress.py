@@ -19,6 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from bread.argument_rules import require_flag
 from bread.running.views import Clock, View, open_view
 
 NAME_COLUMNS, COUNT_COLUMNS, TIME_COLUMNS = 23, 9, 6
@@ -106,6 +107,7 @@ class Display:
     """
 
     def __init__(self, *, is_visible: bool, workers: int = 1, clock: Clock = time.perf_counter) -> None:
+        require_flag("progressbar", is_visible)
         self._limit = ""
         self._workers, self._clock = workers, clock
         self._phase: Phase | None = None

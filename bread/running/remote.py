@@ -24,6 +24,7 @@ import cloudpickle
 from threadpoolctl import threadpool_limits
 
 from bread._version import __version__
+from bread.argument_rules import received
 from bread.backends.base import Model
 from bread.errors import BreadError, InvalidArgumentError
 from bread.running.interrupts import raise_pending
@@ -111,7 +112,7 @@ def require_executor(executor: Any) -> None:
     if isinstance(executor, type) or not any(callable(getattr(executor, name, None)) for name in ("submit", "map")):
         raise InvalidArgumentError(
             "executor must be a concurrent.futures.Executor, or an object with submit(function, *arguments) or "
-            f"map(function, items), got {executor!r}. For the cores of this machine leave it out."
+            f"map(function, items), got {received(executor)}. For the cores of this machine leave it out."
         )
 
 

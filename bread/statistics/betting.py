@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from bread.argument_rules import is_number, received
 from bread.errors import InvalidArgumentError
 
 FloatArray = NDArray[np.float64]
@@ -81,8 +82,8 @@ def unit_interval_values(values: ArrayLike) -> FloatArray:
 
 def check_level(level: float) -> None:
     """Raise InvalidArgumentError unless ``level`` lies strictly between 0 and 1."""
-    if not 0.0 < level < 1.0:
-        raise InvalidArgumentError(f"level must lie strictly between 0 and 1, but got {level}.")
+    if not (is_number(level) and 0.0 < level < 1.0):
+        raise InvalidArgumentError(f"level must lie strictly between 0 and 1, but got {received(level)}.")
 
 
 def _stakes(x: FloatArray, threshold: float) -> FloatArray:

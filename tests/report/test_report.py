@@ -295,6 +295,17 @@ def test_kernels_of_their_own_per_data_set():
     assert np.isnan(group["inverse_temperature"].sel(data_set="3").values[2:]).all()
 
 
+def test_kernels_are_in_the_order_of_data_sets_whichever_finished_first():
+    result, other = fake_result(), fake_result()
+    shared = result.kernels[-2]
+    other_kernel = replace(shared, settings={name: 2.0 * values for name, values in shared.settings.items()})
+    result.kernels = {4: shared, OBSERVED: shared, 0: other_kernel, -2: shared}
+    other.kernels = {-2: shared, 0: other_kernel, OBSERVED: shared, 4: shared}
+    one, two = (report.read_group(report.to_container(each, constrain), "kernel") for each in (result, other))
+    assert list(one["data_set"].values) == ["shared", "observed", "0", "4"]
+    xr.testing.assert_identical(one, two)
+
+
 def test_groups_of_either_kind_can_be_read():
     groups = {"bounds": xr.Dataset({"a": ("x", [1.0])})}
     tree = xr.DataTree.from_dict(groups)

@@ -35,6 +35,9 @@ class EarlyEnd:
     chains : int
     n_observed : int
         Elements of the observed data: a gradient counts as 1 and one more for every `ELEMENTS` of them.
+    n_in_turn : int, optional
+        Draws of each chain where PyMC runs one chain after another. After an interrupt it goes on with the next one
+        (5.28, 6.4), so that the callback interrupts that too.
 
     Attributes
     ----------
@@ -44,13 +47,14 @@ class EarlyEnd:
         Among these draws.
     """
 
-    def __init__(self, names: Sequence[str], chains: int, n_observed: int) -> None:
+    def __init__(self, names: Sequence[str], chains: int, n_observed: int, n_in_turn: int = 0) -> None:
         self.draws: dict[str, NDArray[Any]] = {}
         self.n_divergences = 0
         self._names = names
         self._chains: list[_Chain] = [_Chain() for _ in range(chains)]
         self._unit = 1.0 + n_observed / ELEMENTS
         self._looks = list(LOOKS)
+        self._n_in_turn = n_in_turn
 
     def __call__(self, trace: Any, draw: Any) -> None:
         """Take note of one draw of one chain, and look at all of them where each has come so far.
@@ -59,7 +63,11 @@ class EarlyEnd:
         ------
         EnoughDrawsError
             The draws are dear, and enough.
+        KeyboardInterrupt
+            The chain before this one was interrupted.
         """
+        if draw.chain and self._chains[draw.chain - 1].n_draws < self._n_in_turn:
+            raise KeyboardInterrupt
         self._chains[draw.chain].note(trace, draw)
         if not self._looks or any(chain.n_draws < self._looks[0] for chain in self._chains):
             return

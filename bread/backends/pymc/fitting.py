@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import logging
 import time
 import warnings
@@ -57,7 +58,8 @@ def fit(model: Any, names: Sequence[str], *, seed: int, cores: int, progressbar:
     mode = density_mode()
     flags: dict[str, Any] = {}
     chains = max(2, cores)  # as PyMC would
-    ending = EarlyEnd(names, chains, sum(np.size(values) for values in read_observed(model).values()))
+    n_in_turn = inspect.signature(pm.sample).parameters["draws"].default if cores == 1 else 0
+    ending = EarlyEnd(names, chains, sum(np.size(values) for values in read_observed(model).values()), n_in_turn)
     if not _picks_other_sampler(pm.__version__):
         flags["callback"] = ending
         if mode is not None:

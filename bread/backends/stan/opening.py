@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bread.argument_rules import elements, is_count, received
 from bread.backends.stan.language.source import Place, Source, Stanc
 from bread.backends.support.not_finite import bracketed_index, describe_not_finite
 from bread.errors import InvalidArgumentError
@@ -171,9 +172,9 @@ def read_names(observed: Any) -> tuple[str, ...] | None:
     """Return ``observed=`` as names; None where it is not given."""
     if observed is None:
         return None
-    names = (observed,) if isinstance(observed, str) or not isinstance(observed, Iterable) else tuple(observed)
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"observed must be a name or a sequence of names, got {observed!r}.")
+    names = (observed,) if isinstance(observed, str) else elements(observed)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise InvalidArgumentError(f"observed must be a name or a sequence of names, got {received(observed)}.")
     return names
 
 
@@ -181,9 +182,10 @@ def read_lines(likelihood: Any) -> tuple[int, ...] | None:
     """Return ``likelihood=`` as line numbers; None where it is not given."""
     if likelihood is None:
         return None
-    lines = tuple(likelihood) if isinstance(likelihood, Iterable) else (likelihood,)
-    if not lines or not all(hasattr(line, "__index__") and not isinstance(line, bool) for line in lines):
-        raise InvalidArgumentError(f"likelihood must be line numbers of the program, got {likelihood!r}.")
+    several = elements(likelihood)
+    lines = (likelihood,) if several is None else several
+    if not lines or not all(is_count(line, 1) for line in lines):
+        raise InvalidArgumentError(f"likelihood must be line numbers of the program, got {received(likelihood)}.")
     return tuple(int(line) for line in lines)
 
 

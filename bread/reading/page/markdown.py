@@ -8,6 +8,7 @@ from typing import Any
 
 from bread.reading.page.contents import contents_of
 from bread.reading.page.parts import Contents, Table
+from bread.reading.printable import printable
 from bread.report.opening import takes_report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+|~$!])")
@@ -42,7 +43,7 @@ def markdown_of(report: Any, spell: Callable[[str], str] = str) -> str:
 
 def escaped(text: str) -> str:
     """Return text on one line whose letters mean nothing to Markdown or HTML."""
-    line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = printable(" ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)
     line = line.replace("://", r"\://").replace("www.", r"www\.")  # no links made of bare addresses
     return line.replace("@", "@\u200b")  # nobody is called by the name of a variable

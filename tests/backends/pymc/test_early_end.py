@@ -1,5 +1,6 @@
 """A fit on the real data that is dear ends where its draws are enough, and only there: by rule, in ``pm.sample``."""
 
+import contextlib
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,9 @@ from threadpoolctl import threadpool_info
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
+from bread.backends.pymc import fitting
 from bread.backends.pymc.early_end import LOOKS, EarlyEnd, EnoughDrawsError, is_enough
+from bread.errors import UnsupportedModelError
 
 N_TUNE, N_DRAWS, N_CHAINS = 50, 1000, 2
 DEAR, CHEAP = 300.0, 3.0  # gradients of a step
@@ -132,3 +135,23 @@ def test_its_chains_use_one_thread_of_blas_each(cores: int, monkeypatch: pytest.
     assert seen
     assert set(seen) == {1}
     assert threadpool_info() == before, "the user's own limits are back"
+
+
+@pytest.mark.pymc
+def test_an_interrupt_ends_chains_that_run_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyMC takes an interrupt of one chain for its end, and goes on with the next: as many draws again."""
+    called: list[int] = []
+    take_note = EarlyEnd.__call__
+
+    def interrupted(self: EarlyEnd, trace: Any, draw: Any) -> None:
+        called.append(draw.chain)
+        if len(called) == 10:
+            raise KeyboardInterrupt
+        take_note(self, trace, draw)
+
+    monkeypatch.setattr(EarlyEnd, "__call__", interrupted)
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("x"), observed=[0.3])
+    with contextlib.suppress(UnsupportedModelError):  # PyMC's chains of unequal length
+        fitting.fit(model, ["x"], seed=1, cores=1, progressbar=False)
+    assert called == [0] * 10 + [1]

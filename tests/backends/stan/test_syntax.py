@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bread.backends.stan.analysis.analyse import analyse
+from bread.backends.stan.language import source
 from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.source import Source, blank_comments
 from bread.backends.stan.language.syntax import end, line, name_of, nodes, parse, start, strip, terms, walk
@@ -142,6 +143,22 @@ def test_missing_and_circular_includes_are_refused(tmp_path):
     (tmp_path / "priors.stan").write_text("#include priors.stan\n")
     with pytest.raises(UnsupportedModelError, match="includes itself"):
         Source.from_text(INCLUDING, "main.stan", [tmp_path])
+
+
+def test_includes_end_however_they_are_nested(tmp_path, monkeypatch):
+    """Twice the next file, which doubles the text each time; and a chain of files deeper than the stack of Python."""
+    monkeypatch.setattr(source, "MOST_LINES", 2000)
+    for number in range(40):
+        (tmp_path / f"{number}.stan").write_text(f"#include {number + 1}.stan\n" * 2)
+    (tmp_path / "40.stan").write_text("")
+    with pytest.raises(UnsupportedModelError, match=r"^'\d+.stan', line \d: with its includes .* more than 2000 lines"):
+        Source.from_text("#include 0.stan", "main.stan", (tmp_path,))
+    for number in range(1500):
+        (tmp_path / f"chain{number}.stan").write_text(f"#include chain{number + 1}.stan\n")
+    with pytest.raises(UnsupportedModelError, match=r"#include chain200.stan is nested more than 200 deep"):
+        Source.from_text("#include chain0.stan", "main.stan", (tmp_path,))
+    (tmp_path / "chain199.stan").write_text("real x;\n")  # the control: as deep as it may be
+    assert Source.from_text("#include chain0.stan", "main.stan", (tmp_path,)).text == "real x;"
 
 
 def test_stancs_own_message_reaches_the_user():

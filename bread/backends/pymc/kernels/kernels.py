@@ -13,6 +13,7 @@ from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
 from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Variable
 
+from bread.argument_rules import received
 from bread.backends.pymc import internals
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.backends.pymc.density.density import TemperedDensity
@@ -104,15 +105,15 @@ def _build(kernel: Any, tempered: TemperedModel, as_it_is: bool) -> list[Any]:
         built = list(built) if isinstance(built, list | tuple) else [built]
         if any(not isinstance(step, BlockedStep | CompoundStep) for step in built):
             raise UnsupportedKernelError(
-                f"The kernel callable must return step methods but returned {built!r}. {ALLOWED}"
+                f"The kernel callable must return step methods but returned {received(built)}. {ALLOWED}"
             )
         return built
-    raise UnsupportedKernelError(f"kernel has the value {kernel!r}. {ALLOWED}")
+    raise UnsupportedKernelError(f"kernel has the value {received(kernel)}. {ALLOWED}")
 
 
 def _build_named(kernel: str, tempered: TemperedModel) -> list[Any]:
     if kernel not in GRADIENT_KERNELS:
-        raise UnsupportedKernelError(f"kernel has the value {kernel!r}. {ALLOWED}")
+        raise UnsupportedKernelError(f"kernel has the value {received(kernel)}. {ALLOWED}")
     discrete = [value.name for value in tempered.discrete_value_vars]
     if discrete:
         raise UnsupportedKernelError(

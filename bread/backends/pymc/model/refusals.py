@@ -10,6 +10,7 @@ import pytensor
 from numpy.typing import NDArray
 from pytensor.graph.traversal import ancestors
 
+from bread.argument_rules import require_call
 from bread.backends.pymc.density.compiling import detach, interpreted, is_generator
 from bread.backends.pymc.internals import lacks_random
 from bread.backends.pymc.model.initial_point import checked_initial_point
@@ -258,6 +259,9 @@ def _refuse_shared_generators(model: Any) -> None:
 def _refuse_kernel(model: Any, kernel: Any) -> None:
     kernel, _ = split_name(kernel)
     if not isinstance(kernel, str):
+        for part in kernel if isinstance(kernel, Sequence) else (kernel,):
+            if callable(part) and not isinstance(part, type):
+                require_call("kernel", part, ("model",))
         return
     discrete = [v.name for v in model.free_RVs if np.dtype(model.rvs_to_values[v].type.dtype).kind in "iub"]
     if kernel in ("nuts", "hmc") and discrete:

@@ -57,7 +57,8 @@ def _keep(parser: Lark, file: Path) -> None:
     tables = io.BytesIO()
     parser.save(tables)
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.parent.mkdir(exist_ok=True)
         handle, unfinished = tempfile.mkstemp(dir=file.parent)  # one for each process and thread
         try:
             with open(handle, "wb") as written:

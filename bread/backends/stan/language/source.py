@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 
+DEEPEST = 200  # files that include each other: GCC's own limit for C++ (-fmax-include-depth)
+MOST_LINES = 1_000_000  # with includes: read in a second; files that include others twice reach any number
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"\n]+)"|<([^>\n]+)>|([^\s"<>]+))')
 _STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|#[^\n]*', re.DOTALL)
 
@@ -61,7 +63,7 @@ class Source:
     @classmethod
     def from_text(cls, text: str, name: str = "program.stan", include_paths: Sequence[Path] = ()) -> Source:
         """Read a program from its text; ``#include`` is looked up in ``include_paths``, in order."""
-        lines, origins = _expand(text, name, tuple(include_paths), (name,))
+        lines, origins = _Expansion(tuple(include_paths)).expand(text, name, (name,))
         return cls("\n".join(lines), name, tuple(origins))
 
     @classmethod
@@ -107,27 +109,44 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _expand(text: str, name: str, paths: tuple[Path, ...], stack: tuple[str, ...]) -> tuple[list[str], list[Place]]:
-    lines: list[str] = []
-    origins: list[Place] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        match = _INCLUDE.match(line)
-        if match is None:
-            lines.append(line.rstrip("\r"))
-            origins.append(Place(name, number))
-            continue
-        wanted = next(group for group in match.groups() if group)
+class _Expansion:
+    """A program's lines with those of its includes, and how many there are so far."""
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self._paths = paths
+        self._n_lines = 0
+
+    def expand(self, text: str, name: str, stack: tuple[str, ...]) -> tuple[list[str], list[Place]]:
+        """Return lines and their origins; ``stack``: the files that are being read, the innermost last."""
+        lines: list[str] = []
+        origins: list[Place] = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            match = _INCLUDE.match(line)
+            self._n_lines += 1
+            if self._n_lines > MOST_LINES:
+                raise UnsupportedModelError(
+                    f"{name!r}, line {number}: with its includes the program has more than {MOST_LINES} lines. Include "
+                    "each file once."
+                )
+            if match is None:
+                lines.append(line.rstrip("\r"))
+                origins.append(Place(name, number))
+                continue
+            wanted = next(group for group in match.groups() if group)
+            inner_lines, inner_origins = self._included(wanted, f"{name!r}, line {number}: #include {wanted}", stack)
+            lines += inner_lines
+            origins += inner_origins
+        return lines, origins
+
+    def _included(self, wanted: str, what: str, stack: tuple[str, ...]) -> tuple[list[str], list[Place]]:
         if wanted in stack:
-            raise UnsupportedModelError(f"{name!r}, line {number}: #include {wanted} includes itself.")
-        path = next((folder / wanted for folder in paths if (folder / wanted).is_file()), None)
+            raise UnsupportedModelError(f"{what} includes itself.")
+        if len(stack) > DEEPEST:
+            raise UnsupportedModelError(f"{what} is nested more than {DEEPEST} deep. Include it from a file above.")
+        path = next((folder / wanted for folder in self._paths if (folder / wanted).is_file()), None)
         if path is None:
-            searched = ", ".join(repr(str(folder)) for folder in paths) or "no folder"
+            searched = ", ".join(repr(str(folder)) for folder in self._paths) or "no folder"
             raise UnsupportedModelError(
-                f"{name!r}, line {number}: #include {wanted} was not found (searched: {searched}). "
-                "Pass the folder in include_paths, as to stanc."
+                f"{what} was not found (searched: {searched}). Pass the folder in include_paths, as to stanc."
             )
-        inner = _read(path).removesuffix("\n")
-        inner_lines, inner_origins = _expand(inner, wanted, paths, (*stack, wanted))
-        lines += inner_lines
-        origins += inner_origins
-    return lines, origins
+        return self.expand(_read(path).removesuffix("\n"), wanted, (*stack, wanted))

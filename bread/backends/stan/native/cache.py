@@ -191,6 +191,8 @@ class BuildCache:
 
     def _lock(self, key: str, timeout: float) -> FileLock:
         locks = self.folder / "locks"
+        if not self.folder.exists():
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{key}.lock", timeout=timeout)
 
