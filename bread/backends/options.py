@@ -36,6 +36,8 @@ class OpenOptions:
         `Model.localise` follows, and only then need the hyperparameters have a law.
     any_kernel : bool
         Take kernels that are not known to be right, and run them as they are: `bread.debug` tests them.
+    density_only : bool
+        The density at given draws is all that is asked for: priors may be improper, and nothing need be simulated.
     """
 
     kernel: Any = None
@@ -47,6 +49,7 @@ class OpenOptions:
     likelihood: int | Sequence[int] | None = None
     simulate_from: str = "prior"
     any_kernel: bool = False
+    density_only: bool = False
 
     def refuse(self, names: Sequence[str], why: str) -> None:
         """Raise InvalidArgumentError for the first option among ``names`` that was given."""

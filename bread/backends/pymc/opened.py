@@ -281,7 +281,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)
     localised = chosen if is_localised else ()
-    point = refuse_unsupported(model, options.kernel, has_simulator=function is not None, localised=localised)
+    needs_none = function is not None or options.density_only
+    point = refuse_unsupported(model, options.kernel, has_simulator=needs_none, localised=localised)
     layout = reading.read_layout(model, point)
     if is_localised:
         refuse_simulator(function)
@@ -297,7 +298,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
         simulator = use_function(simulator, function, {**constants, **observed})
         if simulate_from == "fitted":
             simulator.require_fixable(chosen)
-    if not is_localised:  # the simulator of a localised model exists when its hyperparameters have their law
+    # the simulator of a localised model exists when its hyperparameters have their law
+    if not (is_localised or options.density_only):
         notes += simulator.pilot()
     info = reading.read_info(
         model,
