@@ -29,7 +29,7 @@ def look(
     random_seed: int | None = None,
     progressbar: bool = True,
 ) -> Any:
-    """Look at draws directly: are they the posterior's, as far as the gradient of its density tells?
+    """Look at draws directly: compare them with the gradient of the posterior's density.
 
     At draws of the posterior, ``E[g_i h + d_i h] = 0`` for the gradient g of the log density and every smooth bounded
     function h (Stein's identity). The draws' own means of many such functions are compared with zero, at most 1000
