@@ -14,7 +14,8 @@ from bread.report.compat import read_attributes, read_group, require_group
 from bread.report.first_look import GROUP
 from bread.statistics.first_look import LEVEL
 
-_NOT_EXCLUDED = "modes that no draw is in, and wrong weights of separate modes: no gradient shows them"
+WIDTH = 100  # columns of a line
+_NOT_EXCLUDED = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
 _PLAIN = 2.0  # standard errors, from which a difference is named
 _SIGNIFICANT_DIGITS = 3
 
@@ -72,7 +73,8 @@ def first_look_text(report: Any) -> tuple[str, str, float]:
 
 
 def _line(title: str, text: str) -> str:
-    return f"{title:<16} {text}"
+    line = f"{title:<16} {text}"
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
 
 
 def _detectable(look: xr.Dataset) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from bread.errors import InvalidArgumentError
-from bread.report import data_annealing, path_sampling, unbiased
+from bread.report import data_annealing, first_look, path_sampling, unbiased
 from bread.report.compat import read_group
 
 _VERBS = {
     unbiased.GROUP: "bread.unbiased",
     path_sampling.GROUP: "bread.path_sampling",
     data_annealing.GROUP: "bread.data_annealing",
+    first_look.GROUP: "bread.look",
 }
 
 
 def refuse_other_reports(report: Any, what: str, wanted: str) -> None:
-    """Raise InvalidArgumentError at a report of `bread.unbiased`, `bread.path_sampling` or `bread.data_annealing`.
+    """Raise InvalidArgumentError at a report of one of these verbs.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
     posterior = model.condition(real.observed)
 
     def densities(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        whole = np.repeat(states, len(at) // len(states), axis=0)
+        whole = states.copy()
         whole[:, used] = at
         log_density, gradient = posterior.density_gradient(1.0, whole)
         return log_density, gradient[:, used]
