@@ -279,7 +279,7 @@ class _Tests:
     def weights(self) -> FloatArray:
         """By what p-values are multiplied."""
         is_main = np.array(self._is_main, dtype=bool)
-        return np.where(is_main, 2.0 * is_main.sum(), 2.0 * (~is_main).sum())
+        return np.asarray(np.where(is_main, 2.0 * is_main.sum(), 2.0 * (~is_main).sum()))
 
     def adjusted(self) -> FloatArray:
         """Return p-values after Bonferroni, the larger of both identities where the first one fails.

@@ -1,4 +1,4 @@
-"""`bread.look`: right draws pass, wrong ones and those of other data do not, whatever the prior; no model is refused."""
+"""`bread.look`: right draws pass; wrong ones and those of other data do not, whatever the prior."""
 
 from __future__ import annotations
 
