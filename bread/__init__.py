@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bread._compare import compare
     from bread._data_annealing import data_annealing
     from bread._debug import debug
+    from bread._look import look
     from bread._path_sampling import path_sampling
     from bread._plan import plan
     from bread._resume import resume
@@ -51,6 +52,7 @@ __all__ = [
     "debug",
     "evidence",
     "exact",
+    "look",
     "path_sampling",
     "plan",
     "plot_agreement",
@@ -85,6 +87,7 @@ _MODULES = {
     "debug": "bread._debug",
     "evidence": "bread.reading.evidence",
     "exact": "bread",
+    "look": "bread._look",
     "path_sampling": "bread._path_sampling",
     "plan": "bread._plan",
     "plot_agreement": "bread.reading.agreement_plot",

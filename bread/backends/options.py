@@ -41,6 +41,8 @@ class OpenOptions:
     draws : mapping of str to object
         The user's draws on the real data, by the argument that brings them. A backend that compiles reads them before
         (`look_at_draws`), so that draws of another model cost nothing; `Model.read_posterior` reads them again.
+    density_only : bool
+        The density at given draws is all that is asked for: priors may be improper, and nothing need be simulated.
     """
 
     kernel: Any = None
@@ -52,6 +54,7 @@ class OpenOptions:
     likelihood: int | Sequence[int] | None = None
     simulate_from: str = "prior"
     any_kernel: bool = False
+    density_only: bool = False
     draws: Mapping[str, Any] = field(default_factory=dict)
 
     def look_at_draws(self, read: Callable[[Any], object]) -> None:

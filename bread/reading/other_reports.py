@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bread.errors import InvalidArgumentError
-from bread.report import compare, data_annealing, path_sampling, unbiased
+from bread.report import compare, data_annealing, first_look, path_sampling, unbiased
 from bread.report.compat import read_group
 
 _VERBS = {
@@ -13,6 +13,7 @@ _VERBS = {
     unbiased.GROUP: "bread.unbiased",
     path_sampling.GROUP: "bread.path_sampling",
     data_annealing.GROUP: "bread.data_annealing",
+    first_look.GROUP: "bread.look",
 }
 
 

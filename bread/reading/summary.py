@@ -14,6 +14,7 @@ from bread.reading.carriers import n_carrying
 from bread.reading.compare import compare_summary, is_compare
 from bread.reading.data_annealing import data_annealing_summary, is_data_annealing
 from bread.reading.debug import debug_summary, is_debug
+from bread.reading.first_look import first_look_summary, is_first_look
 from bread.reading.path_sampling import is_path_sampling, path_sampling_summary
 from bread.reading.unbiased import is_unbiased, unbiased_summary
 from bread.report.compat import read_group, require_group
@@ -66,6 +67,8 @@ def summary(report: Any) -> pd.DataFrame:
         return debug_summary(report)
     if is_compare(report):
         return compare_summary(report)
+    if is_first_look(report):
+        return first_look_summary(report)
     if is_data_annealing(report):
         return data_annealing_summary(report)
     if is_unbiased(report):

@@ -10,6 +10,7 @@ from bread.reading.compare import compare_text, is_compare
 from bread.reading.data_annealing import data_annealing_text, is_data_annealing
 from bread.reading.debug import debug_text, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
+from bread.reading.first_look import first_look_text, is_first_look
 from bread.reading.fit import fit_status
 from bread.reading.path_sampling import is_path_sampling, path_sampling_text
 from bread.reading.printable import printable
@@ -20,6 +21,7 @@ from bread.statistics.sequential import SHAPE_LEVEL
 Status = Literal[
     "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
     "better", "trade-off", "cannot tell", "bounded", "sandwiched", "estimated",
+    "no difference seen",
 ]  # fmt: skip
 
 BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
@@ -194,6 +196,9 @@ def verdict(report: Any) -> Verdict:
     if is_compare(report):
         compared = compare_text(report)
         return Verdict(compared.text, status=compared.status, best=compared.best)
+    if is_first_look(report):
+        found, text, p_value = first_look_text(report)
+        return Verdict(text, status=found, p_value=p_value)
     if is_data_annealing(report):
         found, text = data_annealing_text(report)
         return Verdict(text, status=found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bread.backends.base import Fit
 from bread.running.held import mixing_of
 from bread.running.results import CheckResult
 
@@ -14,9 +15,17 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already;
     `fit_log_evidence` and `fit_log_evidence_error` where its draws were bridged (`bread.running.bridge`), nats.
     """
-    fit = result.fit
-    if fit is None:
+    if result.fit is None:
         return {}
+    attributes = quality_attributes(result.fit)
+    if result.bridge is not None:
+        attributes["fit_log_evidence"] = result.bridge.log_constant
+        attributes["fit_log_evidence_error"] = result.bridge.standard_error
+    return attributes
+
+
+def quality_attributes(fit: Fit) -> dict[str, str | int | float]:
+    """Return those of a fit itself; see `fit_attributes`."""
     found = mixing_of(fit)
     attributes: dict[str, str | int | float] = {
         "fit_source": fit.source,
@@ -27,9 +36,6 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     }
     if fit.distinct_share < 1.0:
         attributes["fit_distinct_share"] = float(fit.distinct_share)
-    if result.bridge is not None:
-        attributes["fit_log_evidence"] = result.bridge.log_constant
-        attributes["fit_log_evidence_error"] = result.bridge.standard_error
     if fit.n_divergences is not None:
         attributes["fit_n_divergences"] = int(fit.n_divergences)
     return attributes

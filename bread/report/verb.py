@@ -23,6 +23,7 @@ def verb_container(
     settings: Mapping[str, Any],
     seconds: float,
     direct: DirectTests | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Any:
     """Return the report.
 
@@ -41,6 +42,8 @@ def verb_container(
         Wall time.
     direct : DirectTests, optional
         Tests of exact draws, for the group ``direct_tests``; see `bread.report.direct_tests.direct_tests_dataset`.
+    more : mapping, optional
+        Other attributes.
 
     Returns
     -------
@@ -58,6 +61,7 @@ def verb_container(
         **provenance_attributes(),
         "warnings": "[]",
         "notes": json.dumps(notes),
+        **(more or {}),
     }
     tested = direct_tests_dataset(direct)
     return make_container({group: dataset, **({} if tested is None else {"direct_tests": tested})}, attributes)

@@ -169,6 +169,15 @@ def effective_sample_size(draws: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(sizes, n_total), dtype=np.float64)
 
 
+def mean_effective_size(draws: FloatArray) -> FloatArray:
+    """Return the effective sample size of the mean of each component (chain, draw, component), at most the draws."""
+    half = draws.shape[1] // 2
+    if half < 4:
+        return np.full(draws.shape[2], float(draws.shape[0]))
+    sizes = _raw_size(np.concatenate([draws[:, :half], draws[:, -half:]]))
+    return np.asarray(np.minimum(sizes, float(draws.shape[0] * draws.shape[1])), dtype=np.float64)
+
+
 def quantile_effective_size(draws: FloatArray, probability: float) -> FloatArray:
     """Return the effective sample size of the share of draws below a quantile, at most the number of draws.
 

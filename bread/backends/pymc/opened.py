@@ -290,7 +290,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)
     localised = chosen if is_localised else ()
-    point = refuse_unsupported(model, options.kernel, has_simulator=function is not None, localised=localised)
+    needs_none = function is not None or options.density_only
+    point = refuse_unsupported(model, options.kernel, has_simulator=needs_none, localised=localised)
     options.look_at_draws(partial(read_draws, model))
     layout = reading.read_layout(model, point)
     if is_localised:
@@ -307,7 +308,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
         simulator = use_function(simulator, function, {**constants, **observed})
         if simulate_from == "fitted":
             simulator.require_fixable(chosen)
-    if not is_localised:  # the simulator of a localised model exists when its hyperparameters have their law
+    # the simulator of a localised model exists when its hyperparameters have their law
+    if not (is_localised or options.density_only):
         notes += simulator.pilot()
     info = reading.read_info(
         model,
@@ -321,7 +323,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     periodic = read_periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
     engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
-    prove(model, simulator, engine)
+    if not options.density_only:  # which is asked for on the real data alone
+        prove(model, simulator, engine)
     on_jax = options.engine == "blackjax"  # a localised model is converted once its hyperparameters have their law
     vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
     info = _with_engine(info, engine, vectorised)

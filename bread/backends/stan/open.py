@@ -42,6 +42,7 @@ from bread.backends.stan.simulation import (
     DerivedDrawError,
     DerivedSimulator,
     JointSimulator,
+    NoSimulator,
     require_fixable,
 )
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
@@ -157,8 +158,8 @@ class _Opening:
         return replace(model, info=model.info.with_notes(self._notes), log_integral=log_integral)
 
     def _refuse(self, options: OpenOptions) -> None:
-        program, user_simulator = self._program, self._options.simulator is not None
-        if program.simulator_refusal is not None and not user_simulator:
+        program, needs_one = self._program, self._options.simulator is None and not self._options.density_only
+        if program.simulator_refusal is not None and needs_one:
             if program.split_refusal is not None:
                 raise UnsupportedModelError(
                     f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
@@ -222,6 +223,8 @@ class _Opening:
     # -- simulate ---------------------------------------------------------------------------------------------
 
     def _simulator(self, library: StanLibrary, data: dict[str, Any], instance: StanInstance) -> JointSimulator:
+        if self._options.density_only:
+            return NoSimulator()
         wanted, observed = self._options.simulator, {name: self._array(name) for name in self._program.observed}
         if wanted is not None:
             return read_simulator(wanted, self._data, observed, instance, self._toolchain)
@@ -289,9 +292,10 @@ class _Opening:
     def _is_checked_later(self) -> bool:
         """Return whether the simulator is tested when it is localised: near the fit, where it is used.
 
-        Under the prior it may need values that it has no law for, or most of its draws may overflow.
+        Under the prior it may need values that it has no law for, or most of its draws may overflow. Of a density alone
+        nothing is simulated.
         """
-        return self._options.simulate_from == "localised"
+        return self._options.simulate_from == "localised" or self._options.density_only
 
     # -- describe ---------------------------------------------------------------------------------------------
 

@@ -126,6 +126,19 @@ class JointSimulator(Protocol):
         ...
 
 
+class NoSimulator:
+    """Stands where a program is opened for its density alone."""
+
+    fixable: tuple[str, ...] = ()
+    can_redraw = False
+
+    def draw(
+        self, seeds: Sequence[SeedSequence], fixed: Fixed | None = None, *, only_parameters: bool = False
+    ) -> JointDraws:
+        """Refuse."""
+        raise UnsupportedModelError("The program was opened for its density alone. Open it with a simulator.")
+
+
 @dataclass(frozen=True)
 class DerivedSimulator:
     """The simulator that bread wrote into the generated quantities of the program.

@@ -44,6 +44,16 @@ def is_fitted_by_bambi(attributes: Mapping[str, Any]) -> bool:
     return attributes.get("modeling_interface") == "bambi"
 
 
+def data_of_draws(posterior: Any) -> dict[str, Any]:
+    """Return the data that came with draws, by name: groups `observed_data` and `constant_data` of a container."""
+    children = getattr(posterior, "children", None)
+    groups = (
+        getattr(posterior, name, None) if children is None else children.get(name)
+        for name in ("observed_data", "constant_data")
+    )
+    return {name: group[name].values for group in groups if group is not None for name in group.data_vars}
+
+
 def count_divergences(posterior: Any) -> int | None:
     """Return the number of divergent draws that an InferenceData or DataTree tells of; None where it does not."""
     children = getattr(posterior, "children", None)

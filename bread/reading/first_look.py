@@ -1,0 +1,122 @@
+"""What the first look found, in at most eight lines; and as a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bread.reading.fit_quality import doubt, read_fit_quality
+from bread.report.compat import read_attributes, read_group, require_group
+from bread.report.first_look import GROUP
+from bread.statistics.first_look import LEVEL
+
+WIDTH = 100  # columns of a line
+_NOT_EXCLUDED = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
+_PLAIN = 2.0  # standard errors, from which a difference is named
+_SIGNIFICANT_DIGITS = 3
+
+
+def is_first_look(report: Any) -> bool:
+    """Return whether a report is one of `bread.look`."""
+    return read_group(report, GROUP) is not None and read_group(report, "bounds") is None
+
+
+def first_look_text(report: Any) -> tuple[str, str, float]:
+    """Return status, lines and p-value: "disagreement", "no difference seen" or "inconclusive"."""
+    look = require_group(report, GROUP)
+    p_value = float(look["p_value"])
+    other = json.loads(look.attrs["other_data"])
+    quality = read_fit_quality(read_attributes(report))
+    warnings = [] if quality is None or not (sign := doubt(quality)) else [_line("WARNING", sign)]
+    if other:
+        name, element, ours, theirs = other[0]
+        where = f" (element {element})" if element else " values"
+        lines = [
+            "DISAGREEMENT: your draws are of other data",
+            _line("Your draws", f"{name}: {ours:.4g} in the model, {theirs:.4g} where the draws are from{where}"),
+            *_differences(look, p_value),
+            _line("Do now", "pass the draws of this model, or the model of these draws"),
+        ]
+        return "disagreement", "\n".join(lines), p_value
+    if p_value < LEVEL:
+        lines = [
+            "DISAGREEMENT: your draws are not the posterior's",
+            *_differences(look, p_value),
+            *warnings,
+            _line("Do now", "sample this model again, longer, with another start or form; then look again"),
+        ]
+        return "disagreement", "\n".join(lines), p_value
+    left_out = json.loads(look.attrs["left_out"])
+    reasons = "; ".join(f"{name}: {why}" for name, why in list(left_out.items())[:2])
+    more = f"; and {len(left_out) - 2} more" if len(left_out) > 2 else ""
+    if not np.isfinite(p_value) or left_out:
+        lines = [
+            "INCONCLUSIVE: not all of your draws could be looked at",
+            *([] if not np.isfinite(p_value) else [_line("Your draws", "no difference seen where they could")]),
+            _line("Left out", f"{reasons}{more}"),
+            *warnings,
+            _line("Do now", "draw more, or bread.check(model, posterior=draws), which compares all parameters"),
+        ]
+        return "inconclusive", "\n".join(lines), p_value
+    lines = [
+        "NO DIFFERENCE SEEN",
+        _line("Your draws", f"no difference seen: {_detectable(look)} would have been"),
+        _line("Not excluded", _NOT_EXCLUDED),
+        *warnings,
+        _line("Do now", "bread.check(model, posterior=draws) bounds the error and looks for modes"),
+    ]
+    return "no difference seen", "\n".join(lines), p_value
+
+
+def _line(title: str, text: str) -> str:
+    line = f"{title:<16} {text}"
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+
+
+def _detectable(look: xr.Dataset) -> str:
+    """Return what would have been seen, of the parameter of which least is, and of which that is not known."""
+    shift, ratio = (look[f"detectable_{name}"].values for name in ("shift", "sd_ratio"))
+    untold = look["parameter"].values[np.isnan(shift)]
+    if len(untold) == len(shift):
+        return "how large a difference"
+    but = "" if not len(untold) else f" (but of {', '.join(untold[:2])}{', ...' if len(untold) > 2 else ''})"
+    return f"a shift of {np.nanmax(shift):.2g} sd or an sd off by {100 * np.nanmax(ratio, initial=0.0):.0f}%{but}"
+
+
+def _differences(look: xr.Dataset, p_value: float) -> list[str]:
+    """Return a line for each of the two parameters that are plainly off by most, or for the test alone."""
+    p_text = "p < 0.001" if p_value < LEVEL else f"p = {p_value:.2g}"
+    if not p_value < LEVEL:
+        return []
+    shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = np.fmax(np.abs(shift) / shift_se, np.abs(ratio - 1.0) / ratio_se)
+    size = np.nan_to_num(size, nan=0.0)
+    lines = []
+    for i in np.argsort(-size, kind="stable")[:2]:
+        if size[i] < _PLAIN:
+            continue
+        parts = []
+        if abs(shift[i]) >= _PLAIN * shift_se[i]:
+            direction = "high" if shift[i] > 0 else "low"
+            parts.append(f"mean too {direction} by {abs(shift[i]):.2g} ({shift_se[i]:.1g}) sd")
+        if abs(ratio[i] - 1.0) >= _PLAIN * ratio_se[i]:
+            direction = "large" if ratio[i] > 1 else "small"
+            parts.append(f"sd too {direction} by {100 * abs(ratio[i] - 1.0):.2g}% ({100 * ratio_se[i]:.1g}%)")
+        lines.append(_line("Your draws", f"{look['parameter'].values[i]}: {', '.join(parts)} (first look, {p_text})"))
+    if lines:
+        return lines
+    worst = int(np.nanargmin(look["function_p_value"].values))
+    return [_line("Your draws", f"they differ in {look['function_of'].values[worst]} (first look, {p_text})")]
+
+
+def first_look_summary(report: Any) -> pd.DataFrame:
+    """Return the table over parameters: shift and ratio of standard deviations, with errors and what would be seen."""
+    look = require_group(report, GROUP)
+    names = [name for name in look.data_vars if look[name].dims == ("parameter",)]
+    table = look[names].to_dataframe() if names else pd.DataFrame()
+    return table.map(lambda value: float(f"{value:.{_SIGNIFICANT_DIGITS}g}"))

@@ -1,0 +1,55 @@
+"""The group `first_look` of a report."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import xarray as xr
+
+from bread.running.first_look import FirstLookResult
+
+GROUP = "first_look"
+_SIZES = ("shift", "shift_se", "sd_ratio", "sd_ratio_se", "detectable_shift", "detectable_sd_ratio")
+
+
+def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
+    """Return what `bread.statistics.first_look.FirstLook` has, by name.
+
+    Returns
+    -------
+    Dataset
+        `p_value` (); NaN where nothing could be tested. By parameter: `shift`, `sd_ratio`, their standard errors and
+        what would have been seen. By function: `function_p_value` (adjusted), the `kind` of function, whose identity it
+        is (`identity_of`), of which coordinate (`function_of`). By coordinate: `n_effective`. Attributes: `n_draws`;
+        `left_out` (JSON: coordinate -> why) and `other_data` (JSON: name, element, value in the model, value where
+        the draws are from).
+    """
+    found = result.found
+    attributes = {
+        "n_draws": result.n_draws,
+        "left_out": json.dumps(result.left_out),
+        "other_data": json.dumps([list(vars(one).values()) for one in result.other_data]),
+    }
+    if found is None:
+        return xr.Dataset({"p_value": ((), np.nan)}, attrs=attributes)
+
+    def text(values: list[str]) -> np.ndarray:
+        return np.array(values, dtype=np.str_)
+
+    axes = [", ".join(result.coordinates[i] for i in np.argsort(-np.abs(axis))[:2]) for axis in found.directions]
+    names = [*result.coordinates, *(f"an axis of {axis}" for axis in axes)]
+    kinds, own, other = zip(*found.functions, strict=True) if found.functions else ((), (), ())
+    return xr.Dataset(
+        {
+            "p_value": ((), found.p_value),
+            **{name: ("parameter", getattr(found, name)) for name in _SIZES},
+            "function_p_value": ("function", found.p_values),
+            "kind": ("function", text(list(kinds))),
+            "identity_of": ("function", text([names[i] for i in own])),
+            "function_of": ("function", text([names[i] for i in other])),
+            "n_effective": ("coordinate", found.n_effective),
+        },
+        coords={"parameter": text(list(result.names)), "coordinate": text(list(result.coordinates))},
+        attrs=attributes,
+    )

@@ -1,0 +1,141 @@
+"""The first look: a user's draws, or a fit's, against the gradient of the density at them, on the real data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bread.backends.base import Fit, FloatArray, Model
+from bread.errors import UnsupportedKernelError, UnsupportedModelError
+from bread.statistics.draws import MINIMUM_EFFECTIVE
+from bread.statistics.first_look import FirstLook, first_look
+
+MOST_DRAWS = 1000  # of all chains together: one gradient each
+ROUNDING = 1e-6  # relative: data that went through a file in single precision are the same
+
+
+@dataclass(frozen=True)
+class DataDifference:
+    """Data that came with draws and are not the model's: the first element that differs."""
+
+    name: str
+    element: str
+    model: float
+    draws: float
+
+
+@dataclass(frozen=True)
+class FirstLookResult:
+    """What the first look gave.
+
+    Attributes
+    ----------
+    names : tuple of str, length k
+        Components of the parameters that shifts and ratios are about.
+    coordinates : tuple of str, length d
+        The unconstrained coordinates that were looked at.
+    found : FirstLook or None
+        None where the density has no gradient.
+    left_out : dict of str to str
+        Coordinates that were not tested, and why.
+    other_data : tuple of DataDifference
+    n_draws : int
+        Draws that were looked at.
+    """
+
+    names: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    found: FirstLook | None
+    left_out: dict[str, str]
+    other_data: tuple[DataDifference, ...]
+    n_draws: int
+
+
+def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLookResult:
+    """Look at draws directly; a thousand gradients.
+
+    Parameters
+    ----------
+    model : Model
+        Its density at given states is all that is used.
+    fit : Fit
+        The draws.
+    data_of_draws : mapping of str to array_like
+        Data that came with them, by name; others than the model's are not compared.
+    """
+    layout, real = model.info.layout, model.info.data
+    values = _thinned(fit)
+    shape = next(iter(values.values())).shape[:2]
+    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
+    known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
+    names, quantities = _components(values)
+    used = np.flatnonzero(~layout.discrete)
+    left_out = {layout.coordinates[i]: "it is discrete" for i in np.flatnonzero(layout.discrete)}
+    coordinates = tuple(layout.coordinates[i] for i in used)
+    posterior = model.condition(real.observed)
+
+    def densities(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        whole = states.copy()
+        whole[:, used] = at
+        log_density, gradient = posterior.density_gradient(1.0, whole)
+        return log_density, gradient[:, used]
+
+    found = None
+    try:
+        gradient = densities(states[:, used])[1]
+    except (UnsupportedKernelError, UnsupportedModelError) as error:
+        left_out |= dict.fromkeys(coordinates, str(error))
+    else:
+        found = first_look(
+            states[:, used].reshape(*shape, -1),
+            gradient.reshape(*shape, -1),
+            lambda at: densities(at)[0],
+            quantities,
+            distinct_share=fit.distinct_share,
+        )
+        for name, n_effective, slopes in zip(coordinates, found.n_effective, gradient.T, strict=True):
+            if not np.isfinite(slopes).all():
+                left_out[name] = "its gradient is not finite at some draws"
+            elif n_effective < MINIMUM_EFFECTIVE:
+                left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
+    return FirstLookResult(names, coordinates, found, left_out, _different(known, data_of_draws), len(states))
+
+
+def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:
+    """Return at most `MOST_DRAWS` draws, evenly from all chains."""
+    n_chains, n_draws = next(iter(fit.draws.values())).shape[:2]
+    most = max(1, MOST_DRAWS // n_chains)
+    rows = np.unique(np.linspace(0, n_draws - 1, min(n_draws, most)).round().astype(int))
+    return {name: draws[:, rows] for name, draws in fit.draws.items()}
+
+
+def _components(values: Mapping[str, NDArray[Any]]) -> tuple[tuple[str, ...], FloatArray]:
+    """Return names of the scalar components of parameters, and their draws (chain, draw, k)."""
+    names, columns = [], []
+    for name, draws in values.items():
+        inner = draws.shape[2:]
+        names += [f"{name}[{','.join(map(str, index))}]" if inner else name for index in np.ndindex(*inner)]
+        columns.append(draws.reshape(*draws.shape[:2], -1).astype(np.float64))
+    return tuple(names), np.concatenate(columns, axis=2)
+
+
+def _different(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[DataDifference, ...]:
+    """Return where data that came with draws differ from the model's."""
+    found = []
+    for name in known.keys() & given.keys():
+        ours, theirs = np.asarray(known[name]), np.asarray(given[name])
+        if ours.dtype.kind not in "fiub" or theirs.dtype.kind not in "fiub":
+            continue
+        if ours.shape != theirs.shape:
+            found.append(DataDifference(name, "", float(ours.size), float(theirs.size)))
+            continue
+        differs = np.argwhere(~np.isclose(ours, theirs, rtol=ROUNDING, atol=0.0, equal_nan=True))
+        if len(differs):
+            place = tuple(differs[0])
+            where = ",".join(map(str, place))
+            found.append(DataDifference(name, where, float(ours[place]), float(theirs[place])))
+    return tuple(sorted(found, key=lambda one: one.name))

@@ -1,0 +1,127 @@
+"""`bread.look`: right draws pass; wrong ones and those of other data do not, whatever the prior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bread
+from bread.errors import InvalidArgumentError
+from bread.report.compat import read_group
+from tests.support.reference_models import CONJUGATE
+
+MODEL = CONJUGATE["hierarchical_hmc"]
+Y = np.array([1.5, -0.2, 0.6, 2.4])
+ERROR = 1.2
+
+
+def exact(n_draws: int = 250, seed: int = 1) -> dict[str, Any]:
+    """Return exact draws (chain, draw) of a mean with a flat prior, given `Y`."""
+    rng = np.random.default_rng(seed)
+    return {"mu": Y.mean() + ERROR / np.sqrt(len(Y)) * rng.standard_normal((4, n_draws))}
+
+
+def look(model: Any, draws: Any, **named: Any) -> bread.Verdict:
+    return bread.verdict(bread.look(model, posterior=draws, progressbar=False, **named))
+
+
+def flat(y: np.ndarray = Y) -> Any:
+    pm = pytest.importorskip("pymc")
+    with pm.Model() as model:
+        mu = pm.Flat("mu")
+        pm.Normal("y", mu, ERROR, observed=y)
+    return model
+
+
+@pytest.mark.statistical
+def test_exact_draws_of_a_closed_form_pass_and_wrong_ones_do_not():
+    draws = MODEL.fit(seed=3, cores=1, progressbar=False).draws
+    right = look(MODEL, draws)
+    assert right.status == "no difference seen" and not bool(right)
+    wrong = look(MODEL, draws | {"mu": draws["mu"] + 0.5 * draws["mu"].std()})
+    assert wrong.status == "disagreement" and wrong.p_value < 1e-6
+    assert "mu: mean too high by" in wrong
+
+
+def test_lines_are_short_and_say_what_to_do():
+    draws = MODEL.fit(seed=3, cores=1, progressbar=False).draws
+    for verdict in (look(MODEL, draws), look(MODEL, {name: 2.0 * one for name, one in draws.items()})):
+        lines = verdict.splitlines()
+        assert len(lines) <= 8 and max(map(len, lines)) <= 100
+        assert any(line.startswith("Do now") for line in lines)
+
+
+def test_the_table_has_a_row_a_parameter():
+    draws = MODEL.fit(seed=3, cores=1, progressbar=False).draws
+    report = bread.look(MODEL, posterior=draws, progressbar=False)
+    table = bread.summary(report)
+    assert table.index.tolist() == ["mu", *(f"group_mean[{i}]" for i in range(3))]
+    assert (table["shift"].abs() < 4.0 * table["shift_se"]).all()  # four standard errors, four parameters
+    assert read_group(report, "first_look").attrs["n_draws"] <= 1000
+
+
+def test_too_few_draws_are_inconclusive():
+    draws = {name: values[:, :20] for name, values in MODEL.fit(seed=3, cores=1, progressbar=False).draws.items()}
+    verdict = look(MODEL, draws)
+    assert verdict.status == "inconclusive" and "effective draws" in verdict
+
+
+@pytest.mark.pymc
+@pytest.mark.statistical
+def test_a_flat_prior_is_no_obstacle():
+    assert look(flat(), exact()).status == "no difference seen"
+    assert look(flat(), {"mu": exact()["mu"] + 0.3}).status == "disagreement"
+
+
+@pytest.mark.pymc
+@pytest.mark.statistical
+def test_a_potential_counts():
+    """A potential that halves the variance: draws without it are wrong, draws with it are right."""
+    pm = pytest.importorskip("pymc")
+    with pm.Model() as model:
+        mu = pm.Flat("mu")
+        pm.Normal("y", mu, ERROR, observed=Y)
+        pm.Potential("twice", -0.5 * len(Y) * (mu - Y.mean()) ** 2 / ERROR**2)
+    draws = exact()["mu"]
+    assert look(model, {"mu": draws}).status == "disagreement"
+    assert look(model, {"mu": Y.mean() + (draws - Y.mean()) / np.sqrt(2.0)}).status == "no difference seen"
+
+
+@pytest.mark.pymc
+def test_data_of_the_draws_that_differ_are_named():
+    az = pytest.importorskip("arviz")
+    xr = pytest.importorskip("xarray")
+    other = Y.copy()
+    other[2] = 9.0
+    tree = xr.DataTree.from_dict(
+        {
+            "posterior": xr.Dataset({"mu": (("chain", "draw"), exact()["mu"])}),
+            "observed_data": xr.Dataset({"y": ("y_dim_0", Y)}),
+        }
+    )
+    assert az is not None
+    verdict = look(flat(other), tree)
+    assert verdict.status == "disagreement"
+    assert "y: 9 in the model, 0.6 where the draws are from (element 2)" in verdict
+    assert look(flat(), tree).status == "no difference seen"
+
+
+def test_draws_without_a_parameter_are_refused():
+    draws = MODEL.fit(seed=3, cores=1, progressbar=False).draws
+    with pytest.raises(InvalidArgumentError, match="group_mean"):
+        look(MODEL, {"mu": draws["mu"]})
+
+
+@pytest.mark.stan
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_a_program_without_a_prior():
+    program = f"""data {{ int N; vector[N] y; }}
+parameters {{ real mu; }}
+model {{ y ~ normal(mu, {ERROR}); }}
+"""
+    data = {"N": len(Y), "y": Y}
+    assert look(program, exact(), data=data, observed="y").status == "no difference seen"
+    assert look(program, {"mu": exact()["mu"] + 0.3}, data=data, observed="y").status == "disagreement"
