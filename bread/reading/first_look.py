@@ -25,7 +25,7 @@ def is_first_look(report: Any) -> bool:
     return read_group(report, GROUP) is not None and read_group(report, "bounds") is None
 
 
-def first_look_text(report: Any) -> tuple[str, str, float]:
+def first_look_text(report: Any) -> tuple[str, list[str], float]:
     """Return status, lines and p-value: "disagreement", "no difference seen" or "inconclusive"."""
     look = require_group(report, GROUP)
     p_value = float(look["p_value"])
@@ -41,7 +41,7 @@ def first_look_text(report: Any) -> tuple[str, str, float]:
             *_differences(look, p_value),
             _line("Do now", "pass the draws of this model, or the model of these draws"),
         ]
-        return "disagreement", "\n".join(lines), p_value
+        return "disagreement", lines, p_value
     if p_value < LEVEL:
         lines = [
             "DISAGREEMENT: your draws are not the posterior's",
@@ -49,7 +49,7 @@ def first_look_text(report: Any) -> tuple[str, str, float]:
             *warnings,
             _line("Do now", "sample this model again, longer, with another start or form; then look again"),
         ]
-        return "disagreement", "\n".join(lines), p_value
+        return "disagreement", lines, p_value
     left_out = json.loads(look.attrs["left_out"])
     reasons = "; ".join(f"{name}: {why}" for name, why in list(left_out.items())[:2])
     more = f"; and {len(left_out) - 2} more" if len(left_out) > 2 else ""
@@ -61,7 +61,7 @@ def first_look_text(report: Any) -> tuple[str, str, float]:
             *warnings,
             _line("Do now", "draw more, or bread.check(model, posterior=draws), which compares all parameters"),
         ]
-        return "inconclusive", "\n".join(lines), p_value
+        return "inconclusive", lines, p_value
     lines = [
         "NO DIFFERENCE SEEN",
         _line("Your draws", f"no difference seen: {_detectable(look)} would have been"),
@@ -69,7 +69,7 @@ def first_look_text(report: Any) -> tuple[str, str, float]:
         *warnings,
         _line("Do now", "bread.check(model, posterior=draws) bounds the error and looks for modes"),
     ]
-    return "no difference seen", "\n".join(lines), p_value
+    return "no difference seen", lines, p_value
 
 
 def _line(title: str, text: str) -> str:

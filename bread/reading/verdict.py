@@ -34,6 +34,7 @@ class Verdict(str):
     ----------
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
         Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
+        `bread.look`: "disagreement", "no difference seen" or "inconclusive", with the same number. Of one of
         `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
         `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
         `bread.data_annealing`: "bug", "sandwiched" or "inconclusive", in the same way, and of one of
@@ -108,9 +109,9 @@ class Verdict(str):
     gap_location: float = math.nan
     best: str = ""
 
-    def __new__(cls, text: str, **numbers: Any) -> Verdict:
-        """Return the sentences ``text``, such as a terminal may show, with these attributes."""
-        verdict = super().__new__(cls, printable(text))
+    def __new__(cls, *lines: str, **numbers: Any) -> Verdict:
+        """Return the sentences of ``lines``, such as a terminal may show, with these attributes."""
+        verdict = super().__new__(cls, "\n".join(map(printable, lines)))
         verdict.__dict__.update(numbers)
         return verdict
 
@@ -136,7 +137,7 @@ class Verdict(str):
 
 
 def _restore(text: str, numbers: dict[str, Any]) -> Verdict:
-    return Verdict(text, **numbers)
+    return Verdict(*text.split("\n"), **numbers)
 
 
 @takes_report
@@ -197,8 +198,8 @@ def verdict(report: Any) -> Verdict:
         compared = compare_text(report)
         return Verdict(compared.text, status=compared.status, best=compared.best)
     if is_first_look(report):
-        found, text, p_value = first_look_text(report)
-        return Verdict(text, status=found, p_value=p_value)
+        found, lines, p_value = first_look_text(report)
+        return Verdict(*lines, status=found, direct_p_value=p_value)
     if is_data_annealing(report):
         found, text = data_annealing_text(report)
         return Verdict(text, status=found)

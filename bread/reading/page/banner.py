@@ -13,7 +13,8 @@ _LINES: dict[str, tuple[Tone, str]] = {
         "The draws are not shown to be near the posterior: the bound is above what was asked for, or a mode is missed.",
     ),
     "mismatch": ("alarm", "Your data anneal unlike simulated data: the bound says little about them."),
-    "disagreement": ("alarm", "The draws that were compared differ from the annealed ones by more than V explains."),
+    "no difference seen": ("open", "The first look found nothing. It bounds no error."),
+    "disagreement": ("alarm", "The draws that were compared are not the posterior's."),
     "bug": ("alarm", "Something is broken: until it is found, no number here means anything."),
 }
 

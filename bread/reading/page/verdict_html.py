@@ -29,7 +29,8 @@ def verdict_html(verdict: Any) -> str:
 
 def verdict_text(verdict: Any) -> str:
     """Return a `Verdict` as lines of text."""
-    return textwrap.fill(str(verdict), _WIDTH, break_long_words=False, break_on_hyphens=False)
+    lines = str(verdict).split("\n")
+    return "\n".join(textwrap.fill(line, _WIDTH, break_long_words=False, break_on_hyphens=False) for line in lines)
 
 
 def _without_status(verdict: Any) -> str:
