@@ -14,7 +14,6 @@ from bread.backends.base import Model, ModelInfo, OpenOptions
 from bread.backends.support.posterior_draws import named_as
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank
-from bread.fitting.user_references import examined
 from bread.paths import schedules
 from bread.paths.kinds import KINDS, ReferencePath
 from bread.paths.mixture import Reference
@@ -183,6 +182,8 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
 def _reference(path: Any, model: Model, root: int) -> Reference:
     """Return the user's reference, tested, or one fitted to the user's draws."""
     if not _is_draws(path):
+        from bread.fitting.user_references import examined  # scipy.stats takes a second, in which workers start
+
         given = as_reference(path)
         if not isinstance(given, UserReference):
             return given

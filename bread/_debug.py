@@ -191,11 +191,11 @@ def _bare(
     for name, (function, names) in given.items():
         if function is not None:
             require_call(name, function, names)
+    if targets is not None and (log_density is not None or simulate is not None):
+        raise InvalidArgumentError("targets= have their own log_density and simulate. Leave those out.")
     if kernel is not None and not isinstance(kernel, Stepper):
         require_call("kernel", kernel, ("x", "rng") if targets is None else ("target",))
     if targets is not None:
-        if log_density is not None or simulate is not None:
-            raise InvalidArgumentError("targets= have their own log_density and simulate. Leave those out.")
         found = default_targets(targets) if isinstance(targets, str) else tuple(targets)
         if kernel is None and only != "simulator":
             raise InvalidArgumentError(

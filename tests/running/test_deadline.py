@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import bread
-from bread import _checking
 from bread.backends.reference import AutoregressiveKernel, NormalMean
 from bread.report.compat import read_attributes, read_group
 from bread.running import interrupts, ledger
+from bread.running.progress import Display
 
 Y = np.array([0.4, 1.9, 1.1])
 LIMIT = 1e6  # seconds
@@ -93,14 +93,13 @@ def test_no_phase_begins_once_the_time_is_over(monkeypatch: pytest.MonkeyPatch, 
 
 def test_what_compiling_takes_counts(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     """A model that takes longer than there is leaves a report without chains, at once."""
-    opened = _checking.open_for_check
+    take = Display.done
 
-    def slow(*arguments: Any) -> Any:
-        found = opened(*arguments)
-        clock.ahead += 2 * LIMIT
-        return found
+    def slow(display: Display) -> None:
+        clock.ahead += 2 * LIMIT  # "compiling" is the first phase
+        take(display)
 
-    monkeypatch.setattr(_checking, "open_for_check", slow)
+    monkeypatch.setattr(Display, "done", slow)
     with pytest.warns(UserWarning, match="Stopped after"):
         report = check()
     assert read_attributes(report)["is_interrupted"] == 1 and read_group(report, "forward") is None

@@ -181,7 +181,7 @@ def test_a_test_of_one_comparison_and_one_without_chance_that_fails_have_panels(
         ({"data": {}}, "data= is for models"),
         ({"level": 0.0}, "level must be a probability"),
         ({"budget": -1.0}, "budget must be a positive number"),
-        ({"only": "chains"}, "only must be None"),
+        ({"only": "chains"}, "only must be one of"),
         ({"simulate": lambda n, rng: rng.normal(size=n)}, "must return two draws, shape"),
     ],
 )

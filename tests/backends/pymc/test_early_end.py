@@ -121,6 +121,7 @@ def test_its_chains_use_one_thread_of_blas_each(cores: int, monkeypatch: pytest.
     """Forked chains inherit the limit: PyMC sets none there, and with all threads each they take ten times as long."""
     seen: list[int] = []
 
+    @functools.wraps(pm.sample)
     def sample(*arguments: Any, **options: Any) -> Any:
         seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return original(*arguments, **options)

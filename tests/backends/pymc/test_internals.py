@@ -235,6 +235,12 @@ def try_default_transform() -> None:
     assert internals.default_transform(scale).name == "log"
 
 
+def try_registered() -> None:
+    kind = type(pm.Normal.dist().owner.op)
+    assert all(callable(one) for one in internals.registered_for(kind)[:2])  # its density and distribution function
+    assert internals.registered_for(object) == [None] * len(internals.registered_for(kind))
+
+
 TRIED: dict[Callable[[], None], tuple[str, ...]] = {
     try_model_is_forgotten: ("forget_model",),
     try_competence: ("competence",),
@@ -251,6 +257,7 @@ TRIED: dict[Callable[[], None], tuple[str, ...]] = {
     try_use_leapfrog: ("use_leapfrog",),
     try_random: ("lacks_random",),
     try_default_transform: ("default_transform",),
+    try_registered: ("registered_for",),
 }
 
 
