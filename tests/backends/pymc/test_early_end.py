@@ -1,6 +1,7 @@
 """A fit on the real data that is dear ends where its draws are enough, and only there: by rule, in ``pm.sample``."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
