@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Protocol
 
@@ -70,8 +70,8 @@ def score_tests(
 ) -> ScoreResults:
     """Test simulator against density.
 
-    Where joint draws are conditioned, or cannot be had, the prior is tested on draws of the parameters alone, and the
-    likelihood at values near the real data, where there are any.
+    Where joint draws are conditioned, or cannot be had, the prior is tested on draws of the parameters alone. The
+    likelihood is also tested at values near the real data, where there are any.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def score_tests(
         if "score" in found.left_out:  # model or kernel has no gradients
             return found
         lost = found.discarded.n_outcomes + found.discarded.n_parameters
-        if are_few(lost, len(found.joint)):  # else the prior is so wide that the others show little
+        if are_few(lost, len(found.joint)):
             lacking &= {*found.left_out, *scores.not_finite}
     if is_split and not any(test.name == "prior score" for test in found.tests):
         try:
@@ -126,7 +126,9 @@ def score_tests(
         except Exception as error:
             found.left_out["prior score"] = _reason(error)
             lacking.add("prior score")
-    if lacking and held is not None:
+    # Of a wide prior most outcomes are so extreme that nothing can be told from them: these are tested near the data too.
+    wanted = lacking | set(OUTCOMES if is_split else ())
+    if wanted and held is not None:
         try:
             tasks = [
                 JointTask(i, batch, betas, root, tuple(held.direct(k) for k in range(i * batch, (i + 1) * batch)))
@@ -134,22 +136,42 @@ def score_tests(
             ]
             parts, near = drawn(tasks)
             scores = Scores(info, near, run, held.names)
-            _replace(found, scores, scores.of_parts(parts, is_split), lacking)
+            _add(found, scores, scores.of_parts(parts, is_split), wanted)
         except Exception as error:
             for name in lacking & set(found.left_out):
                 found.left_out[name] += f"; near the real data, {_reason(error)}"
     return found
 
 
-def _replace(found: ScoreResults, scores: Scores, tests: list[DirectTest], names: set[str]) -> None:
-    """Put tests of these names in place of those that tested no more."""
+def _add(found: ScoreResults, scores: Scores, tests: list[DirectTest], names: set[str]) -> None:
+    """Join tests of these names with those that there are, or put them in the place of those that tested less."""
     found.n_evaluations += scores.n_evaluations
     for test in tests:
         others = [other for other in found.tests if other.name == test.name]
-        if test.name in names and test.n_tested >= max(1, sum(other.n_tested for other in others)):
+        if test.name not in names or test.n_tested < 1:
+            continue
+        if len(others) == 1 and others[0].p_values.shape == test.p_values.shape and others[0].n_tested:
+            found.tests[found.tests.index(others[0])] = _joined(others[0], test)
+        elif test.n_tested >= sum(other.n_tested for other in others):
             found.tests = [other for other in found.tests if other.name != test.name] + [test]
+        else:
+            continue
+        if test.n_tested >= max((other.n_tested for other in others), default=0):
             found.left_out = {what: why for what, why in found.left_out.items() if not what.startswith(test.name)}
             found.left_out |= {what: why for what, why in scores.left_out.items() if what.startswith(test.name)}
+
+
+def _joined(one: DirectTest, other: DirectTest) -> DirectTest:
+    """Return a test by two sets of draws: of each p-value the smaller one, doubled (Bonferroni), with its effect."""
+    both = np.isfinite(one.p_values) & np.isfinite(other.p_values)
+    is_other = np.nan_to_num(other.p_values, nan=2.0) < np.nan_to_num(one.p_values, nan=2.0)
+    p_values = np.where(is_other, other.p_values, one.p_values)
+    return replace(
+        one,
+        p_values=np.where(both, np.minimum(1.0, 2.0 * p_values), p_values),
+        effect=np.where(is_other, other.effect, one.effect),
+        n_draws=one.n_draws + other.n_draws,
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -93,7 +93,8 @@ class DirectPhase:
         is_split = PriorPath.name in self._info.paths
         size = max(1, sum(np.size(values) for values in self._info.data.observed.values()))
         most = min(MOST_DRAWS, MOST_NUMBERS // size)
-        n_draws = int(np.clip(budget / (1 + 2 * is_split + DRAWING), MIN_DRAWS, max(most, MIN_DRAWS)))
+        n_sets = 1 + (is_split and self._held is not None)  # those near the real data are as many again
+        n_draws = int(np.clip(budget / (1 + 2 * is_split + DRAWING) / n_sets, MIN_DRAWS, max(most, MIN_DRAWS)))
         found = score_tests(
             self._info, self._plan.root, n_draws // BATCH, BATCH,
             lambda tasks: self._run(tasks, "testing the density"), self._held,

@@ -39,16 +39,16 @@ class HeldDraws:
         self._n_draws = len(next(iter(flat.values())))
         self._root = root
 
-    def of(self, simulation: int, index: int) -> dict[str, NDArray[Any]]:
+    def of(self, simulation: int, index: int, attempt: int = 0) -> dict[str, NDArray[Any]]:
         """Return the values held for data set ``index`` of those that begin at ``simulation``.
 
         The extra data set that one kernel is tuned on has the draw nearest the medians: a typical one. So have those
-        that may stand in for it. Every other has a random one.
+        that may stand in for it. Every other has a random one, and so has every further ``attempt``.
         """
-        if simulation in (SHARED, *OTHERS):
+        if simulation in (SHARED, *OTHERS) and not attempt:
             chosen = self._nearest_medians()
         else:
-            seed = seed_sequence(self._root, Purpose.HELD, simulation, 0, index)
+            seed = seed_sequence(self._root, Purpose.HELD, simulation, attempt, index)
             chosen = int(np.random.default_rng(seed).integers(self._n_draws))
         return {name: values[chosen] for name, values in self._draws.items()}
 

@@ -38,6 +38,7 @@ LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over
 DENSE = "with a dense metric"  # in the name of a kernel, for the report
 REVERSE_SPACING = 20  # transitions between the initial states of a simulation's reverse chains
 _UNKNOWN = "It is not known whether log_density of the reference given as path= integrates to one"
+MOST_HELD = 20  # random draws of the fit, after which it is none that data can be simulated from: 0.5^20 if half are
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -80,15 +81,22 @@ class Preparation:
         with interruptible():
             if self.held is None:
                 return self._model.simulate(n, fixed=None, seed=seed_sequence(root, Purpose.SIMULATE, simulation))
-            draws = (
-                self._model.simulate(
-                    1,
-                    fixed=self.held.of(simulation, index),
-                    seed=seed_sequence(root, Purpose.SIMULATE, simulation, 0, index),
-                )
-                for index in range(n)
-            )
-            return reduce(Simulations.joined, draws)
+            return reduce(Simulations.joined, (self._draw_held(self.held, simulation, index) for index in range(n)))
+
+    def _draw_held(self, held: HeldDraws, simulation: int, index: int) -> Simulations:
+        """Draw one data set at a draw of the fit; where none can be had, at another one, and say so."""
+        seed = seed_sequence(self._plan.root, Purpose.SIMULATE, simulation, 0, index)
+        for attempt in range(MOST_HELD):
+            fixed = held.of(simulation, index, attempt)
+            try:
+                return self._model.simulate(1, fixed=fixed, seed=seed)
+            except DensityError as error:
+                if attempt == MOST_HELD - 1:
+                    raise
+                why = f"Draws of the fit at which no data can be simulated were passed over: {error}"
+                if not any(said.startswith(why.partition(":")[0]) for said in self._result.warnings):
+                    self._result.warnings.append(why)
+        raise AssertionError
 
     def data(self, simulation: int) -> dict[str, NDArray[Any]]:
         """Return a data set: simulated, or the real one."""

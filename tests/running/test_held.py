@@ -1,8 +1,14 @@
 """Hyperparameters held while simulating: draws of the fit, never their mean."""
 
+import json
+
 import numpy as np
 
+import bread
 from bread.backends.base import Fit
+from bread.backends.reference import HMCKernel, NormalMean
+from bread.errors import DensityError
+from bread.report.compat import read_attributes, read_group
 from bread.running.held import HeldDraws, mixing_of
 from bread.running.results import SHARED
 
@@ -47,3 +53,26 @@ def test_copies_of_draws_count_once():
     found = [mixing_of(Fit({"mu": LOCATION}, "posterior=", distinct_share=share)) for share in (1.0, 0.1)]
     assert found[1].n_effective == 0.1 * found[0].n_effective
     assert [one.is_doubtful for one in found] == [False, True]
+
+
+class NoDataBelow(NormalMean):
+    """A simulator that has no data at all where the mean is below 0.2."""
+
+    def draw_data(self, parameters, generator):
+        if float(parameters["mean"]) < 0.2:
+            raise DensityError("nothing can be drawn here")
+        return super().draw_data(parameters, generator)
+
+
+def test_a_draw_at_which_no_data_can_be_simulated_does_not_end_a_check():
+    """As of one chain of four that never moved: another draw takes its place, and the report says so."""
+    model = NoDataBelow(np.array([0.4, 1.9, 1.1]), 1.0, 0.5, 1.5, HMCKernel(n_leapfrog=4))
+    draws = np.random.default_rng(1).normal(1.0, 0.3, (4, 200))
+    draws[3] = -5.0
+    report = bread.check(
+        model, posterior={"mean": draws}, simulations=4, chains=2, n_temperatures=4, draws=0, tune=10, random_seed=1,
+        cores=1, progressbar=False,
+    )  # fmt: skip
+    said = json.loads(read_attributes(report)["warnings"])
+    assert any(one.startswith("Draws of the fit at which no data can be simulated were passed over") for one in said)
+    assert (read_group(report, "truth")["mean"].values >= 0.2).all() and not bread.verdict(report)
