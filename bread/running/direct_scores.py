@@ -126,7 +126,7 @@ def score_tests(
         except Exception as error:
             found.left_out["prior score"] = _reason(error)
             lacking.add("prior score")
-    # Of a wide prior most outcomes are so extreme that nothing can be told from them: these are tested near the data too.
+    # Of a wide prior most outcomes are so extreme that they tell nothing: tested near the data too.
     wanted = lacking | set(OUTCOMES if is_split else ())
     if wanted and held is not None:
         try:

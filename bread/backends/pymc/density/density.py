@@ -54,16 +54,16 @@ def split_density(
     data : dict of str to SharedVariable
         The data of each observed variable, private copies that the log likelihood reads.
 
+    Raises
+    ------
+    UnsupportedModelError
+        PyMC cannot build the density for data that are given later.
+
     Notes
     -----
     The density is built of a value variable of its own for each observed variable. Data replaced in the graph of the
     finished density would take every constant of the same type and value with them: a scale, a number of trials,
     another outcome.
-
-    Raises
-    ------
-    UnsupportedModelError
-        PyMC cannot build the density for data that are given later.
     """
     data: dict[str, SharedVariable] = {}
     given: dict[Variable, Variable] = {}
