@@ -114,7 +114,7 @@ class HeldAtMean(HeldDraws):
         flat = fit.flat_draws()
         self.means = {name: flat[name].mean(axis=0) for name in names}
 
-    def of(self, simulation, index):
+    def of(self, simulation, index, attempt=0):
         return self.means
 
 
