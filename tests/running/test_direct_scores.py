@@ -146,3 +146,19 @@ def test_a_tenth_of_a_standard_error_is_few():
     none = Simulations(np.empty((0, 1)), {}, {}, discarded=Discarded(n_outcomes=2.0))
     some = Simulations(np.zeros((1, 1)), {}, {}, discarded=Discarded(n_by_chance=1.0, reason="why"))
     assert none.joined(some).discarded == Discarded(0.0, 2.0, 1.0, (), "why")
+
+
+class FarAway(NormalMean):
+    """Outcomes of a noise of 1e-13 beside a mean of about 1: their digits do not hold it."""
+
+    def draw_data(self, parameters, generator):
+        drawn = super().draw_data(parameters, generator)["y"]
+        return {"y": np.round(drawn, 13)}
+
+
+def test_outcomes_that_lost_their_digits_accuse_nobody():
+    """As explosive series do: the noise is gone, and the mean score by it is not zero."""
+    found, p_values = scores(FarAway(Y, 1.0, 2.0, 1e-13, HMCKernel(n_leapfrog=4)))
+    assert found.discarded.n_outcomes > 300 and set(p_values) == {"prior score"} and p_values["prior score"] > LEVEL
+    assert "rounding the outcomes" in found.left_out["outcome score"]
+    assert not scores(NormalMean(*NUMBERS))[0].discarded.n_outcomes  # the control
