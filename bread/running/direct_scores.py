@@ -55,6 +55,8 @@ class ScoreResults:
         The joint draws; None where there are too few.
     inexact : str
         Why their parameters are no exact posterior draws given their data; "" where they are.
+    n_lost : float
+        Joint draws that are counted as discarded, because their outcomes lost their digits, and are there all the same.
     n_gradients, n_evaluations : int
         Cost; draws count as `DRAWING` gradients.
     """
@@ -63,6 +65,7 @@ class ScoreResults:
     left_out: dict[str, str] = field(default_factory=dict)
     joint: Simulations | None = None
     inexact: str = ""
+    n_lost: float = 0.0
     n_gradients: int = 0
     n_evaluations: int = 0
 
@@ -116,6 +119,7 @@ def score_tests(
     lacking = set(OUTCOMES if is_split else ("joint score",))
     try:
         parts, found.joint = drawn([JointTask(index, batch, betas, root) for index in range(n_batches)])
+        found.n_lost = found.joint.discarded.n_outcomes if found.discarded.reason == LOST else 0.0
     except Exception as error:  # a simulator or density may raise anything
         found.inexact = _reason(error)
         found.left_out |= dict.fromkeys(sorted(lacking), found.inexact)

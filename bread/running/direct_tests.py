@@ -66,7 +66,7 @@ class DirectPhase:
             except Exception as error:
                 self._left_out[_KERNEL[beta]] = _reason(error)
         self._ledger.count(PHASE, self._spent)
-        discarded, n_kept = found.discarded, 0 if found.joint is None else len(found.joint)
+        discarded, n_kept = found.discarded, 0 if found.joint is None else len(found.joint) - found.n_lost
         n = discarded.n_parameters + discarded.n_outcomes
         self._result.direct_tests = DirectTests(
             tuple(self._tests), self._left_out, self._spent, n / max(n + n_kept, 1.0), discarded.reason
