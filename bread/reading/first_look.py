@@ -88,10 +88,10 @@ def _detectable(look: xr.Dataset) -> str:
 
 
 def _differences(look: xr.Dataset, p_value: float) -> list[str]:
-    """Return a line for each of the two parameters that are plainly off by most, or for the test alone."""
-    p_text = "p < 0.001" if p_value < LEVEL else f"p = {p_value:.2g}"
+    """Return a line for each of the two parameters that are off by most, or for the test; none where it passes."""
     if not p_value < LEVEL:
         return []
+    p_text = f"p < {LEVEL:g}"
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.fmax(np.abs(shift) / shift_se, np.abs(ratio - 1.0) / ratio_se)

@@ -119,7 +119,8 @@ def score_tests(
     lacking = set(OUTCOMES if is_split else ("joint score",))
     try:
         parts, found.joint = drawn([JointTask(index, batch, betas, root) for index in range(n_batches)])
-        found.n_lost = found.joint.discarded.n_outcomes if found.discarded.reason == LOST else 0.0
+        thrown_away = sum(part.simulations.discarded.n_outcomes for part in parts)
+        found.n_lost = found.discarded.n_outcomes - thrown_away
     except Exception as error:  # a simulator or density may raise anything
         found.inexact = _reason(error)
         found.left_out |= dict.fromkeys(sorted(lacking), found.inexact)
