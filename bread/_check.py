@@ -93,9 +93,10 @@ def check(
         where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
         multiplies); all where nothing else is left.
     posterior : InferenceData, DataTree, Dataset or dict, optional
-        Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``), which asks for 100 effective ones of each parameter; draws that cannot be compared, as under
-        "localised", leave the verdict "inconclusive". Without it the fit that bread makes for "fitted" is compared.
+        Your own draws on the real data: looked at first (`bread.look`; report group ``first_look``), used as the fit,
+        and compared with the annealed draws (report group ``agreement``), which asks for 100 effective ones of each
+        parameter; draws that cannot be compared, as under "localised", leave the verdict "inconclusive". Without it the
+        fit that bread makes for "fitted" is looked at and compared.
         PyMC: also what ``pm.fit`` or Bambi's ``fit`` returns; free variables that are missing are computed where
         deterministics among the draws determine them (z, from ``mu + tau * z``). Stan: also a CmdStanMCMC (or
         CmdStanPathfinder, CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is
