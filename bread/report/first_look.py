@@ -31,23 +31,23 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
         "left_out": json.dumps(result.left_out),
         "other_data": json.dumps([list(vars(one).values()) for one in result.other_data]),
     }
-    if found is None:
-        return xr.Dataset({"p_value": ((), np.nan)}, attrs=attributes)
 
     def text(values: list[str]) -> np.ndarray:
         return np.array(values, dtype=np.str_)
 
     axes = [", ".join(result.coordinates[i] for i in np.argsort(-np.abs(axis))[:2]) for axis in found.directions]
     names = [*result.coordinates, *(f"an axis of {axis}" for axis in axes)]
-    kinds, own, other = zip(*found.functions, strict=True) if found.functions else ((), (), ())
+    functions = [(kind, names[i], names[j]) for kind, i, j in found.functions]
+    functions += [(one.kind, one.identity_of, one.function_of) for one in result.neighbours]
+    p_values = [*found.p_values, *(one.p_value for one in result.neighbours)]
     return xr.Dataset(
         {
-            "p_value": ((), found.p_value),
+            "p_value": ((), result.p_value),
             **{name: ("parameter", getattr(found, name)) for name in _SIZES},
-            "function_p_value": ("function", found.p_values),
-            "kind": ("function", text(list(kinds))),
-            "identity_of": ("function", text([names[i] for i in own])),
-            "function_of": ("function", text([names[i] for i in other])),
+            "function_p_value": ("function", np.minimum(1.0, result.n_kinds * np.array(p_values))),
+            "kind": ("function", text([kind for kind, _, _ in functions])),
+            "identity_of": ("function", text([own for _, own, _ in functions])),
+            "function_of": ("function", text([other for _, _, other in functions])),
             "n_effective": ("coordinate", found.n_effective),
         },
         coords={"parameter": text(list(result.names)), "coordinate": text(list(result.coordinates))},

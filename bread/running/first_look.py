@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Fit, FloatArray, Model
+from bread.backends.base import Fit, FloatArray, Layout, Model, Posterior
 from bread.errors import BreadError
+from bread.paths.kinds import PriorPath
 from bread.statistics.draws import MINIMUM_EFFECTIVE
-from bread.statistics.first_look import FirstLook, first_look
+from bread.statistics.first_look import FirstLook, first_look, nothing_found
+from bread.statistics.neighbours import MOST, neighbour_test
 
 MOST_DRAWS = 1000  # of all chains together: one gradient each
 ROUNDING = 1e-6  # relative: data that went through a file in single precision are the same
@@ -29,6 +31,16 @@ class DataDifference:
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """A test of a discrete coordinate by the mass at neighbours of draws: function, coordinates, adjusted p-value."""
+
+    kind: str
+    identity_of: str
+    function_of: str
+    p_value: float
+
+
+@dataclass(frozen=True)
 class FirstLookResult:
     """What the first look gave.
 
@@ -38,21 +50,35 @@ class FirstLookResult:
         Components of the parameters that shifts and ratios are about.
     coordinates : tuple of str, length d
         The unconstrained coordinates that were looked at.
-    found : FirstLook or None
-        None where the density has no gradient.
+    found : FirstLook
+        Of nothing, where the density has no gradient.
     left_out : dict of str to str
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
     n_draws : int
-        Draws that were looked at, by a gradient each.
+        Draws that were looked at by a gradient each.
+    neighbours : tuple of Neighbours
+        Tests of discrete coordinates.
     """
 
     names: tuple[str, ...]
     coordinates: tuple[str, ...]
-    found: FirstLook | None
+    found: FirstLook
     left_out: dict[str, str]
     other_data: tuple[DataDifference, ...]
     n_draws: int
+    neighbours: tuple[Neighbours, ...] = ()
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of tests share the level."""
+        return int(bool(self.found.functions)) + int(bool(self.neighbours))
+
+    @property
+    def p_value(self) -> float:
+        """Of all that was tested; NaN where nothing was."""
+        both = self.n_kinds * np.array([self.found.p_value, *(one.p_value for one in self.neighbours)])
+        return float(min(1.0, np.nanmin(both))) if np.isfinite(both).any() else float("nan")
 
 
 def look_at(model: Model, fit: Fit) -> FirstLookResult:
@@ -73,8 +99,9 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     names, quantities = _components(values)
     is_inside = np.isfinite(states).all(axis=0)
     used = np.flatnonzero(is_inside & ~layout.discrete)
-    reasons = np.where(layout.discrete, "it is discrete", "draws of it lie on the border of its support")
-    left_out = {layout.coordinates[i]: str(reasons[i]) for i in np.flatnonzero(layout.discrete | ~is_inside)}
+    left_out = dict.fromkeys(
+        (layout.coordinates[i] for i in np.flatnonzero(~is_inside)), "draws of it lie on the border of its support"
+    )
     coordinates = tuple(layout.coordinates[i] for i in used)
     posterior = model.condition(real.observed)
 
@@ -84,12 +111,14 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
         log_density, gradient = posterior.density_gradient(1.0, whole)
         return log_density, gradient[:, used]
 
-    found, gradient = None, None
+    found, n_draws = nothing_found(len(used), len(names)), 0
     try:
         gradient = densities(states[:, used])[1] if used.size else None
     except BreadError as error:
         left_out |= dict.fromkeys(coordinates, str(error))
+        gradient = None
     if gradient is not None:
+        n_draws = len(states)
         found = first_look(
             states[:, used].reshape(*shape, -1),
             gradient.reshape(*shape, -1),
@@ -102,8 +131,36 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
                 left_out[name] = "its gradient is not finite at some draws"
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
-    n_draws = 0 if gradient is None else len(states)
-    return FirstLookResult(names, coordinates, found, left_out, _different(known, fit.data), n_draws)
+    neighbours = _neighbours(layout, posterior, states.reshape(*shape, -1), fit.distinct_share, left_out)
+    return FirstLookResult(
+        names, coordinates, found, left_out, _different(known, fit.data), n_draws, neighbours
+    )  # fmt: skip
+
+
+def _neighbours(
+    layout: Layout, posterior: Posterior, states: FloatArray, share: float, left_out: dict[str, str]
+) -> tuple[Neighbours, ...]:
+    """Test discrete coordinates; those that are not tested are noted in ``left_out``."""
+    places = [int(i) for i in np.flatnonzero(layout.discrete)]
+    names = [layout.coordinates[i] for i in places]
+    left_out |= dict.fromkeys(names[MOST:], f"it is discrete, and {MOST} of those are looked at")
+    if not places or not np.isfinite(states).all():
+        return ()
+    try:
+        functions, p_values = neighbour_test(
+            states, places, lambda at: posterior.log_density(PriorPath(), at), distinct_share=share
+        )
+    except BreadError as error:
+        left_out |= dict.fromkeys(names, f"it is discrete: {error}")
+        return ()
+    tested = tuple(
+        Neighbours(kind, layout.coordinates[i], layout.coordinates[j], float(p_value))
+        for (kind, i, j), p_value in zip(functions, p_values, strict=True)
+    )
+    for one in tested:
+        if one.kind == "1" and np.isnan(one.p_value):
+            left_out[one.identity_of] = f"too few effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
+    return tested
 
 
 def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:

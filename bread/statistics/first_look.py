@@ -159,6 +159,12 @@ def first_look(
     return FirstLook(p_value, p_values, functions, directions, n_effective, *sizes, seen * sizes[1], seen * sizes[3])
 
 
+def nothing_found(d: int, k: int) -> FirstLook:
+    """Return what is known where there is no gradient of d coordinates and k quantities."""
+    unknown = np.full(k, np.nan)
+    return FirstLook(np.nan, np.zeros(0), (), np.zeros((0, d)), np.zeros(d), *[unknown] * 6)
+
+
 class _Along:
     """Draws and gradients along some directions, in units of the draws' own location and scale there.
 
@@ -271,7 +277,7 @@ class _Tests:
             own, other = map(list, zip(*((i, j) for name, i, j in functions if name == kind), strict=True))
             cap = np.minimum(n_effective[own], n_effective[other])
             self._caps.append(cap)
-            self._p_values.append(_mean_test(along.terms(kind, own, other), cap, self._share).p_values)
+            self._p_values.append(mean_test(along.terms(kind, own, other), cap, self._share).p_values)
             self.functions += [(block, kind, i, j) for i, j in zip(own, other, strict=True)]
             self._is_main += [main and kind in FUNCTIONS[:2] and i == j for i, j in zip(own, other, strict=True)]
 
@@ -313,7 +319,7 @@ class _Tests:
         # their level with the counter-value of `mean_zero_test`, the others with that of bounded values.
         counter = 1.0 if is_main else COUNTER
         terms = ((here * forth - there * back) / MOVE)[..., None]
-        return float(np.nan_to_num(_mean_test(terms, np.array([cap]), self._share, counter).p_values[0], nan=1.0))
+        return float(np.nan_to_num(mean_test(terms, np.array([cap]), self._share, counter).p_values[0], nan=1.0))
 
     def _density(self, x: FloatArray) -> FloatArray:
         return self._log_density(x.reshape(-1, x.shape[2])).reshape(x.shape[:2])
@@ -324,13 +330,15 @@ class _Tests:
             return np.asarray(np.nan_to_num(np.exp(np.minimum(self._density(x) - base, 0.0)), nan=0.0))
 
 
-class _MeanTest(NamedTuple):
+class MeanTest(NamedTuple):
+    """P-values of means of zero, the means, and their standard errors, shape (F,) each."""
+
     p_values: FloatArray
     mean: FloatArray
     error: FloatArray
 
 
-def _mean_test(values: FloatArray, cap: FloatArray, share: float, counter: FloatArray | float = 0.0) -> _MeanTest:
+def mean_test(values: FloatArray, cap: FloatArray, share: float, counter: FloatArray | float = 0.0) -> MeanTest:
     """Test whether means of autocorrelated values (chain, draw, F) are zero.
 
     ``cap`` are effective sizes that none may exceed; ``counter`` so many times the largest value of one effective draw
@@ -344,7 +352,7 @@ def _mean_test(values: FloatArray, cap: FloatArray, share: float, counter: Float
         missed = counter * np.abs(flat).max(axis=0) / n_effective
         statistic = np.where(error > 0.0, np.maximum(np.abs(mean) - missed, 0.0) / error, 0.0)
     p_values = np.where(n_effective < MINIMUM_EFFECTIVE, np.nan, 2.0 * norm.sf(statistic))
-    return _MeanTest(p_values, mean, error)
+    return MeanTest(p_values, mean, error)
 
 
 def _batch_error(values: FloatArray) -> FloatArray:
@@ -388,7 +396,7 @@ def _sizes(
     n_effective = share * effective_sample_size(quantities)
     results = []
     for terms, r_squared in zip(combined, explained, strict=True):
-        test = _mean_test(np.nan_to_num(terms).reshape(shape), n_effective, share)
+        test = mean_test(np.nan_to_num(terms).reshape(shape), n_effective, share)
         with np.errstate(divide="ignore", invalid="ignore"):
             is_known = np.isfinite(test.p_values) & (r_squared >= EXPLAINED)
             results += [np.where(is_known, value / r_squared, np.nan) for value in (test.mean, test.error)]
