@@ -36,14 +36,14 @@ def look(law: Law, x: Array) -> FirstLook:
     return first_look(x, law.gradient(x), law.log_density)
 
 
-def level(n_runs: int) -> Iterator[str]:
-    total = 0
-    for name, law in LAWS.items():
+def level(n_runs: int, only: str) -> Iterator[str]:
+    total, laws = 0, {name: law for name, law in LAWS.items() if only in name}
+    for name, law in laws.items():
         rng = default_rng(SEED)
         found = sum(look(law, law.draw(rng)).p_value < LEVEL for _ in range(n_runs))
         total += found
         yield f"| {name} | {found} of {n_runs} |"
-    yield f"| together | {total} of {n_runs * len(LAWS)} |"
+    yield f"| together | {total} of {n_runs * len(laws)} |"
 
 
 def _one_of_ten(change: Callable[[Array], Array]) -> Case:
@@ -121,15 +121,19 @@ CASES: dict[str, Case] = {
 }
 
 
-def power(n_runs: int) -> Iterator[str]:
+def power(n_runs: int, only: str) -> Iterator[str]:
     for name, case in CASES.items():
+        if only not in name:
+            continue
         rng = default_rng(SEED)
         p_values = np.array([look(*case(rng)).p_value for _ in range(n_runs)])
         yield f"| {name} | {np.mean(p_values < LEVEL):.2f} | {np.median(p_values):.1g} |"
 
 
-def sizes(n_runs: int) -> Iterator[str]:
-    for name, law in {**LAWS, "log of gamma 5, d = 10": log_gamma(5.0, 10)}.items():
+def sizes(n_runs: int, only: str) -> Iterator[str]:
+    for name, law in {**LAWS, "scales: log of gamma 5, d = 10": log_gamma(5.0, 10)}.items():
+        if only not in name:
+            continue
         rng = default_rng(SEED)
         for what, shift, ratio in (("right", 0.0, 1.0), ("shift 0.15, sd - 10%", 0.15, 0.9)):
             scores, told = [], []
@@ -166,10 +170,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--only", default="", help="part of the name of a law, or of draws")
     options = parser.parse_args()
     study, n_runs, header = STUDIES[options.study]
     print(header)
-    for row in study(options.runs or n_runs):
+    for row in study(options.runs or n_runs, options.only):
         print(row, flush=True)
 
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 from bread.reading.fit_quality import doubt, read_fit_quality
 from bread.report.compat import read_attributes, read_group, require_group
-from bread.report.first_look import GROUP
+from bread.report.first_look import BEGINNING, GROUP
 from bread.statistics.first_look import LEVEL
 
 WIDTH = 100  # columns of a line
@@ -128,6 +128,10 @@ def _differences(look: xr.Dataset, p_value: float) -> list[str]:
     if not p_value < LEVEL:
         return []
     p_text = f"p < {LEVEL:g}"
+    worst = int(np.nanargmin(look["function_p_value"].values))
+    if look["kind"].values[worst] == BEGINNING:
+        begins = f"chains begin unlike their second halves: is warm-up among them? (first look, {p_text})"
+        return [_line("Your draws", begins)]
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.fmax(np.abs(shift) / shift_se, np.abs(ratio - 1.0) / ratio_se)
@@ -146,7 +150,6 @@ def _differences(look: xr.Dataset, p_value: float) -> list[str]:
         lines.append(_line("Your draws", f"{look['parameter'].values[i]}: {', '.join(parts)} (first look, {p_text})"))
     if lines:
         return lines
-    worst = int(np.nanargmin(look["function_p_value"].values))
     return [_line("Your draws", f"they differ in {look['function_of'].values[worst]} (first look, {p_text})")]
 
 

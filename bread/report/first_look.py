@@ -8,8 +8,10 @@ import numpy as np
 import xarray as xr
 
 from bread.running.first_look import FirstLookResult
+from bread.statistics.agreement import LOG_DENSITY
 
 GROUP = "first_look"
+BEGINNING = "beginning of chains"  # kind of function
 _SIZES = ("shift", "shift_se", "sd_ratio", "sd_ratio_se", "detectable_shift", "detectable_sd_ratio")
 
 
@@ -21,9 +23,9 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
     Dataset
         `p_value` (); NaN where nothing could be tested. By parameter: `shift`, `sd_ratio`, their standard errors and
         what would have been seen. By function: `function_p_value` (adjusted), the `kind` of function, whose identity it
-        is (`identity_of`), of which coordinate (`function_of`). By coordinate: `n_effective`. Attributes: `n_draws`;
-        `left_out` (JSON: coordinate -> why) and `other_data` (JSON: name, element, value in the model, value where
-        the draws are from).
+        is (`identity_of`), of which coordinate (`function_of`); of the kind `BEGINNING` both are the log density. By
+        coordinate: `n_effective`. Attributes: `n_draws`; `left_out` (JSON: coordinate -> why) and `other_data` (JSON:
+        name, element, value in the model, value where the draws are from).
     """
     found = result.found
     attributes = {
@@ -40,6 +42,9 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
     functions = [(kind, names[i], names[j]) for kind, i, j in found.functions]
     functions += [(one.kind, one.identity_of, one.function_of) for one in result.neighbours]
     p_values = [*found.p_values, *(one.p_value for one in result.neighbours)]
+    if np.isfinite(result.beginning):
+        functions.append((BEGINNING, LOG_DENSITY, LOG_DENSITY))
+        p_values.append(result.beginning)
     return xr.Dataset(
         {
             "p_value": ((), result.p_value),

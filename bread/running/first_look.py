@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bread.backends.base import Fit, FloatArray, Layout, Model, Posterior
 from bread.errors import BreadError
 from bread.paths.kinds import PriorPath
+from bread.statistics.beginnings import beginning_test
 from bread.statistics.draws import MINIMUM_EFFECTIVE
 from bread.statistics.first_look import FirstLook, first_look, nothing_found
 from bread.statistics.neighbours import MOST, neighbour_test
@@ -59,6 +60,8 @@ class FirstLookResult:
         Draws that were looked at by a gradient each.
     neighbours : tuple of Neighbours
         Tests of discrete coordinates.
+    beginning : float
+        P-value of "the log density is at the beginnings of chains as in their second halves"; NaN if not tested.
     """
 
     names: tuple[str, ...]
@@ -68,17 +71,19 @@ class FirstLookResult:
     other_data: tuple[DataDifference, ...]
     n_draws: int
     neighbours: tuple[Neighbours, ...] = ()
+    beginning: float = float("nan")
 
     @property
     def n_kinds(self) -> int:
-        """How many kinds of tests share the level."""
-        return int(bool(self.found.functions)) + int(bool(self.neighbours))
+        """How many kinds of tests share the level: of gradients, of neighbours, of beginnings."""
+        return int(bool(self.found.functions)) + int(bool(self.neighbours)) + int(np.isfinite(self.beginning))
 
     @property
     def p_value(self) -> float:
         """Of all that was tested; NaN where nothing was."""
-        both = self.n_kinds * np.array([self.found.p_value, *(one.p_value for one in self.neighbours)])
-        return float(min(1.0, np.nanmin(both))) if np.isfinite(both).any() else float("nan")
+        all_kinds = np.array([self.found.p_value, *(one.p_value for one in self.neighbours), self.beginning])
+        known = all_kinds[np.isfinite(all_kinds)]
+        return float(min(1.0, self.n_kinds * known.min())) if known.size else float("nan")
 
 
 def look_at(model: Model, fit: Fit) -> FirstLookResult:
@@ -111,14 +116,16 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
         log_density, gradient = posterior.density_gradient(1.0, whole)
         return log_density, gradient[:, used]
 
-    found, n_draws = nothing_found(len(used), len(names)), 0
+    found, n_draws, beginning = nothing_found(len(used), len(names)), 0, float("nan")
     try:
-        gradient = densities(states[:, used])[1] if used.size else None
+        log_density, gradient = densities(states[:, used]) if used.size else (np.zeros(0), np.zeros(0))
     except BreadError as error:
         left_out |= dict.fromkeys(coordinates, str(error))
-        gradient = None
-    if gradient is not None:
+        log_density = gradient = np.zeros(0)
+    if gradient.size:
         n_draws = len(states)
+        if np.isfinite(log_density).all():
+            beginning = beginning_test(log_density.reshape(shape), distinct_share=fit.distinct_share)
         found = first_look(
             states[:, used].reshape(*shape, -1),
             gradient.reshape(*shape, -1),
@@ -133,7 +140,7 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
     neighbours = _neighbours(layout, posterior, states.reshape(*shape, -1), fit.distinct_share, left_out)
     return FirstLookResult(
-        names, coordinates, found, left_out, _different(known, fit.data), n_draws, neighbours
+        names, coordinates, found, left_out, _different(known, fit.data), n_draws, neighbours, beginning
     )  # fmt: skip
 
 

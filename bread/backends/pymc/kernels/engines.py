@@ -26,6 +26,7 @@ def compile_engine(
     refusals: Mapping[str, str] | None = None,
     as_it_is: bool = False,
     by_element: bool = False,
+    has_many_states: bool = True,
 ) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
 
@@ -46,6 +47,8 @@ def compile_engine(
         Take any step method; see `build_steps`.
     by_element : bool, default False
         Let observations be left out; see `TemperedDensity`.
+    has_many_states : bool, default True
+        Whether to build the function of many states, a second or more of rewriting graphs, that chains are cheaper by.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def compile_engine(
         engine: Engine = by_gradient
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
-    engine.many_states = density.many_states()
+    engine.many_states = density.many_states() if has_many_states else None
     if proposes_base:
         engine.propose_base()
     return engine
