@@ -102,6 +102,8 @@ def _mismatch(findings: Findings) -> list[str]:
 
 
 def _disagreement(findings: Findings) -> list[str]:
+    if findings.first_look is not None and findings.first_look.is_disagreement:
+        return [f"{' '.join(line.split())}." for line in findings.first_look.lines]
     assert findings.draws is not None
     near = f"{_estimated(findings, 'are')} within {_error(findings.error_upper)} of it"
     return own.disagrees(findings.draws, near)
