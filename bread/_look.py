@@ -8,6 +8,7 @@ from typing import Any
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import OpenOptions
+from bread.backends.support.draw_forms import plain_form
 from bread.backends.support.posterior_draws import data_of_draws
 from bread.report.first_look import GROUP, first_look_dataset
 from bread.report.fit_quality import quality_attributes
@@ -78,6 +79,7 @@ def look(
     """
     began, root = time.perf_counter(), root_entropy(random_seed)
     require_containers()
+    posterior = plain_form(posterior)
     given = {} if posterior is None else {"posterior": posterior}
     options = OpenOptions(data=data, observed=observed, likelihood=likelihood, density_only=True, draws=given)
     with Display(is_visible=progressbar, workers=1) as display:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,7 @@ class FirstLookResult:
     coordinates : tuple of str, length d
         The unconstrained coordinates that were looked at.
     found : FirstLook or None
-        None where the density has no gradient.
+        None where the density has no gradient, or the draws lack free variables.
     left_out : dict of str to str
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
@@ -70,9 +71,12 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
     layout, real = model.info.layout, model.info.data
     values = _thinned(fit)
     shape = next(iter(values.values())).shape[:2]
-    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
     names, quantities = _components(values)
+    if fit.missing:
+        left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
+        return FirstLookResult(names, (), None, left_out, _different(known, data_of_draws), math.prod(shape))
+    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     used = np.flatnonzero(~layout.discrete)
     left_out = {layout.coordinates[i]: "it is discrete" for i in np.flatnonzero(layout.discrete)}
     coordinates = tuple(layout.coordinates[i] for i in used)
