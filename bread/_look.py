@@ -41,8 +41,9 @@ def look(
     ----------
     model : pymc.Model, cmdstanpy.CmdStanModel, path or str, optional
         What `bread.check` takes; the model around a ``with`` block by default.
-    posterior : InferenceData, DataTree, Dataset or dict, optional
-        Your draws, of all free variables, in any form that `bread.check` takes. Without it the model is sampled by its
+    posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
+        Your draws, of all free variables, in any form that `bread.check` takes. Where some are missing that nothing
+        determines, only their data are looked at. Without it the model is sampled by its
         own sampler first, and those draws are looked at.
     data, observed, likelihood : optional
         Stan: as for `bread.check`.
