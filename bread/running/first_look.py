@@ -39,7 +39,7 @@ class FirstLookResult:
     coordinates : tuple of str, length d
         The unconstrained coordinates that were looked at.
     found : FirstLook or None
-        None where the density has no gradient.
+        None where the density has no gradient, or the draws lack free variables.
     left_out : dict of str to str
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
@@ -68,9 +68,12 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     layout, real = model.info.layout, model.info.data
     values = _thinned(fit)
     shape = next(iter(values.values())).shape[:2]
-    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
     names, quantities = _components(values)
+    if fit.missing:
+        left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
+        return FirstLookResult(names, (), None, left_out, _different(known, fit.data), 0)
+    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     is_inside = np.isfinite(states).all(axis=0)
     used = np.flatnonzero(is_inside & ~layout.discrete)
     reasons = np.where(layout.discrete, "it is discrete", "draws of it lie on the border of its support")
