@@ -1,4 +1,4 @@
-"""What the first look found, in at most eight lines; and as a table."""
+"""What the first look found, in at most eight lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bread.reading.fit_quality import doubt, read_fit_quality
@@ -17,7 +16,6 @@ from bread.statistics.first_look import LEVEL
 WIDTH = 100  # columns of a line
 _NOT_EXCLUDED = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
 _PLAIN = 2.0  # standard errors, from which a difference is named
-_SIGNIFICANT_DIGITS = 3
 
 
 def is_first_look(report: Any) -> bool:
@@ -112,11 +110,3 @@ def _differences(look: xr.Dataset, p_value: float) -> list[str]:
         return lines
     worst = int(np.nanargmin(look["function_p_value"].values))
     return [_line("Your draws", f"they differ in {look['function_of'].values[worst]} (first look, {p_text})")]
-
-
-def first_look_summary(report: Any) -> pd.DataFrame:
-    """Return the table over parameters: shift and ratio of standard deviations, with errors and what would be seen."""
-    look = require_group(report, GROUP)
-    names = [name for name in look.data_vars if look[name].dims == ("parameter",)]
-    table = look[names].to_dataframe() if names else pd.DataFrame()
-    return table.map(lambda value: float(f"{value:.{_SIGNIFICANT_DIGITS}g}"))

@@ -45,6 +45,8 @@ class FirstLookResult:
     other_data : tuple of DataDifference
     n_draws : int
         Draws that were looked at.
+    mean, sd : ndarray, shape (k,)
+        Of all draws, those included that were not looked at.
     """
 
     names: tuple[str, ...]
@@ -53,6 +55,8 @@ class FirstLookResult:
     left_out: dict[str, str]
     other_data: tuple[DataDifference, ...]
     n_draws: int
+    mean: FloatArray
+    sd: FloatArray
 
 
 def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLookResult:
@@ -102,7 +106,11 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
                 left_out[name] = "its gradient is not finite at some draws"
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
-    return FirstLookResult(names, coordinates, found, left_out, _different(known, data_of_draws), len(states))
+    whole = _components(fit.draws)[1].reshape(-1, len(names))
+    return FirstLookResult(
+        names, coordinates, found, left_out, _different(known, data_of_draws), len(states), whole.mean(axis=0),
+        whole.std(axis=0),
+    )  # fmt: skip
 
 
 def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:
