@@ -48,7 +48,7 @@ def run(name: str, model: Any, options: argparse.Namespace, **settings: Any) -> 
     print(f"[{verdict.status}] {verdict}", flush=True)
     stem = options.output / name.replace(" ", "_")
     report.to_netcdf(f"{stem}.nc")
-    figure = bread.plot_report(report)
+    figure = bread.plot_report(report).figure
     figure.suptitle(name)
     figure.savefig(f"{stem}.png", dpi=110)
     plt.close(figure)

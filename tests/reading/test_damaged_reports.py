@@ -136,6 +136,17 @@ def test_what_is_missing_is_said_in_one_line(kind: str) -> None:
     assert require_one_line(kind, readers, 1 if kind != "check" else 4) > 0
 
 
+@pytest.mark.parametrize("kind", MADE)
+def test_every_report_has_its_figure_and_its_table(kind: str) -> None:
+    from matplotlib import pyplot
+
+    ax = bread.plot(made(kind))
+    ax.figure.canvas.draw()
+    assert ax.has_data()
+    pyplot.close("all")
+    assert len(bread.summary(made(kind)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MADE)
 def test_every_reader_on_everything_that_may_be_missing(kind: str) -> None:
