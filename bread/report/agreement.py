@@ -84,7 +84,8 @@ def agreement_dataset(
           `central_content`, `central_content_ci`: the same between the 5% and the 95% quantile;
         * `content_p_value`, `content_p_value_beyond_error` (.., share): of the hypotheses that both have one law, and
           that no probability differs by more than the annealed draws' error; corrected for their number;
-        * `mean_shift`, `sd_ratio` with `_error`: in standard deviations of the annealed draws;
+        * `fit_mean`, `fit_sd` of the fit's draws; `mean_shift`, `sd_ratio` with `_error`: in standard deviations of the
+          annealed draws;
         * `cdf_difference`: largest difference D of the distribution functions; `error_limit`: D + DKW + V, how far at
           most any P(parameter <= x) of the fit is from the posterior's, V being an average over data sets;
         * `n_effective`, `n_effective_quantile` (.., quantile) of the fit's draws;
@@ -149,6 +150,7 @@ def comparison_dataset(
     )
     bound = distribution_bound(columns.own, columns.annealed, error=shared, alpha=ALPHA / 2.0)
     moments = compare_moments(columns.own, columns.annealed, sizes.whole, sizes.whole)
+    flat = columns.own.reshape(-1, len(columns.names))
     by_parameter = {
         "fit_quantile": (("parameter", "quantile"), contents.quantile),
         "interval_content": (("parameter", "quantile"), contents.content),
@@ -164,6 +166,8 @@ def comparison_dataset(
         "content_p_value": (("parameter", "share"), contents.p_value),
         "content_p_value_beyond_error": (("parameter", "share"), contents.p_value_beyond_error),
         **{name: ("parameter", values) for name, values in moments._asdict().items()},
+        "fit_mean": ("parameter", flat.mean(axis=0)),
+        "fit_sd": ("parameter", flat.std(axis=0)),
         "cdf_difference": ("parameter", bound.cdf_difference),
         "error_limit": ("parameter", bound.error_limit),
         "n_effective": ("parameter", sizes.whole),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class FirstLookResult:
     other_data : tuple of DataDifference
     n_draws : int
         Draws that were looked at, by a gradient each.
+    mean, sd : ndarray, shape (k,)
+        Of all draws, those included that were not looked at.
     """
 
     names: tuple[str, ...]
@@ -53,6 +56,8 @@ class FirstLookResult:
     left_out: dict[str, str]
     other_data: tuple[DataDifference, ...]
     n_draws: int
+    mean: FloatArray
+    sd: FloatArray
 
 
 def look_at(model: Model, fit: Fit) -> FirstLookResult:
@@ -70,9 +75,17 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     shape = next(iter(values.values())).shape[:2]
     known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
     names, quantities = _components(values)
+    whole = _components(fit.draws)[1].reshape(-1, len(names))
+    result = partial(
+        FirstLookResult,
+        names,
+        other_data=_different(known, fit.data),
+        mean=whole.mean(axis=0),
+        sd=whole.std(axis=0),
+    )
     if fit.missing:
         left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
-        return FirstLookResult(names, (), None, left_out, _different(known, fit.data), 0)
+        return result(coordinates=(), found=None, left_out=left_out, n_draws=0)
     states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     is_inside = np.isfinite(states).all(axis=0)
     used = np.flatnonzero(is_inside & ~layout.discrete)
@@ -82,9 +95,9 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     posterior = model.condition(real.observed)
 
     def densities(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        whole = states.copy()
-        whole[:, used] = at
-        log_density, gradient = posterior.density_gradient(1.0, whole)
+        moved = states.copy()
+        moved[:, used] = at
+        log_density, gradient = posterior.density_gradient(1.0, moved)
         return log_density, gradient[:, used]
 
     found, gradient = None, None
@@ -106,7 +119,7 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
     n_draws = 0 if gradient is None else len(states)
-    return FirstLookResult(names, coordinates, found, left_out, _different(known, fit.data), n_draws)
+    return result(coordinates=coordinates, found=found, left_out=left_out, n_draws=n_draws)
 
 
 def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:

@@ -58,6 +58,9 @@ def test_the_table_has_a_row_a_parameter():
     report = bread.look(MODEL, posterior=draws, progressbar=False)
     table = bread.summary(report)
     assert table.index.tolist() == ["mu", *(f"group_mean[{i}]" for i in range(3))]
+    assert len(table.columns) == 8
+    assert table.loc["mu", "mean"] == pytest.approx(draws["mu"].mean(), abs=0.01 * draws["mu"].std())
+    assert table.loc["mu", "sd"] == pytest.approx(draws["mu"].std(), rel=0.005)  # to three digits, of all draws
     assert (table["shift"].abs() < 4.0 * table["shift_se"]).all()  # four standard errors, four parameters
     assert read_group(report, "first_look").attrs["n_draws"] <= 1000
 
