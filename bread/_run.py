@@ -93,10 +93,11 @@ def run(
 
 def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: Display) -> None:
     """Look at the draws on the real data once there are any, and show what was found; nothing comes before it."""
-    if result.fit is None or result.first_look is not None:
+    fit = result.partial or result.fit
+    if fit is None or result.first_look is not None:
         return
     with timed_phase(result, display, "looking at your draws", "look"), interrupts.interruptible():
-        result.first_look = saved.keeper.kept("first look", partial(look_at, model, result.fit))
+        result.first_look = saved.keeper.kept("first look", partial(look_at, model, fit))
     result.n_gradients["look"] = result.first_look.n_draws
     display.note(read_first_look(first_look_dataset(result.first_look)).lines[0])
 

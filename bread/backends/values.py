@@ -255,7 +255,7 @@ class Fit:
     Attributes
     ----------
     draws : dict of str to ndarray, each (chain, draw, ...)
-        Free variables in the model's own coordinates.
+        Free variables in the model's own coordinates; where some are missing, what depends on them too.
     source : str
         "pm.sample", "posterior=".
     seconds : float
@@ -269,6 +269,10 @@ class Fit:
         What was done to the user's draws before they were those of the model's free variables.
     data : dict of str to array_like
         Data that came with the user's draws, by name.
+    missing : tuple of str
+        Free variables that the user's draws lack, and that nothing among them determines.
+    remedy : str
+        What to do about them.
     """
 
     draws: dict[str, NDArray[Any]]
@@ -278,6 +282,18 @@ class Fit:
     distinct_share: float = 1.0
     notes: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    remedy: str = "Pass draws of all free variables."
+
+    def lacks(self) -> str:
+        """Return what is missing and what to do, as a sentence; "" where nothing is."""
+        if not self.missing:
+            return ""
+        names = ", ".join(map(repr, self.missing))
+        return (
+            f"{self.source} has no variable {names}, and holds nothing that determines "
+            f"{'it' if len(self.missing) == 1 else 'them'}. {self.remedy}"
+        )
 
     def flat_draws(self) -> dict[str, NDArray[Any]]:
         """Return the draws with chains joined, each (n, ...)."""

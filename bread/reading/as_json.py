@@ -43,7 +43,7 @@ def as_json(report: Any) -> dict[str, Any]:
         tests: dict[str, Any] = _plain(debug_json(report))
         return tests
     refuse_other_reports(report, "report", "bread.check or bread.debug")
-    attributes, found, frame = read_attributes(report), verdict(report), summary(report)
+    attributes, found, frame = read_attributes(report), verdict(report), summary(report, kind="bounds")
     rows = [{"n_temperatures": n, **row} for n, row in zip(frame.index, frame.to_dict("records"), strict=True)]
     row = next((row for row in rows if row["n_temperatures"] == found.n_temperatures), None)
     agreement, observed = read_group(report, "agreement"), read_group(report, "observed_data")

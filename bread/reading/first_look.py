@@ -1,4 +1,4 @@
-"""What the first look found, in at most eight lines; and as a table."""
+"""What the first look found, in at most eight lines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from bread.reading.fit_quality import doubt, read_fit_quality
 from bread.report.compat import read_attributes, read_group, require_group
@@ -18,7 +18,6 @@ from bread.statistics.first_look import LEVEL
 WIDTH = 100  # columns of a line
 _NOT_EXCLUDED = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
 _PLAIN = 2.0  # standard errors, from which a difference is named
-_SIGNIFICANT_DIGITS = 3
 
 
 def is_first_look(report: Any) -> bool:
@@ -123,6 +122,14 @@ def _detectable(look: xr.Dataset) -> str:
     return f"a shift of {np.nanmax(shift):.2g} sd or an sd off by {100 * np.nanmax(ratio, initial=0.0):.0f}%{but}"
 
 
+def sizes(look: xr.Dataset) -> NDArray[np.float64]:
+    """Return by how many standard errors mean or sd of each parameter is off; 0 where that is not told."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by_shift = np.abs(look["shift"].values) / look["shift_se"].values
+        by_ratio = np.abs(look["sd_ratio"].values - 1.0) / look["sd_ratio_se"].values
+    return np.nan_to_num(np.fmax(by_shift, by_ratio), nan=0.0)
+
+
 def _differences(look: xr.Dataset, p_value: float) -> list[str]:
     """Return a line for each of the two parameters that are off by most, or for the test; none where it passes."""
     if not p_value < LEVEL:
@@ -132,10 +139,8 @@ def _differences(look: xr.Dataset, p_value: float) -> list[str]:
     if look["kind"].values[worst] == BEGINNING:
         begins = f"chains begin unlike their second halves: is warm-up among them? (first look, {p_text})"
         return [_line("Your draws", begins)]
+    size = sizes(look)
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        size = np.fmax(np.abs(shift) / shift_se, np.abs(ratio - 1.0) / ratio_se)
-    size = np.nan_to_num(size, nan=0.0)
     lines = []
     for i in np.argsort(-size, kind="stable")[:2]:
         if size[i] < _PLAIN:
@@ -151,11 +156,3 @@ def _differences(look: xr.Dataset, p_value: float) -> list[str]:
     if lines:
         return lines
     return [_line("Your draws", f"they differ in {look['function_of'].values[worst]} (first look, {p_text})")]
-
-
-def first_look_summary(report: Any) -> pd.DataFrame:
-    """Return the table over parameters: shift and ratio of standard deviations, with errors and what would be seen."""
-    look = require_group(report, GROUP)
-    names = [name for name in look.data_vars if look[name].dims == ("parameter",)]
-    table = look[names].to_dataframe() if names else pd.DataFrame()
-    return table.map(lambda value: float(f"{value:.{_SIGNIFICANT_DIGITS}g}"))

@@ -84,7 +84,7 @@ def read_modes(group: xr.Dataset) -> Modes:
     one = group.isel(mode=int(missed[0]))
     return replace(
         modes,
-        place=_place(one),
+        place=place_of(one),
         mass=float(one["mass_lower"]),
         share_annealed=float(one["share_annealed"]),
         share_own=float(one["share_own"]),
@@ -129,7 +129,7 @@ def none_found(modes: Modes | None) -> str:
     return f"No mode {of}that {modes.who} miss was found on your data ({begun}; a narrow one may go unseen)."
 
 
-def _place(mode: xr.Dataset) -> str:
+def place_of(mode: xr.Dataset) -> str:
     """Return where a mode is, by the parameters in which it is farthest from the annealed draws."""
     place, names = mode["place"].values, mode["parameter"].values
     spread = np.maximum(mode["annealed_sd"].values, 1e-12 * (1.0 + np.abs(place)))

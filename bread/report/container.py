@@ -187,7 +187,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "notes": _json(
             [
                 *identity.notes,
-                *(() if result.fit is None else result.fit.notes),
+                *(note for fit in (result.fit, result.partial) if fit is not None for note in fit.notes),
                 *([] if result.budget is None else result.budget.notes()),
                 *direct_notes(result.direct_tests),
                 *prior_integral_notes(result.prior_integrals),

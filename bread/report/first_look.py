@@ -21,13 +21,14 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
     Returns
     -------
     Dataset
-        `p_value` (); NaN where nothing could be tested. By parameter: `shift`, `sd_ratio`, their standard errors and
-        what would have been seen. By function: `function_p_value` (adjusted), the `kind` of function, whose identity it
-        is (`identity_of`), of which coordinate (`function_of`); of the kind `BEGINNING` both are the log density. By
-        coordinate: `n_effective`. Attributes: `n_draws`; `left_out` (JSON: coordinate -> why) and `other_data` (JSON:
-        name, element, value in the model, value where the draws are from).
+        `p_value` (); NaN where nothing could be tested. By parameter: `mean` and `sd` of the draws; `shift`,
+        `sd_ratio`, their standard errors and what would have been seen. By function: `function_p_value` (adjusted), the
+        `kind` of function, whose identity it is (`identity_of`), of which coordinate (`function_of`); of the kind
+        `BEGINNING` both are the log density. By coordinate: `n_effective`. Attributes: `n_draws`; `left_out` (JSON:
+        coordinate -> why) and `other_data` (JSON: name, element, value in the model, value where the draws are from).
     """
-    found = result.found
+    found, parameter = result.found, np.array(result.names, dtype=np.str_)
+    moments = {"mean": ("parameter", result.mean), "sd": ("parameter", result.sd)}
     attributes = {
         "n_draws": result.n_draws,
         "left_out": json.dumps(result.left_out),
@@ -48,6 +49,7 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
     return xr.Dataset(
         {
             "p_value": ((), result.p_value),
+            **moments,
             **{name: ("parameter", getattr(found, name)) for name in _SIZES},
             "function_p_value": ("function", np.minimum(1.0, result.n_kinds * np.array(p_values))),
             "kind": ("function", text([kind for kind, _, _ in functions])),
@@ -55,6 +57,6 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
             "function_of": ("function", text([other for _, _, other in functions])),
             "n_effective": ("coordinate", found.n_effective),
         },
-        coords={"parameter": text(list(result.names)), "coordinate": text(list(result.coordinates))},
+        coords={"parameter": parameter, "coordinate": text(list(result.coordinates))},
         attrs=attributes,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,14 @@ class FirstLookResult:
     coordinates : tuple of str, length d
         The unconstrained coordinates that were looked at.
     found : FirstLook
-        Of nothing, where the density has no gradient.
+        Of nothing, where the density has no gradient, or the draws lack free variables.
     left_out : dict of str to str
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
     n_draws : int
         Draws that were looked at by a gradient each.
+    mean, sd : ndarray, shape (k,)
+        Of all draws, those included that were not looked at.
     neighbours : tuple of Neighbours
         Tests of discrete coordinates.
     beginning : float
@@ -70,6 +73,8 @@ class FirstLookResult:
     left_out: dict[str, str]
     other_data: tuple[DataDifference, ...]
     n_draws: int
+    mean: FloatArray
+    sd: FloatArray
     neighbours: tuple[Neighbours, ...] = ()
     beginning: float = float("nan")
 
@@ -99,9 +104,20 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     layout, real = model.info.layout, model.info.data
     values = _thinned(fit)
     shape = next(iter(values.values())).shape[:2]
-    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
     names, quantities = _components(values)
+    whole = _components(fit.draws)[1].reshape(-1, len(names))
+    result = partial(
+        FirstLookResult,
+        names,
+        other_data=_different(known, fit.data),
+        mean=whole.mean(axis=0),
+        sd=whole.std(axis=0),
+    )
+    if fit.missing:
+        left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
+        return result(coordinates=(), found=nothing_found(0, len(names)), left_out=left_out, n_draws=0)
+    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     is_inside = np.isfinite(states).all(axis=0)
     used = np.flatnonzero(is_inside & ~layout.discrete)
     left_out = dict.fromkeys(
@@ -111,9 +127,9 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     posterior = model.condition(real.observed)
 
     def densities(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        whole = states.copy()
-        whole[:, used] = at
-        log_density, gradient = posterior.density_gradient(1.0, whole)
+        moved = states.copy()
+        moved[:, used] = at
+        log_density, gradient = posterior.density_gradient(1.0, moved)
         return log_density, gradient[:, used]
 
     found, n_draws, beginning = nothing_found(len(used), len(names)), 0, float("nan")
@@ -139,8 +155,9 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
     neighbours = _neighbours(layout, posterior, states.reshape(*shape, -1), fit.distinct_share, left_out)
-    return FirstLookResult(
-        names, coordinates, found, left_out, _different(known, fit.data), n_draws, neighbours, beginning
+    return result(
+        coordinates=coordinates, found=found, left_out=left_out, n_draws=n_draws, neighbours=neighbours,
+        beginning=beginning,
     )  # fmt: skip
 
 
@@ -151,7 +168,10 @@ def _neighbours(
     places = [int(i) for i in np.flatnonzero(layout.discrete)]
     names = [layout.coordinates[i] for i in places]
     left_out |= dict.fromkeys(names[MOST:], f"it is discrete, and {MOST} of those are looked at")
-    if not places or not np.isfinite(states).all():
+    if not places:
+        return ()
+    if not np.isfinite(states).all():
+        left_out |= dict.fromkeys(names, "it is discrete, and draws of others lie on the border of their support")
         return ()
     try:
         functions, p_values = neighbour_test(
