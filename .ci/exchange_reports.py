@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
 
 def read(report: Any) -> dict[str, Any]:
     """Return what a user reads from a report; NaN as None."""
-    table = bread.summary(report)
+    table = bread.summary(report, kind="bounds")
     numbers = {
         name: [None if math.isnan(value) else float(value) for value in table[name].to_numpy(float)]
         for name in table.columns

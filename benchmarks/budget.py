@@ -109,7 +109,7 @@ def measure(name: str, seed: int = 1) -> dict[str, Any]:
     planned = bread.plan(build(), budget=budget, **settings)
     report = bread.check(build(), budget=budget, **settings)
     found = json.loads(report.attrs["budget"])
-    row = bread.summary(report).loc[report.attrs["n_temperatures"]]
+    row = bread.summary(report, kind="bounds").loc[report.attrs["n_temperatures"]]
     return {
         "model": name,
         "budget": str(budget),

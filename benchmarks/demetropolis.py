@@ -99,7 +99,7 @@ def row(name: str, chains: int, in_turn: bool, options: str, budget: float, seed
         random_seed=seed,
         progressbar=False,
     )
-    table = bread.summary(report)
+    table = bread.summary(report, kind="bounds")
     done = table[table["p_value"].notna()].sort_values("p_value")
     first = done.iloc[0]
     how = "in turn" if in_turn else "as pm.sample"

@@ -70,7 +70,7 @@ def rows_of(subject: Subject, path: str, temperatures: tuple[int, ...], simulati
             subject.program, path=path, kernel=subject.kernel, n_temperatures=temperatures, simulations=simulations,
             draws=0, cores=1, random_seed=SEED, progressbar=False, **{"simulate_from": "prior", **subject.settings},
         )  # fmt: skip
-    taken, table = time.process_time() - began, bread.summary(report)
+    taken, table = time.process_time() - began, bread.summary(report, kind="bounds")
     both = [read_group(report, name) for name in ("forward", "reverse")]
     ran = report.attrs.get("engine") or subject.engine
     note = "" if ran == subject.engine else f" (ran on {ran})"

@@ -25,7 +25,7 @@ COUNTED = ("tune", "race", "search", "confirm")
 
 def curve(report: Any, spent: int) -> list[list[float]]:
     """Return T, bound, its upper limit (nats) and the gradient evaluations until then, ``spent`` before the search."""
-    table = bread.summary(report).query("n_simulations > 0")
+    table = bread.summary(report, kind="bounds").query("n_simulations > 0")
     forward, reverse = (read_group(report, name) for name in ("forward", "reverse"))
     is_bound = reverse["finished"]  # the forward chains of the other simulations are the consistency test's
     rows = []

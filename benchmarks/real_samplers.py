@@ -231,7 +231,7 @@ def row(method: str, build: Build, *, budget: float, seed: int) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             report = bread.debug(build(), kernel=kernel, budget=budget, random_seed=seed, progressbar=False)
-        verdict, table = bread.verdict(report), bread.summary(report)
+        verdict, table = bread.verdict(report), bread.summary(report, kind="bounds")
     except Exception as error:
         said, p_value, least = f"{type(error).__name__}: {str(error).splitlines()[0][:100]}", float("nan"), ""
     else:

@@ -58,7 +58,7 @@ def rows_of(name: str, is_long: bool) -> list[tuple[Any, ...]]:
         )  # fmt: skip
     forward, reverse = read_group(report, "forward"), read_group(report, "reverse")
     median = reverse["log_weight"].median("chain") - forward["log_weight"].median("chain")
-    table, rows = bread.summary(report), []
+    table, rows = bread.summary(report, kind="bounds"), []
     for number in temperatures:
         gap = float(median.sel(n_temperatures=number).median())
         seconds = seconds_of_a_pair(forward, reverse, number)

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from bread.reading.compare_plot import plot_compare
     from bread.reading.debug_plot import plot_debug
     from bread.reading.evidence import Evidence, evidence
+    from bread.reading.first_look_plot import plot_first_look
     from bread.reading.outlook import Outlook
     from bread.reading.page.html import to_html
     from bread.reading.page.markdown import to_markdown
     from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
     from bread.reading.plots_fit import plot_fit
     from bread.reading.report_plot import plot_report
+    from bread.reading.status_plot import plot
     from bread.reading.summary import summary
     from bread.reading.unbiased_plot import plot_unbiased
     from bread.reading.verdict import Verdict, verdict
@@ -55,11 +57,13 @@ __all__ = [
     "look",
     "path_sampling",
     "plan",
+    "plot",
     "plot_agreement",
     "plot_bounds",
     "plot_compare",
     "plot_consistency",
     "plot_debug",
+    "plot_first_look",
     "plot_fit",
     "plot_path",
     "plot_report",
@@ -90,11 +94,13 @@ _MODULES = {
     "look": "bread._look",
     "path_sampling": "bread._path_sampling",
     "plan": "bread._plan",
+    "plot": "bread.reading.status_plot",
     "plot_agreement": "bread.reading.agreement_plot",
     "plot_bounds": "bread.reading.plots",
     "plot_compare": "bread.reading.compare_plot",
     "plot_consistency": "bread.reading.plots",
     "plot_debug": "bread.reading.debug_plot",
+    "plot_first_look": "bread.reading.first_look_plot",
     "plot_fit": "bread.reading.plots_fit",
     "plot_path": "bread.reading.plots",
     "plot_report": "bread.reading.report_plot",

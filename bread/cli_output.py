@@ -142,7 +142,7 @@ def _show(report: Any, output: Path | None) -> str:
         return _show_debug(report, console)
     refuse_other_reports(report, "report", "bread.check or bread.debug")
     verdict = _show_verdict(report, console)
-    frame = bread.summary(report)
+    frame = bread.summary(report, kind="bounds")
     frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
     table = Table(
         title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,

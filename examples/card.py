@@ -42,13 +42,13 @@ def run(name: str, model: Any, options: argparse.Namespace, **settings: Any) -> 
     began = time.perf_counter()
     report = bread.check(model, random_seed=options.seed, cores=options.cores, **settings)
     seconds = time.perf_counter() - began
-    print(bread.summary(report).to_string())
+    print(bread.summary(report, kind="bounds").to_string())
     print(f"wall time {seconds:.1f} s")
     verdict = bread.verdict(report)
     print(f"[{verdict.status}] {verdict}", flush=True)
     stem = options.output / name.replace(" ", "_")
     report.to_netcdf(f"{stem}.nc")
-    figure = bread.plot_report(report)
+    figure = bread.plot_report(report).figure
     figure.suptitle(name)
     figure.savefig(f"{stem}.png", dpi=110)
     plt.close(figure)

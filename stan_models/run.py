@@ -76,7 +76,7 @@ def table(report: Any) -> pd.DataFrame:
     weights. Then what one forward and one reverse chain cost together:
     ``gradients`` and ``seconds`` of one core.
     """
-    summary = bread.summary(report)
+    summary = bread.summary(report, kind="bounds")
     forward, reverse = (_both_ways(report, direction) for direction in ("forward", "reverse"))
     gap = reverse["log_weight"].median("chain") - forward["log_weight"].median("chain")
     pair = {name: (forward[name] + reverse[name]) for name in ("n_gradients", "seconds")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bread.reading.findings import FEWEST_SIMULATIONS, Findings
-from bread.reading.first_look import SAME_MODEL, SAMPLE_AGAIN, LookFound
+from bread.reading.first_look import SAME_MODEL, SAMPLE_AGAIN
 from bread.reading.lines import LETTERS, counted, short
 from bread.reading.modes import mode_todo
 from bread.reading.not_shown import FALLS, temperatures_needed
@@ -15,7 +15,7 @@ from bread.reading.unfinished import advice_on_time
 STOPPED = "stopped"  # how the finding on a check that did not finish begins
 
 
-def advice_of(findings: Findings, status: str, look: LookFound | None) -> tuple[str, str]:
+def advice_of(findings: Findings, status: str) -> tuple[str, str]:
     """Return the finding and what to do; the latter is "" where all is well."""
     if status == "mismatch":
         return (
@@ -23,14 +23,15 @@ def advice_of(findings: Findings, status: str, look: LookFound | None) -> tuple[
             "look at posterior predictive plots, improve the model, check again",
         )
     if status == "disagreement":
-        return _disagreement(findings, look)
+        return _disagreement(findings)
     if status == "not converged":
         return _not_converged(findings)
     return _inconclusive(findings) if status == "inconclusive" else ("", "")
 
 
-def _disagreement(findings: Findings, look: LookFound | None) -> tuple[str, str]:
-    if look is not None and look.differs:
+def _disagreement(findings: Findings) -> tuple[str, str]:
+    look = findings.first_look
+    if look is not None and look.is_disagreement:
         whose = "your" if look.is_yours else "the fit's"
         if look.other_data:
             return f"{whose} draws are of other data", SAME_MODEL

@@ -44,7 +44,7 @@ def as_json(report: Any) -> dict[str, Any]:
         tests: dict[str, Any] = _plain(debug_json(report))
         return tests
     refuse_other_reports(report, "report", "bread.check or bread.debug")
-    attributes, frame = read_attributes(report), summary(report)
+    attributes, frame = read_attributes(report), summary(report, kind="bounds")
     is_stan = str(attributes.get("inference_library", "")) == "stan"  # spelt as on the command line
     found = verdict_of(report, as_options if is_stan else str)
     rows = [{"n_temperatures": n, **row} for n, row in zip(frame.index, frame.to_dict("records"), strict=True)]

@@ -10,7 +10,7 @@ from bread.reading import agreement as own
 from bread.reading.advice import STOPPED, advice_of
 from bread.reading.direct import bug, direct_lines
 from bread.reading.findings import Findings
-from bread.reading.first_look import LookFound, not_certified, read_look
+from bread.reading.first_look import not_certified
 from bread.reading.fit import looks_words, what_misfits
 from bread.reading.fit_quality import fit_warning
 from bread.reading.lines import LETTERS, Answer, Row, fitted, short
@@ -32,20 +32,20 @@ _ABOUT = {"posterior": "about posteriors given your data and as many again"}
 
 def check_answer(report: Any, findings: Findings, status: str) -> Answer:
     """Return what a report of `bread.check` says, all but its numbers."""
-    look, reason = read_look(report), not_certified(report)
-    details = text(findings, status, look)
+    reason = not_certified(report)
+    details = text(findings, status)
     if status == "bug":
         return replace(_bug(findings), details=details)
-    finding, advice = ("nothing could be certified", "") if reason else advice_of(findings, status, look)
+    finding, advice = ("nothing could be certified", "") if reason else advice_of(findings, status)
     rows = [
-        *own_rows(findings, look),
+        *own_rows(findings),
         ("Not certified", reason),
         ("Time", time_line(findings.phase_seconds) if finding.startswith(STOPPED) else ""),
         *([] if reason else _certified(findings, status)),
         *_data(findings, status),
         (NOT_EXCLUDED, _not_excluded(findings) if status in ("converged", "inconclusive") else ""),
     ]
-    return Answer(status, finding, tuple(rows), tuple(_warnings(findings, status, look)), advice, details=details)
+    return Answer(status, finding, tuple(rows), tuple(_warnings(findings, status)), advice, details=details)
 
 
 def _bug(findings: Findings) -> Answer:
@@ -144,10 +144,10 @@ def _not_excluded(findings: Findings) -> str:
     return f"{modes}; failures in up to {unseen} of data sets like yours"
 
 
-def _warnings(findings: Findings, status: str, look: LookFound | None) -> list[str]:
+def _warnings(findings: Findings, status: str) -> list[str]:
     """Return what is doubtful and is not the verdict."""
     found = findings.unguarded.warnings()
-    fit, draws, zero = findings.fit_quality, findings.draws, findings.zero_weights
+    fit, draws, zero, look = findings.fit_quality, findings.draws, findings.zero_weights, findings.first_look
     if fit is not None:
         is_said = draws is not None and draws.status == "too few draws"
         compared = (draws.fewest, draws.fewest_name) if draws is not None and is_said else None

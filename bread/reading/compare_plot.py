@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +12,9 @@ from bread.reading.compare import read_comparison
 from bread.reading.plot_axes import import_pyplot, new_axes, width_in_letters
 from bread.reading.plot_text import begin, finish
 from bread.report.opening import takes_report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Okabe & Ito (2008): told apart with every common colour blindness; line style and marker differ as well.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -31,7 +34,7 @@ _ROOM = 3.0  # decades on an axis up to which values 2 and 5 have ticks
 
 
 @takes_report
-def plot_compare(report: Any, *, against: str | None = None, bound: str | None = None, ax: Any = None) -> Any:
+def plot_compare(report: Any, *, against: str | None = None, bound: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw V or B of each model against what a chain costs, with 95% limits.
 
     Lower and further left is better. Limits are each model's own; paired intervals of the difference, which the
@@ -51,8 +54,8 @@ def plot_compare(report: Any, *, against: str | None = None, bound: str | None =
 
     Returns
     -------
-    Axes or list of Axes
-        A list where ``against`` is not given.
+    matplotlib.axes.Axes
+        The first; all are in ``ax.figure.axes``.
 
     Raises
     ------
@@ -83,7 +86,7 @@ def plot_compare(report: Any, *, against: str | None = None, bound: str | None =
             panel.set_ylabel("")
             panel.sharey(axes[0])
         finish(panel, legend=None if place else {"frameon": True})
-    return axes
+    return axes[0]
 
 
 def _default_bound(table: xr.Dataset) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bread.errors import InvalidArgumentError
 from bread.reading.comparison_words import in_words
 from bread.reading.debug import is_drawn
+from bread.reading.plot_axes import import_pyplot
+from bread.reading.plot_text import say_why
 from bread.report.compat import read_group
 from bread.report.debug import GROUP, JOINT
 from bread.report.opening import takes_report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _COLUMNS = 3
 _WIDTH = 2.7  # inches of a panel, at least
@@ -22,7 +28,7 @@ _ERRORS = 2.0  # standard errors of a bar
 
 
 @takes_report
-def plot_debug(report: Any, *, most: int | None = None, figure: Any = None) -> Any:
+def plot_debug(report: Any, *, most: int | None = None, figure: Figure | None = None) -> Axes:
     """Draw the p-values of each test's comparisons against uniform ones, worst tests first.
 
     Where nothing is wrong the points lie near the line or above it. Far below it on the left are comparisons that no
@@ -43,16 +49,14 @@ def plot_debug(report: Any, *, most: int | None = None, figure: Any = None) -> A
 
     Returns
     -------
-    list of Axes
-        One for each test that is drawn, and one for the P-P plots.
+    matplotlib.axes.Axes
+        The first; ``ax.figure.axes`` has one for each test that is drawn, and one for the P-P plots.
 
     Raises
     ------
     InvalidArgumentError
         It is no report of `bread.debug`, or ``most`` is less than 1.
     """
-    from matplotlib import pyplot
-
     found = read_group(report, GROUP)
     if found is None:
         raise InvalidArgumentError("plot_debug draws reports of bread.debug, and this one is of bread.check.")
@@ -68,7 +72,7 @@ def plot_debug(report: Any, *, most: int | None = None, figure: Any = None) -> A
     shown = shown[:most]
     n_panels = len(shown) + ("pp_before" in found)
     if figure is None:
-        figure = pyplot.figure(figsize=(9.0, 2.6 * max(1, -(-n_panels // _COLUMNS))), layout="constrained")
+        figure = import_pyplot().figure(figsize=(9.0, 2.6 * max(1, -(-n_panels // _COLUMNS))), layout="constrained")
     axes = []
     n_columns = min(_COLUMNS, max(1, int(figure.get_figwidth() / _WIDTH)))
     n_rows = max(1, -(-n_panels // n_columns))
@@ -90,7 +94,10 @@ def plot_debug(report: Any, *, most: int | None = None, figure: Any = None) -> A
         axes.append(ax)
     if "pp_before" in found:
         axes.append(_draw_pp(figure.add_subplot(n_rows, n_columns, n_panels), found))
-    return axes
+    if not axes:
+        axes.append(figure.add_subplot())
+        say_why(axes[0], "No test of this report compares anything that could be drawn: bread.summary lists them all.")
+    return axes[0]
 
 
 def _draw_pp(ax: Any, found: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the first look found, as lines of a verdict; and as a table."""
+"""What the first look found, as lines of a verdict."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from bread.reading.direct import bug_answer
 from bread.reading.fit import fit_status, looks_words, read_fit, what_misfits
@@ -17,7 +17,7 @@ from bread.reading.fit_quality import fit_warning, read_fit_quality
 from bread.reading.lines import LETTERS, Answer, Row, fitted, short
 from bread.reading.modes import missed_mode, mode_todo, modes_words, none_found, read_modes
 from bread.reading.words import FITS_DRAWS, NOT_EXCLUDED, YOUR_DATA, YOUR_DRAWS, YOURS
-from bread.report.compat import read_attributes, read_group, require_group
+from bread.report.compat import read_attributes, read_group
 from bread.report.first_look import GROUP
 from bread.statistics.first_look import LEVEL
 
@@ -26,7 +26,6 @@ SAME_MODEL = "pass the draws of this model, or the model of these draws"
 SAMPLE_AGAIN = "sample longer or reparametrise; approximations (ADVI, ...) stay off at any length"
 _PLAIN = 2.0  # standard errors, from which a difference is named
 _NAMED = 2  # parameters that lines name
-_SIGNIFICANT_DIGITS = 3
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class LookFound:
     left_out: Mapping[str, str]
 
     @property
-    def differs(self) -> bool:
+    def is_disagreement(self) -> bool:
         """Whether the draws are not the posterior's."""
         return bool(self.other_data) or self.p_value < LEVEL
 
@@ -104,19 +103,24 @@ class LookFound:
 
 
 def is_first_look(report: Any) -> bool:
-    """Return whether a report is one of `bread.look`, or of a check that could certify nothing."""
-    return read_group(report, GROUP) is not None and read_group(report, "bounds") is None
+    """Return whether a report holds a first look and no bound, and was to hold no more."""
+    is_alone = read_group(report, GROUP) is not None and read_group(report, "bounds") is None
+    return is_alone and not read_attributes(report).get("is_interrupted", 0)
 
 
 def read_look(report: Any) -> LookFound | None:
     """Return what the group `first_look` says; None where there is none."""
     look = read_group(report, GROUP)
-    if look is None:
-        return None
+    source = str(read_attributes(report).get("fit_source", YOURS))
+    return None if look is None else look_found(look, is_yours=source == YOURS)
+
+
+def look_found(look: xr.Dataset, *, is_yours: bool) -> LookFound:
+    """Return what the group says of the user's draws, or the fit's."""
     p_value = float(look["p_value"])
     return LookFound(
         p_value,
-        str(read_attributes(report).get("fit_source", YOURS)) == YOURS,
+        is_yours,
         tuple(tuple(one) for one in json.loads(look.attrs["other_data"])),
         tuple(_differences(look)) if p_value < LEVEL else (),
         _detectable(look) if np.isfinite(p_value) else "",
@@ -165,7 +169,7 @@ def first_look_answer(report: Any) -> Answer:
             *look.rows(),
             ("Not certified", reason),
             (YOUR_DATA, "; ".join(part for part in data if part)),
-            (NOT_EXCLUDED, "" if look.differs else BLIND),
+            (NOT_EXCLUDED, "" if look.is_disagreement else BLIND),
         ),
         tuple(one for one in warnings if one),
         advice,
@@ -184,7 +188,7 @@ def _status(look: LookFound, misses_mode: bool) -> tuple[str, str, str]:
     whose = "your draws" if look.is_yours else "the fit's draws"
     if look.other_data:
         return "disagreement", f"{whose} are of other data", SAME_MODEL
-    if look.differs:
+    if look.is_disagreement:
         return "disagreement", f"{whose} are not the posterior's", SAMPLE_AGAIN
     if misses_mode:
         return "not converged", "a mode is missed", ""
@@ -213,12 +217,18 @@ def _detectable(look: xr.Dataset) -> str:
     return seen + fitted(but, *untold[:1], room=30)
 
 
+def sizes(look: xr.Dataset) -> NDArray[np.float64]:
+    """Return by how many standard errors mean or sd of each parameter is off; 0 where that is not told."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by_shift = np.abs(look["shift"].values) / look["shift_se"].values
+        by_ratio = np.abs(look["sd_ratio"].values - 1.0) / look["sd_ratio_se"].values
+    return np.nan_to_num(np.fmax(by_shift, by_ratio), nan=0.0)
+
+
 def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
     """Return the parameters that are plainly off, the most so first, and by how much; else where the test failed."""
+    size = sizes(look)
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        size = np.fmax(np.abs(shift) / shift_se, np.abs(ratio - 1.0) / ratio_se)
-    size = np.nan_to_num(size, nan=0.0)
     found = []
     for i in np.argsort(-size, kind="stable"):
         if size[i] < _PLAIN:
@@ -235,11 +245,3 @@ def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
         return found
     worst = int(np.nanargmin(look["function_p_value"].values))
     return [(str(look["function_of"].values[worst]), "differs")]
-
-
-def first_look_summary(report: Any) -> pd.DataFrame:
-    """Return the table over parameters: shift and ratio of standard deviations, with errors and what would be seen."""
-    look = require_group(report, GROUP)
-    names = [name for name in look.data_vars if look[name].dims == ("parameter",)]
-    table = look[names].to_dataframe() if names else pd.DataFrame()
-    return table.map(lambda value: float(f"{value:.{_SIGNIFICANT_DIGITS}g}"))

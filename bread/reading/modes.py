@@ -56,7 +56,7 @@ class Modes:
     @property
     def place(self) -> str:
         """Return "mu = 8.1, tau = 0.3"; "" without a missed mode."""
-        return ", ".join(f"{name} = {value}" for name, value in self.where)
+        return _in_words(self.where)
 
     @property
     def first_place(self) -> str:
@@ -96,7 +96,7 @@ def read_modes(group: xr.Dataset) -> Modes:
     one = group.isel(mode=int(missed[0]))
     return replace(
         modes,
-        where=_place(one),
+        where=_where(one),
         mass=float(one["mass_lower"]),
         share_annealed=float(one["share_annealed"]),
         share_own=float(one["share_own"]),
@@ -157,7 +157,16 @@ def none_found(modes: Modes | None) -> str:
     return f"No mode {of}that {modes.who} miss was found on your data ({begun}; a narrow one may go unseen)."
 
 
-def _place(mode: xr.Dataset) -> tuple[tuple[str, str], ...]:
+def place_of(mode: xr.Dataset) -> str:
+    """Return the same as text: "mu = 8.1, tau = 0.3"."""
+    return _in_words(_where(mode))
+
+
+def _in_words(where: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in where)
+
+
+def _where(mode: xr.Dataset) -> tuple[tuple[str, str], ...]:
     """Return where a mode is, by the parameters in which it is farthest from the certified draws."""
     place, names = mode["place"].values, mode["parameter"].values
     spread = np.maximum(mode["annealed_sd"].values, 1e-12 * (1.0 + np.abs(place)))

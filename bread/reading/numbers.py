@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+SIGNIFICANT_DIGITS = 3  # of a number in a table
 SMALLEST = 0.01  # nats that are written as a number
 LONGEST = 1e6  # nats from here on are written as powers of ten
 
@@ -45,3 +49,12 @@ def percent(fraction: float) -> str:
 def power_of_two(value: float) -> str:
     """Return a number of temperatures as a power of two."""
     return str(2 ** math.ceil(math.log2(value))) if value < 1e9 else f"{value:.0e}"
+
+
+def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round to three significant digits, as tables have them; infinite and NaN values stay."""
+    result = np.array(values, dtype=np.float64)
+    usable = np.isfinite(result) & (result != 0)
+    digits = SIGNIFICANT_DIGITS - 1 - np.floor(np.log10(np.abs(result[usable]))).astype(int)
+    result[usable] = [round(float(value), int(n)) for value, n in zip(result[usable], digits, strict=True)]
+    return result

@@ -6,7 +6,6 @@ import numpy as np
 
 from bread.reading.agreement import DrawsFound, up, up_number
 from bread.reading.findings import Findings
-from bread.reading.first_look import LookFound
 from bread.reading.lines import Row, fitted
 from bread.reading.modes import Modes, percent_down
 from bread.reading.words import FITS_DRAWS, YOUR_DRAWS, YOURS, p_words
@@ -15,9 +14,9 @@ from bread.statistics.draws import MINIMUM_EFFECTIVE
 _PASS = "not compared: pass them as posterior="
 
 
-def own_rows(findings: Findings, look: LookFound | None) -> list[Row]:
+def own_rows(findings: Findings) -> list[Row]:
     """Return the lines: what the first look found, then what certified draws say."""
-    draws = findings.draws
+    draws, look = findings.draws, findings.first_look
     rows = [] if look is None else look.rows()
     label = YOUR_DRAWS if draws is None or draws.is_yours else FITS_DRAWS
     texts = []
@@ -27,7 +26,7 @@ def own_rows(findings: Findings, look: LookFound | None) -> list[Row]:
     elif findings.not_compared and (draws is None or not draws.differ):
         texts = [findings.not_compared[0].removeprefix("Your draws were ").rstrip(".")]
     elif draws is not None:
-        is_told = look is not None and look.is_whole and not look.differs
+        is_told = look is not None and look.is_whole and not look.is_disagreement
         texts = _compared(draws, is_certified=findings.is_certified, is_short=is_told)
     elif look is None and findings.n_simulations:
         texts = [_PASS]

@@ -114,6 +114,7 @@ def require(report: Any, name: str, plot: str) -> xr.Dataset:
             "consistency": "it needs at least two numbers of temperatures on the real data and on the simulations",
             "fit": "no real data were annealed, or no part of the model can be drawn given what it depends on",
             "agreement": "there were no draws (posterior=, or a fit), or it ended before it annealed the real data",
+            "first_look": "no draws were looked at",
             "annealing_path": "no simulated data set was annealed both ways",
         }
         if is_debug(report):

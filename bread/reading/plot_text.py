@@ -18,6 +18,7 @@ _LINE = 1.25  # distance of lines over height
 _NAME = 0.4  # of the width, at most, for names beside the axes
 _NUMBER = 6  # letters of a number beside the axes
 _LEGEND = 0.5  # of the width, for the title of a legend that stands in the axes
+_REASON = 44  # letters of a line that stands in place of a plot
 _HEIGHT = 0.75  # of the height for the label of the y axis
 
 
@@ -73,6 +74,16 @@ def finish(ax: Axes, *, legend: dict[str, Any] | None = None, is_below: bool = F
             "borderaxespad": 0.0, "handletextpad": 0.4, "ncols": columns if scale == 1.0 else 1,
         }  # fmt: skip
     ax.legend(**options)
+
+
+def say_why(ax: Axes, reason: str) -> None:
+    """Write in the place of a plot why there is none."""
+    ax.clear()
+    ax.set_axis_off()
+    begin(ax)
+    size = float(ax.xaxis.label.get_fontsize())
+    words = "\n".join(textwrap.wrap(reason, _REASON))
+    ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, parse_math=False, fontsize=size)
 
 
 def is_small(ax: Axes) -> bool:

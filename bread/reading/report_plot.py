@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,21 +9,21 @@ from bread.errors import InvalidArgumentError
 from bread.reading.debug import is_debug
 from bread.reading.other_reports import refuse_other_reports
 from bread.reading.plot_axes import import_pyplot
-from bread.reading.plot_text import begin
+from bread.reading.plot_text import say_why
 from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _SIZE = (12.0, 9.0)
 _PLOTS: tuple[Callable[..., Any], ...] = (plot_bounds, plot_consistency, plot_work, plot_path)
-_LINE = 44
 _NARROW = 5.0  # inches, below which the plots stand in one column
 
 
 @takes_report
-def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
+def plot_report(report: Any, *, figure: Figure | None = None) -> Axes:
     """Draw `plot_bounds`, `plot_consistency`, `plot_work` and `plot_path` in one figure.
 
     Parameters
@@ -36,10 +35,11 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
 
     Returns
     -------
-    matplotlib.figure.Figure
-        Four panels, in one column where the figure is narrower than 5 inches (make it four times as high as wide), in
-        this order by rows: log weights against the number of temperatures; real against simulated data;
-        densities of log weights; where the gap arises. A plot that this report cannot have is replaced by the reason.
+    matplotlib.axes.Axes
+        The first of four, which ``ax.figure.axes`` has: in one column where the figure is narrower than 5 inches (make
+        it four times as high as wide), in this order by rows: log weights against the number of temperatures; real
+        against simulated data; densities of log weights; where the gap arises. A plot that this report cannot have is
+        replaced by the reason.
 
     Raises
     ------
@@ -59,14 +59,5 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Figure:
         try:
             plot(report, ax=ax)
         except InvalidArgumentError as error:
-            _say_why(ax, str(error))
-    return figure
-
-
-def _say_why(ax: Any, reason: str) -> None:
-    ax.clear()
-    ax.set_axis_off()
-    begin(ax)
-    size = float(ax.xaxis.label.get_fontsize())
-    words = "\n".join(textwrap.wrap(reason, _LINE))
-    ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, parse_math=False, fontsize=size)
+            say_why(ax, str(error))
+    return grid.flat[0]

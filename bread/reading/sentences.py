@@ -8,7 +8,6 @@ from bread.reading import agreement as own
 from bread.reading import not_shown, remarks
 from bread.reading.direct import direct_bug
 from bread.reading.findings import Findings
-from bread.reading.first_look import LookFound
 from bread.reading.fit import misfit_sentence
 from bread.reading.modes import missed_mode
 from bread.reading.numbers import error, percent
@@ -33,7 +32,7 @@ from bread.reading.zero_weights import zero_weights
 from bread.statistics.bounds import unseen_failure_fraction
 
 
-def text(findings: Findings, status: str, look: LookFound | None) -> str:
+def text(findings: Findings, status: str) -> str:
     """Return the sentences of a verdict with this status."""
     build = {
         "bug": _bug,
@@ -43,13 +42,10 @@ def text(findings: Findings, status: str, look: LookFound | None) -> str:
         "not converged": not_shown.not_converged,
         "inconclusive": not_shown.inconclusive,
     }[status]
-    is_by_look = status == "disagreement" and not (findings.draws is not None and findings.draws.differ)
-    sentences = [f"{status.capitalize()}.", *([] if is_by_look else build(findings))]
-    if status != "bug" and look is not None:
-        place = 1 if status == "disagreement" else len(sentences)
-        sentences[place:place] = look.sentences()
+    sentences, look = [f"{status.capitalize()}.", *build(findings)], findings.first_look
+    is_by_look = look is not None and look.is_disagreement
     if status != "bug":  # what an answer rests on stands next to it
-        place = 2 if status in ("converged", "disagreement") and look is None else len(sentences)
+        place = 2 if status == "converged" or (status == "disagreement" and not is_by_look) else len(sentences)
         sentences[place:place] = [findings.unguarded.sentence(), findings.unguarded.about_prior()]
     if status != "bug" and not findings.misses_mode:
         sentences += remarks.draws_remarks(findings, status)
@@ -60,6 +56,8 @@ def text(findings: Findings, status: str, look: LookFound | None) -> str:
         sentences.append(named_constants(findings.prior_integrals))
         sentences.append(quantities_sentence(findings.quantities, ALARM_LEVEL))
         sentences.append(zero_weights(findings.zero_weights, ratio(findings)))
+        if look is not None and not (status == "disagreement" and is_by_look):
+            sentences += look.sentences()
     if status in ("disagreement", "converged", "not converged", "inconclusive") and findings.n_simulations:
         sentences += [
             remarks.held(findings),
@@ -108,6 +106,10 @@ def _mismatch(findings: Findings) -> list[str]:
 
 
 def _disagreement(findings: Findings) -> list[str]:
+    if findings.first_look is not None and findings.first_look.is_disagreement:
+        draws = findings.draws
+        also = [own.differs_somehow(draws)] if draws is not None and draws.differ else []
+        return [*findings.first_look.sentences(), *also]
     assert findings.draws is not None
     known = f"{estimated(findings, 'are')} within {error(findings.error_upper)} of it"
     return own.disagrees(findings.draws, known)

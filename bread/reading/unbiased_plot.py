@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +13,12 @@ from bread.report.compat import group_names, read_group
 from bread.report.opening import takes_report
 from bread.report.unbiased import GROUP
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 @takes_report
-def plot_unbiased(report: Any, *, axes: Any = None) -> Any:
+def plot_unbiased(report: Any, *, axes: Sequence[Axes] | None = None) -> Axes:
     """Draw the bound of the total variation by iteration, with its limits, and the meeting times of the pairs.
 
     Left: the mean of the bound and its 95% limit, which assumes that longer meeting times are as rare as those seen let
@@ -31,8 +35,8 @@ def plot_unbiased(report: Any, *, axes: Any = None) -> Any:
 
     Returns
     -------
-    list of Axes
-        Two of them.
+    matplotlib.axes.Axes
+        The left; both are in ``ax.figure.axes``.
 
     Raises
     ------
@@ -65,4 +69,4 @@ def plot_unbiased(report: Any, *, axes: Any = None) -> Any:
         right.hist(times, bins=min(40, max(1, int(np.ptp(times)) + 1)), color="#56B4E9")
     right.set(xlabel="iterations from the start to the meeting", ylabel="pairs")
     right.set_title(f"{told['n_unmet']} of {told['n_pairs']} pairs did not meet", fontsize=10)
-    return [left, right]
+    return left

@@ -167,8 +167,9 @@ def verdict(report: Any) -> Verdict:
           `bread.add_quantities` added) has p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05 by each of four sets of chains on
           them): the bound says little about them;
-        * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
-          the annealed ones by more than V explains;
+        * "disagreement": the draws given as ``posterior=``, or the fit's, are of other data or fail the first look
+          (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them;
+          or the bound is small enough, and they differ from the annealed ones by more than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
@@ -266,8 +267,13 @@ def _status(findings: Findings) -> Status:
     tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value, findings.quantity_p_value)
     if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
         return "bug"
+    look = findings.first_look
+    if look is not None and look.is_disagreement and findings.simulate_from != "prior":  # data were drawn at these
+        return "disagreement"
     if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"
+    if look is not None and look.is_disagreement:
+        return "disagreement"
     if findings.misses_mode:
         return "not converged"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:

@@ -84,7 +84,8 @@ def agreement_dataset(
           `central_content`, `central_content_ci`: the same between the 5% and the 95% quantile;
         * `content_p_value`, `content_p_value_beyond_error` (.., share): of the hypotheses that both have one law, and
           that no probability differs by more than the annealed draws' error; corrected for their number;
-        * `mean_shift`, `sd_ratio` with `_error`: in standard deviations of the annealed draws;
+        * `fit_mean`, `fit_sd` of the fit's draws; `mean_shift`, `sd_ratio` with `_error`: in standard deviations of the
+          annealed draws;
         * `cdf_difference`: largest difference D of the distribution functions; `error_limit`: D + DKW + V, how far at
           most any P(parameter <= x) of the fit is from the posterior's, V being an average over data sets;
         * `n_effective`, `n_effective_quantile` (.., quantile) of the fit's draws;
@@ -100,9 +101,11 @@ def agreement_dataset(
         `n_dropped` (annealed chains that ended nowhere), `error` (V's limit; 1 where it is
         not known), `sampling_error` (DKW), `level`.
     """
-    if result.fit is None or result.localisation is not None or annealed is None:
+    fit = result.compared
+    if fit is None or result.localisation is not None or annealed is None:
         return None
-    columns = _columns(result, result.fit, annealed)
+    annealed = annealed | result.observed_derived
+    columns = _columns(result, fit, annealed)
     if columns is None:
         return None
     shared = error_limit(result, n_temperatures, 1.0 - ALPHA / 2.0)
@@ -111,8 +114,8 @@ def agreement_dataset(
         error=error_limit(result, n_temperatures, result.error_level),
         shared_error=shared,
         attributes={
-            "source": result.fit.source,
-            "left_out": ", ".join(_left_out(result, result.fit, annealed)),
+            "source": fit.source,
+            "left_out": ", ".join(_left_out(result, fit, annealed)),
             "n_dropped": int(result.n_draws_dropped),
             "n_zero": int(result.n_draws_zero),
         },
@@ -147,6 +150,7 @@ def comparison_dataset(
     )
     bound = distribution_bound(columns.own, columns.annealed, error=shared, alpha=ALPHA / 2.0)
     moments = compare_moments(columns.own, columns.annealed, sizes.whole, sizes.whole)
+    flat = columns.own.reshape(-1, len(columns.names))
     by_parameter = {
         "fit_quantile": (("parameter", "quantile"), contents.quantile),
         "interval_content": (("parameter", "quantile"), contents.content),
@@ -162,6 +166,8 @@ def comparison_dataset(
         "content_p_value": (("parameter", "share"), contents.p_value),
         "content_p_value_beyond_error": (("parameter", "share"), contents.p_value_beyond_error),
         **{name: ("parameter", values) for name, values in moments._asdict().items()},
+        "fit_mean": ("parameter", flat.mean(axis=0)),
+        "fit_sd": ("parameter", flat.std(axis=0)),
         "cdf_difference": ("parameter", bound.cdf_difference),
         "error_limit": ("parameter", bound.error_limit),
         "n_effective": ("parameter", sizes.whole),

@@ -19,20 +19,21 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
     Returns
     -------
     Dataset
-        `p_value` (); NaN where nothing could be tested. By parameter: `shift`, `sd_ratio`, their standard errors and
-        what would have been seen. By function: `function_p_value` (adjusted), the `kind` of function, whose identity it
-        is (`identity_of`), of which coordinate (`function_of`). By coordinate: `n_effective`. Attributes: `n_draws`;
-        `left_out` (JSON: coordinate -> why) and `other_data` (JSON: name, element, value in the model, value where
-        the draws are from).
+        `p_value` (); NaN where nothing could be tested. By parameter: `mean` and `sd` of the draws; `shift`,
+        `sd_ratio`, their standard errors and what would have been seen. By function: `function_p_value` (adjusted), the
+        `kind` of function, whose identity it is (`identity_of`), of which coordinate (`function_of`). By coordinate:
+        `n_effective`. Attributes: `n_draws`; `left_out` (JSON: coordinate -> why) and `other_data` (JSON: name,
+        element, value in the model, value where the draws are from).
     """
-    found = result.found
+    found, parameter = result.found, np.array(result.names, dtype=np.str_)
+    moments = {"mean": ("parameter", result.mean), "sd": ("parameter", result.sd)}
     attributes = {
         "n_draws": result.n_draws,
         "left_out": json.dumps(result.left_out),
         "other_data": json.dumps([list(vars(one).values()) for one in result.other_data]),
     }
     if found is None:
-        return xr.Dataset({"p_value": ((), np.nan)}, attrs=attributes)
+        return xr.Dataset({"p_value": ((), np.nan), **moments}, coords={"parameter": parameter}, attrs=attributes)
 
     def text(values: list[str]) -> np.ndarray:
         return np.array(values, dtype=np.str_)
@@ -43,6 +44,7 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
     return xr.Dataset(
         {
             "p_value": ((), found.p_value),
+            **moments,
             **{name: ("parameter", getattr(found, name)) for name in _SIZES},
             "function_p_value": ("function", found.p_values),
             "kind": ("function", text(list(kinds))),
@@ -50,6 +52,6 @@ def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
             "function_of": ("function", text([names[i] for i in other])),
             "n_effective": ("coordinate", found.n_effective),
         },
-        coords={"parameter": text(list(result.names)), "coordinate": text(list(result.coordinates))},
+        coords={"parameter": parameter, "coordinate": text(list(result.coordinates))},
         attrs=attributes,
     )

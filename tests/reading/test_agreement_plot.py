@@ -32,13 +32,41 @@ def test_worst_first_with_limits_and_nominal_lines(made):
     drawn = {line.get_label(): line for line in ax.get_lines()}
     mu = group.sel(parameter="mu")
     for quantile in (0.05, 0.5, 0.95):
-        points = drawn[f"{100 * quantile:.0f}% quantile"].get_xdata()
-        assert points[0] == float(mu["interval_content"].sel(quantile=quantile))
         assert any(np.allclose(line.get_xdata(), quantile) for line in ax.get_lines())
-    limits = [one.get_segments()[0][:, 0] for one in ax.collections]
-    np.testing.assert_allclose(limits, mu["interval_content_ci"].values)
+    content = mu["interval_content"].sel(quantile=[0.05, 0.5, 0.95]).values
+    assert drawn["differs beyond it"].get_xdata()[0] == content[1]
+    segments = [one.get_segments()[0][:, 0] for one in ax.collections if hasattr(one, "get_segments")]
+    differing = next(k for k, one in enumerate(segments) if np.allclose(one, content[[0, 2]]))
+    np.testing.assert_allclose(segments[differing + 1 : differing + 4], mu["interval_content_ci"].values)
+    assert set(drawn["no difference seen"].get_ydata()) == set(range(2, len(names)))  # all but mu and log density
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first row at the top
-    assert "1000 annealed draws" in ax.get_xlabel() and ax.get_title() == "Disagreement"
+    held = f"{float(mu['central_content']):.2f}"
+    assert ax.get_title().replace("\n", " ") == f"Your 90% interval of mu holds {held} of the certified draws"
+    assert "1000 certified draws" in ax.get_xlabel().replace("\n", " ")
+
+
+def test_the_error_is_a_band_and_the_bound_of_each_parameter_a_number(made):
+    ax = bread.plot_agreement(made, ax=pyplot.figure(figsize=(7.0, 4.4)).subplots())
+    group = report.read_group(made, "agreement")
+    error = group.attrs["error"]
+    bands = [one.get_extents() for one in ax.patches]
+    edges = [(max(q - error, 0.0), min(q + error, 1.0)) for q in (0.05, 0.5, 0.95)]
+    assert 0.05 < error < 0.2 and len(bands) == 3
+    np.testing.assert_allclose([(box.x0, box.x1) for box in map(ax.transData.inverted().transform_bbox, bands)], edges)
+    (right,) = ax.child_axes
+    shown = [text.get_text() for text in right.get_yticklabels()]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert shown == [f"≤ {float(group['error_limit'].sel(parameter=name)):.2f}" for name in names]
+
+
+def test_a_difference_that_the_error_may_explain_is_not_called_one_beyond_it():
+    made = report.to_container(fake_result(gap=40.0, posterior_shift=1.5), constrain)  # V is 1: it explains everything
+    ax = bread.plot_agreement(made)
+    drawn = {line.get_label() for line in ax.get_lines()}
+    assert "differs, within it" in drawn and "differs beyond it" not in drawn
+    assert ax.get_title().replace("\n", " ").endswith("as their error may explain")
+    (whole,) = ax.patches  # three bands that meet are one
+    assert ax.transData.inverted().transform_bbox(whole.get_extents()).width == pytest.approx(1.0)
 
 
 def test_the_difference_of_the_worst_is_drawn_beside_it(made):
@@ -69,13 +97,14 @@ def test_the_fit_that_bread_made_is_named():
     result = fake_result(posterior_shift=0.0)
     result.fit = replace(result.fit, source="pm.sample")
     ax = bread.plot_agreement(report.to_container(result, constrain))
-    assert ax.get_xlabel().replace("\n", " ").endswith("pm.sample's quantile") and ax.get_title() == "Agreement"
+    assert ax.get_xlabel().replace("\n", " ").startswith("pm.sample's 90% interval")
+    assert ax.get_title() == "No difference seen"
 
 
 def test_many_parameters_show_the_worst(monkeypatch):
     monkeypatch.setattr("bread.reading.agreement_plot.MOST_ROWS", 3)
     ax = bread.plot_agreement(report.to_container(fake_result(posterior_shift=1.5), constrain))
-    assert len(ax.get_yticklabels()) == 3 and "4 more agree better" in ax.get_title()
+    assert len(ax.get_yticklabels()) == 3 and "4 more agree better" in ax.get_title().replace("\n", " ")
 
 
 def test_a_report_without_draws_says_why():

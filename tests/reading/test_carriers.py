@@ -66,9 +66,9 @@ def test_what_converged_says_nothing_of_them():
 
 
 def test_summary_counts_them():
-    table = bread.summary(report.to_container(carried((8, 12, 20), 30.0), constrain))
+    table = bread.summary(report.to_container(carried((8, 12, 20), 30.0), constrain), kind="bounds")
     assert table.loc[T, "n_carrying"] == 3
-    alike = bread.summary(report.to_container(fake_result(gap=1.2), constrain))
+    alike = bread.summary(report.to_container(fake_result(gap=1.2), constrain), kind="bounds")
     assert alike.loc[T, "n_carrying"] > 10  # of 20: 80% of equal values are 16
     assert list(alike["n_simulations"] >= alike["n_carrying"]) == [True] * 3
 

@@ -54,15 +54,17 @@ def drawn(plot: Callable[[Any], Any]) -> Callable[[Any], None]:
 READERS: dict[str, Callable[[Any], Any]] = {
     "verdict": bread.verdict,
     "summary": bread.summary,
+    "summary, bounds": lambda made: bread.summary(made, kind="bounds"),
     "evidence": lambda made: str(bread.evidence(made)),
     "bayes_factor": lambda made: str(bread.bayes_factor(made, made)),
     "to_markdown": bread.to_markdown,
     "as_json": as_json_of,
 }
+CHEAP_READERS = ("verdict", "summary", "summary, bounds")
 SLOW_READERS: dict[str, Callable[[Any], Any]] = {
     "to_html": bread.to_html,
     "add_quantities": lambda made: bread.add_quantities(made, {"q": lambda draw: float(draw["mu"])}),
-    **{name: drawn(getattr(bread, name)) for name in bread.__all__ if name.startswith("plot_")},
+    **{name: drawn(getattr(bread, name)) for name in bread.__all__ if name.startswith("plot")},
 }
 
 
@@ -103,8 +105,19 @@ def require_one_line(kind: str, readers: dict[str, Callable[[Any], Any]], step: 
 
 @pytest.mark.parametrize("kind", MADE)
 def test_what_is_missing_is_said_in_one_line(kind: str) -> None:
-    readers = {name: read for name, read in READERS.items() if kind != "check" or name in ("verdict", "summary")}
+    readers = {name: read for name, read in READERS.items() if kind != "check" or name in CHEAP_READERS}
     assert require_one_line(kind, readers, 1 if kind != "check" else 4) > 0
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_every_report_has_its_figure_and_its_table(kind: str) -> None:
+    from matplotlib import pyplot
+
+    ax = bread.plot(made(kind))
+    ax.figure.canvas.draw()
+    assert ax.has_data()
+    pyplot.close("all")
+    assert len(bread.summary(made(kind)))
 
 
 @pytest.mark.slow
@@ -120,16 +133,16 @@ def test_the_message_names_what_is_missing() -> None:
     groups = {name: read_group(whole, name) for name in group_names(whole)}
     less = make_container({**groups, "bounds": groups["bounds"].drop_vars("role_used")}, read_attributes(whole))
     with pytest.raises(InvalidArgumentError, match="^report lacks 'role_used', which reports of this version of bread"):
-        bread.summary(less)
+        bread.summary(less, kind="bounds")
 
 
 def test_a_table_without_rows_has_the_columns_of_one_with_rows() -> None:
     result = fake_result(temperatures=(4, 8), n_search=2, n_confirm=3, n_forward=0, n_draws=0)
-    whole = bread.summary(report.to_container(result, constrain))
+    whole = bread.summary(report.to_container(result, constrain), kind="bounds")
     result.runs.clear()
     result.roles.clear()
     result.schedules.clear()
-    empty = bread.summary(report.to_container(result, constrain))
+    empty = bread.summary(report.to_container(result, constrain), kind="bounds")
     assert list(empty.columns) == list(whole.columns) and empty[COLUMNS].empty
 
 
@@ -149,7 +162,8 @@ def test_a_newcomers_lines_never_fail_wherever_a_check_was_stopped() -> None:
             result.base_log_ratio = []
         found = report.to_container(result, constrain)
         assert "bad" not in bread.verdict(found).details and bread.verdict(found).status
-        assert not bread.summary(found)[COLUMNS].isna().all(axis=None) or not n_left or n_left < 40
+        bread.summary(found)
+        assert not bread.summary(found, kind="bounds")[COLUMNS].isna().all(axis=None) or not n_left or n_left < 40
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -171,9 +171,11 @@ def test_place_names_what_is_far_from_the_draws():
 
 
 def test_summary_has_a_column_where_modes_were_looked_for():
-    table = bread.summary(report.to_container(with_modes(mode(missed=True), mode(missed=False)), constrain))
+    table = bread.summary(
+        report.to_container(with_modes(mode(missed=True), mode(missed=False)), constrain), kind="bounds"
+    )
     assert table["missed_modes"].isna().tolist() == [True, True, False] and table["missed_modes"].iloc[-1] == 1
-    assert "missed_modes" not in bread.summary(report.to_container(fake_result(), constrain))
+    assert "missed_modes" not in bread.summary(report.to_container(fake_result(), constrain), kind="bounds")
 
 
 @pytest.mark.slow

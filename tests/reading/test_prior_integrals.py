@@ -32,7 +32,7 @@ def test_a_constant_is_named_with_its_error_and_no_bug(tmp_path):
         "The density of 'corr' integrates to exp(0.577), not to 1 (standard error 0.01 nats, p = "
         in (found.attrs["notes"])
     )
-    assert (bread.summary(found)["log_constant"] == 0.577).all()
+    assert (bread.summary(found, kind="bounds")["log_constant"] == 0.577).all()
     group = read_group(found, "prior_integrals")
     assert group["is_named"].values.tolist() == [True, False, False] and not group["varies"].values.any()
     np.testing.assert_array_equal(np.isnan(group["log_integral_by_parents"].values[0]), [False, True, True, True])
@@ -48,7 +48,7 @@ def test_an_integral_that_varies_is_a_bug_and_is_named():
         "the density of theta integrates to exp(-0.7) to exp(0.4), by the values of what it depends on"
         in verdict.details
     )
-    assert "log_constant" in bread.summary(found)  # corr's, which is no bug
+    assert "log_constant" in bread.summary(found, kind="bounds")  # corr's, which is no bug
     assert "The density of 'theta' integrates to exp(-0.700) to exp(0.400)" in found.attrs["notes"]
 
 
@@ -79,7 +79,9 @@ def test_what_is_small_or_within_its_error_is_neither(values):
     error = 0.001 if values == (0.015,) else 0.02
     found = made(integral("theta", *values, error=error))
     assert bread.verdict(found).status == "converged"
-    assert "integrate to one" not in bread.verdict(found).details and "log_constant" not in bread.summary(found)
+    assert "integrate to one" not in bread.verdict(found).details and "log_constant" not in bread.summary(
+        found, kind="bounds"
+    )
 
 
 def test_a_known_constant_needs_no_error():

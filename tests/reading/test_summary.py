@@ -11,7 +11,7 @@ from tests.support.fake_results import constrain, fake_result
 
 def test_one_row_per_number_of_temperatures():
     made = report.to_container(fake_result(), constrain)
-    table = bread.summary(made)
+    table = bread.summary(made, kind="bounds")
     assert isinstance(table, pd.DataFrame)
     assert list(table.index) == [16, 32, 64]
     assert table.index.name == "n_temperatures"
@@ -24,7 +24,7 @@ def test_one_row_per_number_of_temperatures():
 
 def test_numbers_are_those_of_the_report_to_three_digits():
     made = report.to_container(fake_result(), constrain)
-    table = bread.summary(made)
+    table = bread.summary(made, kind="bounds")
     bounds = report.read_group(made, "bounds")
     np.testing.assert_allclose(table["jeffreys"], bounds["jeffreys"].values, rtol=5e-3)
     np.testing.assert_allclose(table["upper"], bounds["jeffreys_ci"].sel(ci_bound="upper").values, rtol=5e-3)
@@ -33,7 +33,7 @@ def test_numbers_are_those_of_the_report_to_three_digits():
 
 def test_costs_are_sums_over_every_chain_real_data_included():
     result = fake_result()
-    table = bread.summary(report.to_container(result, constrain))
+    table = bread.summary(report.to_container(result, constrain), kind="bounds")
     for n_temperatures in (16, 64):
         runs = [run for key, run in result.runs.items() if key[2] == n_temperatures]
         assert table.loc[n_temperatures, "n_gradients"] == sum(int(run.n_gradients.sum()) for run in runs)
@@ -45,7 +45,7 @@ def test_costs_are_sums_over_every_chain_real_data_included():
 def test_failures_are_counted():
     result = fake_result()
     result.runs[7, "forward", 64].failure[:2] = Failure.ZERO_RATIO
-    table = bread.summary(report.to_container(result, constrain))
+    table = bread.summary(report.to_container(result, constrain), kind="bounds")
     assert list(table["n_failures"]) == [0, 0, 2]
 
 
@@ -53,7 +53,7 @@ def test_unfinished_runs_count_nothing():
     result = fake_result()
     for key in list(result.runs)[3:]:
         del result.runs[key]
-    table = bread.summary(report.to_container(result, constrain))
+    table = bread.summary(report.to_container(result, constrain), kind="bounds")
     assert (table["n_gradients"] >= 0).all()
     assert table["n_gradients"].sum() == 3 * 4 * 160
     assert table["jeffreys"].notna().sum() == 1
@@ -64,5 +64,5 @@ def test_empty_report():
     result.runs.clear()
     result.roles.clear()
     result.schedules.clear()
-    table = bread.summary(report.to_container(result, constrain))
+    table = bread.summary(report.to_container(result, constrain), kind="bounds")
     assert table.empty and table.index.name == "n_temperatures"

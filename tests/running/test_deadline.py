@@ -88,7 +88,7 @@ def test_no_phase_begins_once_the_time_is_over(monkeypatch: pytest.MonkeyPatch, 
                 report = check()
             assert clock.phases == names[:number], names[number - 1]
             assert bread.verdict(report).status == "inconclusive"
-            assert {"error", "role"} <= set(bread.summary(report).columns)
+            assert {"error", "role"} <= set(bread.summary(report, kind="bounds").columns)
 
 
 def test_what_compiling_takes_counts(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
@@ -103,5 +103,5 @@ def test_what_compiling_takes_counts(monkeypatch: pytest.MonkeyPatch, clock: Clo
     with pytest.warns(UserWarning, match="Stopped after"):
         report = check()
     assert read_attributes(report)["is_interrupted"] == 1 and read_group(report, "forward") is None
-    assert bread.verdict(report).status == "inconclusive" and bread.summary(report).empty
+    assert bread.verdict(report).status == "inconclusive" and bread.summary(report, kind="bounds").empty
     assert read_attributes(check(max_seconds=None))["is_interrupted"] == 0

@@ -25,7 +25,7 @@ def test_a_few_fresh_simulations_come_before_twice_the_temperatures(name: str, s
     decision = Goal().decide(forward, reverse, alpha_level(0), is_reliable=False)
     assert not decision.is_reached
     assert decision.interval.estimate < decision.limit
-    assert list(bread.summary(report).index) == [8, 16, 32, 64, 128, 256]
+    assert list(bread.summary(report, kind="bounds").index) == [8, 16, 32, 64, 128, 256]
     verdict = bread.verdict(report)
     assert (verdict.n_temperatures, verdict.n_simulations) == (256, 20)
     assert verdict.error_limit < 0.1

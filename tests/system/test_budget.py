@@ -56,7 +56,7 @@ def test_prediction_against_outcome(name: str) -> None:
     The intervals are wide by a factor of about 1.5; outcomes of seven models were within a factor of 1.45.
     """
     report = bread.check(MODELS[name], budget=300_000, max_error=0.02, random_seed=1, **SETTINGS)
-    row = bread.summary(report).loc[report.attrs["n_temperatures"]]
+    row = bread.summary(report, kind="bounds").loc[report.attrs["n_temperatures"]]
     predicted = budget_of(report)["predicted"]["limit"]
     assert predicted / 1.8 < row["error_limit"] < predicted * 1.8
 

@@ -56,7 +56,7 @@ def test_json_holds_the_verdict_and_its_numbers(
     assert (done.exit_code, found["exit_status"], found["status"]) == (status, status, name)
     shown = run("show", output, "--json")
     assert shown.exit_code == status and loaded(shown) == {**found, "report": None} and found["report"] == str(output)
-    verdict, summary = bread.verdict(output), bread.summary(output)
+    verdict, summary = bread.verdict(output), bread.summary(output, kind="bounds")
     row = summary.loc[found["n_temperatures"]]
     assert found["V"]["error_limit"] == row["error_limit"] and found["V"]["max_error"] == 0.1
     assert [found["B"][key] for key in ("jeffreys", "lower", "upper")] == [row["jeffreys"], row["lower"], row["upper"]]

@@ -176,7 +176,7 @@ def test_names_are_needed(models: Any) -> None:
 def test_the_plot_has_a_panel_for_each_cost(report: Any) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    axes = bread.plot_compare(report)
+    axes = bread.plot_compare(report).figure.axes
     assert [ax.get_xlabel() for ax in axes] == ["kernel steps a chain", "processor seconds a chain"]
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["lazy", "quick"]
     assert bread.plot_compare(report, against="evaluations", bound="error").get_ylabel() == "V, error of a probability"

@@ -135,7 +135,7 @@ def test_results_depend_on_the_seed_alone(right):
 
 
 def test_every_test_of_chance_has_a_panel(wrong):
-    axes = bread.plot_debug(wrong)
+    axes = bread.plot_debug(wrong).figure.axes
     titles = [ax.get_title() for ax in axes]
     assert any("averages of chains" in title and "fails" in title for title in titles)
     found = bread.report.compat.read_group(wrong, "debug")
@@ -147,8 +147,8 @@ def test_every_test_of_chance_has_a_panel(wrong):
 
 
 def test_as_many_panels_as_asked_for_are_drawn_worst_first(wrong):
-    titles = [ax.get_title() for ax in bread.plot_debug(wrong)]
-    assert [ax.get_title() for ax in bread.plot_debug(wrong, most=2)] == titles[:2]
+    titles = [ax.get_title() for ax in bread.plot_debug(wrong).figure.axes]
+    assert [ax.get_title() for ax in bread.plot_debug(wrong, most=2).figure.axes] == titles[:2]
     for most in (0, -1, 1.5, True):
         with pytest.raises(InvalidArgumentError, match=f"most must be an integer of at least 1.*got {most}"):
             bread.plot_debug(wrong, most=most)
@@ -162,13 +162,13 @@ def test_a_test_of_one_comparison_and_one_without_chance_that_fails_have_panels(
     rows = found["of_test"].values == one
     found["comparison_p_value"][np.flatnonzero(rows)[1:]] = np.nan
     report = bread.report.compat.make_container({"debug": found}, dict(bread.report.compat.read_attributes(wrong)))
-    before = [ax.get_title() for ax in bread.plot_debug(report)]
+    before = [ax.get_title() for ax in bread.plot_debug(report).figure.axes]
     assert any(title.startswith("invariance\n") for title in before)
     assert not any(title.startswith("gradient\n") for title in before)
     found["comparison_p_value"][np.flatnonzero(found["of_test"].values == certain)] = 0.0
     found["fails"][certain] = 1
     report = bread.report.compat.make_container({"debug": found}, dict(bread.report.compat.read_attributes(wrong)))
-    assert any(ax.get_title().startswith("gradient\n") for ax in bread.plot_debug(report))
+    assert any(ax.get_title().startswith("gradient\n") for ax in bread.plot_debug(report).figure.axes)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def joint_plot(kernel):
         np.array([1.5, -0.2, 0.6]), np.array([1.0, 1.5, 0.8]), prior_mean=0.3, group_sd=0.7, kernel=kernel
     )
     report = bread.debug(model, random_seed=1, budget=0.02, progressbar=False)
-    panels = [ax for ax in bread.plot_debug(report) if ax.get_title().startswith("P-P plots")]
+    panels = [ax for ax in bread.plot_debug(report).figure.axes if ax.get_title().startswith("P-P plots")]
     assert len(panels) == 1
     return bread.report.compat.read_group(report, "debug"), panels[0]
 

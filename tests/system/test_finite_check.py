@@ -80,7 +80,7 @@ def test_v_and_b_of_a_report_are_the_exact_ones(report: Any, truth: dict[str, fl
     assert wide.lower < truth["four chains"] < wide.upper and truth["end"] < truth["V"] < wide.upper
     bound, (low, high) = report["bounds"]["jeffreys"].values[0], report["bounds"]["jeffreys_ci"].values[0]
     assert low < truth["B"] < high and low < bound < high and truth["J"] < truth["B"]
-    table = bread.summary(report)
+    table = bread.summary(report, kind="bounds")
     assert table.loc[T, "error"] == pytest.approx(truth["four chains"], abs=0.04)
     assert truth["V"] <= table.loc[T, "error_limit_exact"]
 
@@ -121,7 +121,7 @@ class Halved(exact.MetropolisHastings):
 def test_debug_runs_a_finite_models_kernel(transition: exact.Transition, failed: str) -> None:
     report = bread.debug(model_with(transition), budget=0.05, random_seed=1, progressbar=False)
     assert bread.verdict(report).status == ("bug" if failed else "no bug found"), str(bread.verdict(report))
-    table = bread.summary(report)
+    table = bread.summary(report, kind="bounds")
     assert not failed or failed in set(table[table["fails"]]["test"])
 
 

@@ -39,7 +39,8 @@ common = dict(path="prior", simulate_from="prior", tune=10, tune_on="shared", dr
 bread.check(n_temperatures=16, chains=2, simulations=2, **common)
 before = peaks()
 report = bread.check(**sizes, **common)
-print(json.dumps({"before": before, "after": peaks(), "n": int(bread.summary(report)["n_simulations"].iloc[-1])}))
+table = bread.summary(report, kind="bounds")
+print(json.dumps({"before": before, "after": peaks(), "n": int(table["n_simulations"].iloc[-1])}))
 """
 
 

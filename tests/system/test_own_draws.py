@@ -115,6 +115,19 @@ def test_a_wrong_correlation_is_seen_by_products_and_log_density():
     assert (agreement["content_p_value"].sel(parameter=agreement["parameter"] != "log density") > 0.01).all()
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_draws_of_some_variables_are_compared_and_others_are_sampled(shift):
+    """The fit is bread's own: hyperparameters need not be among the draws. Shifted ones are told apart."""
+    some = {"mu": shifted(exact(MODEL), "mu", shift)["mu"]}
+    with pytest.warns(UserWarning, match="no variable 'group_mean', and holds nothing that determines it"):
+        verdict, agreement = judge(MODEL, some, simulate_from="fitted")
+    assert agreement["parameter"].values.tolist() == ["mu"]  # and no log density
+    assert agreement.attrs["source"] == "posterior=" and agreement.attrs["left_out"] == "group_mean"
+    assert verdict.comparison == ("disagreement" if shift else "agreement")
+    assert "group_mean left out" in verdict.details or shift
+
+
 @pytest.mark.slow
 def test_the_number_of_draws_is_what_was_asked_for():
     report = bread.check(MODEL, posterior=exact(MODEL), draws=37, **QUICK)

@@ -36,7 +36,7 @@ def test_means_are_exact_and_the_bound_is_reported(model):
     first = found.attrs["first_iteration"]
     table = bread.summary(report)
     assert table.loc[first, "limit"] <= 0.1 and first in table.index
-    assert len(bread.plot_unbiased(report)) == 2
+    assert len(bread.plot_unbiased(report).figure.axes) == 2
 
 
 def test_two_modes_that_chains_do_not_leave_are_unknown():
@@ -44,7 +44,7 @@ def test_two_modes_that_chains_do_not_leave_are_unknown():
     verdict, found = bread.verdict(report), require_group(report, "unbiased")
     assert verdict.status == "inconclusive" and "not known" in verdict.details
     assert found.attrs["n_unmet"] > 5 and found.attrs["first_iteration"] == -1 and np.isnan(found["mean"]).all()
-    assert bread.summary(report).empty and len(bread.plot_unbiased(report)) == 2
+    assert bread.summary(report).empty and len(bread.plot_unbiased(report).figure.axes) == 2
 
 
 def test_a_report_is_repeatable_and_other_seeds_give_another():

@@ -86,7 +86,7 @@ def agreement(report: Any) -> str:
     known = central[np.isfinite(central)]
     held = f"90% intervals hold {known.min():.2f} to {known.max():.2f} of them" if len(known) else "intervals unknown"
     return (
-        f"Share of {group.attrs['n_annealed']} annealed draws below three quantiles of the draws compared, for {n} "
+        f"90% intervals of the draws compared as shares of {group.attrs['n_annealed']} certified draws, for {n} "
         f"parameters, the worst first: {held}. Status: {group.attrs['status']}."
     )
 

@@ -82,7 +82,8 @@ _CHECK = (
     ),
     _Plot(
         "agreement", "Draws", _agreement, alternatives.agreement,
-        "Above: share of annealed draws below the quantiles of the draws compared, and where it should be (dotted). "
+        "Above: 90% intervals of the draws compared, as shares of the certified draws: they should go from 5% to 95%, "
+        "up to the certified draws' error (grey). "
         "Below: both distribution functions of the worst parameter, their difference.",
         lambda report: 3.4 + _ROW * (_agreement_rows(report) + 2),
     ),

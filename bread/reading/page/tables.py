@@ -52,7 +52,7 @@ def tables_of_debug(report: Any) -> tuple[Table, ...]:
 
 
 def _temperatures(report: Any) -> Table | None:
-    frame = summary(report)
+    frame = summary(report, kind="bounds")
     if not len(frame):
         return None
     rows = []

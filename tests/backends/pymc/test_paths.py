@@ -321,7 +321,7 @@ def test_a_reference_fitted_to_what_pm_fit_returns() -> None:
         draws=0, random_seed=1, cores=1, progressbar=False,
     )  # fmt: skip
     assert "fitted to the draws given as path=" in json.dumps(read_attributes(report) | dict(report["reference"].attrs))
-    bounds = bread.summary(report)["jeffreys"]
+    bounds = bread.summary(report, kind="bounds")["jeffreys"]
     assert bounds.iloc[-1] < bounds.iloc[0]
     draws = open_model(model, OpenOptions()).read_posterior(approximation).draws
     assert draws["sigma"].shape == (1, 2000) and (draws["sigma"] > 0).all()

@@ -87,4 +87,4 @@ def test_a_check_of_a_ring_needs_few_temperatures():
         random_seed=1, cores=1, progressbar=False,
     )  # fmt: skip
     assert "uniform over rotations in 2 dimensions" in read_group(report, "reference").attrs["label"]
-    assert bread.summary(report)["error_limit"].iloc[-1] <= 0.1
+    assert bread.summary(report, kind="bounds")["error_limit"].iloc[-1] <= 0.1

@@ -81,7 +81,7 @@ def test_references_are_fitted_to_its_approximations(cmdstan_model: Any, method:
         cmdstan_model, data=DATA, path=result, simulations=3, chains=2, n_temperatures=(2, 64), draws=0, random_seed=1,
         cores=1, progressbar=False,
     )  # fmt: skip
-    bound = bread.summary(report)["jeffreys"]
+    bound = bread.summary(report, kind="bounds")["jeffreys"]
     assert bound.iloc[-1] < bound.iloc[0]
 
 
