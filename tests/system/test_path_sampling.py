@@ -18,7 +18,7 @@ from bread.backends.reference import (
     UniformLocation,
 )
 from bread.errors import BreadError, InvalidArgumentError
-from bread.reading.path_sampling import path_sampling_text
+from bread.reading.path_sampling import path_sampling_answer
 from bread.report.compat import make_container, require_group
 from bread.report.path_sampling import path_sampling_dataset
 from bread.running.path_sampling import PathPairs
@@ -122,9 +122,9 @@ def test_estimates_with_heavy_tails_have_no_interval():
     run_of_it = PathPairs(values, flat, 5 * flat, 2 * flat, knots, knots, knots, knots, 1, 0, float("nan"))
     settings = {"leave_out": None, "level": 0.95, "pairs": 300, "max_iterations": 100}
     report = make_container({"path_sampling": path_sampling_dataset(run_of_it, settings)}, {"seed": 1})
-    status, text = path_sampling_text(report)
-    assert status == "inconclusive" and "no interval of the log evidence" in text and "index" in text
-    assert "95%" not in text
+    answer = path_sampling_answer(report)
+    assert answer.status == "inconclusive" and "no interval of the log evidence" in answer.details
+    assert "index" in answer.details and "95%" not in f"{answer.lines()} {answer.details}"
 
 
 def test_a_report_is_repeatable_and_other_seeds_give_another(tmp_path):
