@@ -38,7 +38,7 @@ def check_answer(report: Any, findings: Findings, status: str) -> Answer:
         return replace(_bug(findings), details=details)
     finding, advice = ("nothing could be certified", "") if reason else advice_of(findings, status)
     rows = [
-        *own_rows(findings),
+        *own_rows(findings, status),
         ("Not certified", reason),
         ("Time", time_line(findings.phase_seconds) if finding.startswith(STOPPED) else ""),
         *([] if reason else _certified(findings, status)),
@@ -104,6 +104,8 @@ def _typical(findings: Findings, status: str) -> str:
         return ", not confirmed on fresh ones"
     if status == "mismatch":
         return ", which yours are unlike"
+    if status == "inconclusive" and findings.lacks_prior:
+        return ", no answer for your data"
     is_long = findings.simulate_from == "fitted" or findings.decides == "B"
     return (", if typical" if is_long else ", if these are typical") * findings.is_reached
 

@@ -14,20 +14,23 @@ from bread.statistics.draws import MINIMUM_EFFECTIVE
 _PASS = "not compared: pass them as posterior="
 
 
-def own_rows(findings: Findings) -> list[Row]:
+def own_rows(findings: Findings, status: str) -> list[Row]:
     """Return the lines: what the first look found, then what certified draws say."""
     draws, look = findings.draws, findings.first_look
-    rows = [] if look is None else look.rows()
+    modes = findings.modes if findings.misses_mode else None
+    of_mode = "" if modes is None else _of_mode(modes)
+    is_seen = look is not None and (look.is_disagreement or not of_mode)  # gradients see no modes
+    rows = look.rows() if look is not None and is_seen else []
     label = YOUR_DRAWS if draws is None or draws.is_yours else FITS_DRAWS
     texts = []
-    if findings.misses_mode and findings.modes is not None:
-        label = YOUR_DRAWS if findings.modes.own_draws == YOURS else FITS_DRAWS
-        texts = [_of_mode(findings.modes)]
+    if modes is not None:
+        label, texts = YOUR_DRAWS if modes.own_draws == YOURS else FITS_DRAWS, [of_mode]
     elif findings.not_compared and (draws is None or not draws.differ):
         texts = [findings.not_compared[0].removeprefix("Your draws were ").rstrip(".")]
     elif draws is not None:
         is_told = look is not None and look.is_whole and not look.is_disagreement
-        texts = _compared(draws, is_certified=findings.is_certified, is_short=is_told)
+        is_typical = status == "converged" and not (findings.fit is not None and findings.fit.is_poor)
+        texts = _compared(draws, has_bound=is_typical, is_short=is_told)
     elif look is None and findings.n_simulations:
         texts = [_PASS]
     for text in filter(None, texts):
@@ -47,11 +50,11 @@ def _of_mode(modes: Modes) -> str:
     return ""
 
 
-def _compared(found: DrawsFound, *, is_certified: bool, is_short: bool) -> list[str]:
+def _compared(found: DrawsFound, *, has_bound: bool, is_short: bool) -> list[str]:
     """Return what came of the comparison, as one line or two.
 
-    ``is_certified``: certified draws are as near to the posterior as was asked for. ``is_short``: one line is enough,
-    because another one says what would have been seen.
+    ``has_bound``: certified draws are near the posterior, and your data like those that this was measured on.
+    ``is_short``: one line is enough, because another one says what would have been seen.
     """
     if found.status == "too few draws":
         size = f"{found.fewest:.0f} effective ones of"
@@ -75,7 +78,7 @@ def _compared(found: DrawsFound, *, is_certified: bool, is_short: bool) -> list[
         f"any P(x <= c) off by at most {up(found.error_limit)} ({found.error_limit_name}), "
         f"against {found.n_annealed} certified draws"
     )
-    if is_short and is_certified and found.error_limit < 1.0:
+    if is_short and has_bound and found.error_limit < 1.0:
         return [fitted(bound, found.error_limit_name)]
     return [f"{inside} ({p_words(found.p_value)})", "" if is_short else _would_have_been(found)]
 

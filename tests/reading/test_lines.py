@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from bread.reading.lines import LABEL, MOST, ROOM, WIDTH, Answer, cut, fitted, s
 from bread.reading.printable import printable
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from tests.support.pages import Page
-from tests.support.situations import MORE, TWELVE, VERBS, looked, situation
+from tests.support.situations import MORE, NOWHERE, TWELVE, VERBS, checked, looked, mode, situation
 
 LABELS = {
     "Your draws", "The fit's draws", "Certified draws", "Your data", "Not excluded", "WARNING", "Do now", "More",
@@ -55,6 +56,28 @@ def test_every_verdict_has_the_form(name: str) -> None:
 
 def test_every_status_is_walked() -> None:
     assert {bread.verdict(situation(name)).status for name in EVERY} == STATUSES
+
+
+def test_the_documentation_shows_what_is_printed() -> None:
+    """`python -m tests.support.situations` prints them again."""
+    page = (Path(__file__).parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+    assert all(f"```text\n{bread.verdict(situation(name))}\n```" in page for name in TWELVE)
+
+
+def test_an_error_is_not_claimed_where_it_does_not_hold() -> None:
+    """P(x <= c) rests on the error of certified draws: not where nothing is certified, or your data are unlike."""
+    said = {name: bread.verdict(situation(name)) for name in TWELVE}
+    claims = {name for name, verdict in said.items() if "any P(x <= c) off by" in verdict}
+    assert claims == {"all is well", "divergences"} == {name for name in claims if said[name]}
+    unlike = bread.verdict(looked(checked(posterior_shift=0.0, misfit=True)))
+    assert unlike.status == "converged" and "any P(x <= c)" not in unlike and "unlike the model's" in unlike
+
+
+def test_gradients_say_nothing_of_a_missed_mode_and_are_not_quoted_there() -> None:
+    verdict = bread.verdict(situation("a mode that nobody visited"))
+    assert "no difference seen" not in verdict and "first look" in verdict.details.lower()
+    both = bread.verdict(looked(checked(mode(missed=True, own=NOWHERE), posterior_shift=0.0), p_value=1e-6, shift=0.2))
+    assert both.status == "disagreement" and "mean too high" in both and "miss mu = 8.1" in both
 
 
 def test_what_lines_name_exists() -> None:
