@@ -11,10 +11,10 @@ from bread.reading.advice import STOPPED, advice_of
 from bread.reading.direct import bug, direct_lines
 from bread.reading.findings import Findings
 from bread.reading.first_look import not_certified
-from bread.reading.fit import looks_words, what_misfits
+from bread.reading.fit import looks_words, misfit_sentence, what_misfits
 from bread.reading.fit_quality import fit_warning
 from bread.reading.lines import LETTERS, Answer, Row, fitted, short
-from bread.reading.modes import modes_words, percent_down
+from bread.reading.modes import modes_words, none_found, percent_down
 from bread.reading.numbers import error, nats, percent
 from bread.reading.own_lines import own_rows
 from bread.reading.phrases import bound, data_sets, or_one, ratio
@@ -36,7 +36,11 @@ def check_answer(report: Any, findings: Findings, status: str) -> Answer:
     details = text(findings, status)
     if status == "bug":
         return replace(_bug(findings), details=details)
-    finding, advice = ("nothing could be certified", "") if reason else advice_of(findings, status)
+    finding, advice = advice_of(findings, status)
+    if reason and status == "inconclusive":  # all was done that could be
+        finding, advice = "nothing could be certified", ""
+        also = [misfit_sentence(findings.fit, has_compared=False), none_found(findings.modes)]
+        details = " ".join(one for one in [f"Inconclusive. Nothing could be certified: {reason}.", *also] if one)
     rows = [
         *own_rows(findings, status),
         ("Not certified", reason),

@@ -71,13 +71,13 @@ class Verdict(str):
     direct_p_value : float
         Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
-        Whether the user's own draws, or the fit's, agree with the annealed draws on the real data; None where that is
+        Whether the user's own draws, or the fit's, agree with certified draws on the real data; None where that is
         not known: nothing was compared, or not all; the draws, or those they were compared with, were too few; or they
         differ by no more than V explains.
     comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
         What came of it; "" where nothing was compared.
     n_missed_modes : int or None
-        Modes on the real data that the annealed draws miss: 0 is "none found", never "there is none"; None where none
+        Modes on the real data that certified draws miss: 0 is "none found", never "there is none"; None where none
         were looked for.
     gap_location : float
         Inverse temperature below which half of the gap arises.
@@ -171,7 +171,7 @@ def verdict(report: Any) -> Verdict:
           (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them;
           or the bound is small enough, and they differ from the annealed ones by more than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
-          on the real data that the annealed draws miss;
+          on the real data that certified draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
           then whatever the bound, before "disagreement" and "inconclusive";
         * "inconclusive": in between, interrupted, fewer than 10 simulations, a parameter that lies where its prior
@@ -190,7 +190,7 @@ def verdict(report: Any) -> Verdict:
         Of a report of `bread.path_sampling`: "bug" in the same way; "estimated" where all pairs met and the estimates
         show no heavy tail; else "inconclusive".
 
-        ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
+        ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about certified draws
         with this kernel and schedule.
 
     Raises
