@@ -9,7 +9,8 @@ import bread.report.container as report
 from bread._checkpoint import Checkpoint
 from bread.backends.base import Model
 from bread.errors import BreadError
-from bread.reading.first_look import read_first_look
+from bread.reading.first_look import look_found
+from bread.reading.words import YOURS
 from bread.report.first_look import first_look_dataset
 from bread.running import interrupts
 from bread.running.executors import Workers, open_executor
@@ -99,7 +100,8 @@ def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: D
     with timed_phase(result, display, "looking at your draws", "look"), interrupts.interruptible():
         result.first_look = saved.keeper.kept("first look", partial(look_at, model, fit))
     result.n_gradients["look"] = result.first_look.n_draws
-    display.note(read_first_look(first_look_dataset(result.first_look)).lines[0])
+    found = look_found(first_look_dataset(result.first_look), is_yours=fit.source == YOURS)
+    display.note(": ".join(found.rows()[0]))
 
 
 def _stopped_by(error: Exception) -> BreadError:
