@@ -85,7 +85,7 @@ def look(
         opened = open_model(model_in_context(model), options)
         display.done()
         if posterior is None:
-            display.phase("sampling")
+            display.phase("sampling", phase="fit")
             seed = int(seed_sequence(root, Purpose.FIT).generate_state(1)[0])
             fit = opened.fit(seed=seed, cores=available_cores(cores), progressbar=False)
         else:

@@ -51,6 +51,8 @@ def run(
         interrupts.defer()
         with interrupts.limited(max_seconds):
             interrupts.raise_pending()
+            if max_seconds is not None:
+                display.ends_in(interrupts.seconds_left())
             if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))

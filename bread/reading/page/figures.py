@@ -82,8 +82,8 @@ _CHECK = (
     ),
     _Plot(
         "agreement", "Draws", _agreement, alternatives.agreement,
-        "Above: 90% intervals of the draws compared, as shares of the certified draws: they should go from 5% to 95%, up "
-        "to the certified draws' error (grey). "
+        "Above: 90% intervals of the draws compared, as shares of the certified draws: they should go from 5% to 95%, "
+        "up to the certified draws' error (grey). "
         "Below: both distribution functions of the worst parameter, their difference.",
         lambda report: 3.4 + _ROW * (_agreement_rows(report) + 2),
     ),
