@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 AGREES, DIFFERS, EXPLAINED = "#0072B2", "#D55E00", "#000000"  # Okabe & Ito, colour-blind safe; markers differ too
-NOMINAL, BAND = "#7F7F7F", "#B8B8B8"
+NOMINAL = "#7F7F7F"
 MOST_ROWS = 20
 _STATUSES = ("too few draws", "agreement", "difference", "disagreement")
 _LEGEND = {"handlelength": 1.4, "columnspacing": 1.2}
@@ -86,7 +86,7 @@ def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any])
     error = float(agreement.attrs["error"])
     for number, (low, high) in enumerate(_bands(quantiles, error)):
         label = f"certified draws' error, ± {error:.2f}" if not number else "_nolegend_"
-        ax.axvspan(low, high, color=BAND, alpha=0.45, linewidth=0, label=label, zorder=0)
+        ax.axvspan(low, high, color=NOMINAL, alpha=0.25, linewidth=0, label=label, zorder=0)
     for quantile in quantiles:
         ax.axvline(float(quantile), color=NOMINAL, linestyle=":", linewidth=1.0, zorder=1)
     for is_drawn, colour, marker, label in _kinds(shown):
