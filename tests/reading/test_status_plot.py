@@ -187,7 +187,7 @@ class TestFirstLook:
 def test_every_plot_says_that_it_returns_axes(name: str) -> None:
     function = getattr(bread, name)
     assert inspect.signature(function).return_annotation == "Axes"
-    assert "\n    matplotlib.axes.Axes\n" in function.__doc__.partition("Returns\n")[2]
+    assert "\nmatplotlib.axes.Axes\n" in str(inspect.getdoc(function)).partition("Returns\n")[2]
 
 
 def test_a_plot_of_the_fit_that_bread_made_names_it() -> None:
