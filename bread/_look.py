@@ -59,7 +59,7 @@ def look(
         other data), "no difference seen", or "inconclusive" (too few effective draws, or a parameter without a
         gradient). `bread.summary` is a table over parameters: how far means (``shift``, in standard deviations of your
         draws) and standard deviations (``sd_ratio``) are off, with standard errors, and what would have been seen 9
-        times in 10.
+        times in 10. `bread.plot` draws it.
 
     Raises
     ------
