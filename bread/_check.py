@@ -118,7 +118,7 @@ def check(
     max_error : float, default 0.1
         Largest error of a probability to reach: the limit of V, which bounds, on average over simulated data sets, the
         error of any probability that is computed from one annealed draw. It takes the simulated data sets for typical:
-        `bread.summary` has one that assumes nothing beside it.
+        ``bread.summary(report, kind="bounds")`` has one that assumes nothing beside it.
     target : float, optional
         Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
         finite mean, V decides, at the error that B = target would bound.
@@ -189,13 +189,14 @@ def check(
     random_seed : int, optional
         Seed of everything random; None for fresh entropy, or for the seed of the checkpoint.
     progressbar : bool, default True
-        Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
-        otherwise a line for each phase and one now and then.
+        Show five stages on stderr (compiling, looking at your draws, learning the posterior's shape, measuring the
+        error, annealing on your data), a line with seconds for each, with the bound so far and the time left where
+        these are known: live in a terminal, otherwise with a line now and then.
 
     Returns
     -------
     InferenceData or DataTree
-        The report. Read it with `bread.verdict`, `bread.summary` and the plots.
+        The report. Read it with `bread.verdict`, `bread.summary` and `bread.plot`.
 
     Raises
     ------

@@ -56,6 +56,8 @@ def run(
         interrupts.defer()
         with interrupts.limited(max_seconds):
             interrupts.raise_pending()
+            if max_seconds is not None:
+                display.ends_in(interrupts.seconds_left())
             look()
             if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
