@@ -49,7 +49,8 @@ def plain_form(posterior: Any) -> Any:
         paths = [posterior] if isinstance(posterior, (str, os.PathLike)) else list(posterior)
         return _read_files([Path(one) for one in paths])
     if hasattr(posterior, "columns") and hasattr(posterior, "shape"):  # a data frame
-        return _from_tables([{str(label): np.asarray(posterior[label]) for label in posterior.columns}])
+        labels = getattr(posterior, "column_names", posterior.columns)  # the former of Arrow's
+        return _from_tables([{str(label): np.asarray(posterior[label]) for label in labels}])
     if hasattr(posterior, "get_samples") and hasattr(posterior, "get_extra_fields"):  # NumPyro's MCMC
         return PlainDraws(posterior.get_samples(group_by_chain=True), posterior.get_extra_fields(group_by_chain=True))
     return posterior

@@ -41,15 +41,17 @@ def test_draws_as_cmdstan_wrote_them_are_read_and_effects_of_groups_determine_th
         **{f"z_1.1.{g + 1}": draws["z_1"][..., 0, g] for g in range(6)},
         **{f"r_1_1.{g + 1}": draws["sd_1"][..., 0] * draws["z_1"][..., 0, g] for g in range(6)},
     }  # fmt: skip
-    for without in ("none", "z_1"):
+    columns["b_Intercept"] = draws["Intercept"] - draws["b"][..., 0] * data()["X"][:, 1].mean()
+    for without in ("none", "z_1", "Intercept"):
         kept = {name: values for name, values in columns.items() if not name.startswith(without)}
         files = [tmp_path / f"{without}-{chain}.csv" for chain in range(n_chains)]
         for chain, file in enumerate(files):
             rows = [",".join(f"{values[chain, row]:.8g}" for values in kept.values()) for row in range(n_draws)]
             file.write_text("\n".join(["# method = sample (Default)", ",".join(kept), *rows]))
         fit = model.read_posterior(files)
-        assert not fit.missing and len(fit.notes) == (without == "z_1")
+        assert not fit.missing and len(fit.notes) == (without != "none")
         np.testing.assert_allclose(fit.draws["z_1"], draws["z_1"], atol=1e-2)
+        np.testing.assert_allclose(fit.draws["Intercept"], draws["Intercept"], rtol=1e-6, atol=1e-6)
         report = bread.look(PROGRAM, data=data(), observed="Y", posterior=files, progressbar=False)
         assert bread.verdict(report).status == "no difference seen"
     changed = data() | {"Y": data()["Y"] + np.r_[3.0, np.zeros(23)]}

@@ -155,6 +155,27 @@ def test_tables(name: str, form: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(fit.draws["theta"], THETA)
 
 
+def test_a_table_of_arrow() -> None:
+    """`pyarrow.Table` 22: its columns have no names, its column_names have."""
+    frame = TABLES["R's posterior"]()
+
+    class Arrow:
+        column_names, columns, shape = list(frame.columns), [object()], frame.shape
+
+        def __getitem__(self, label: str) -> Any:
+            return frame[label]
+
+    np.testing.assert_array_equal(read(Arrow()).draws["theta"], THETA)
+
+
+def test_what_depends_on_missing_variables_and_is_not_finite_is_left_out() -> None:
+    given = {"theta": THETA, "ratio": np.full((CHAINS, DRAWS), np.inf), "total": THETA.sum(axis=(2, 3))}
+    fit = read_posterior(given, {"mu": (), "theta": (2, 3)}, {}, {}, {"ratio": (), "total": (), "absent": ()})
+    assert list(fit.draws) == ["theta", "total"] and fit.missing == ("mu",)
+    with pytest.raises(InvalidArgumentError, match=r"'total' of shape \(2, 20\)"):
+        read_posterior(given, {"mu": (), "theta": (2, 3)}, {}, {}, {"total": (4,)})
+
+
 def test_a_table_without_numbers_of_chains_is_one_chain() -> None:
     fit = read(table(lambda i, j: f"theta[{i},{j}]"))
     np.testing.assert_array_equal(fit.draws["mu"], MU.reshape(1, -1))
