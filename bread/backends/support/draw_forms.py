@@ -97,11 +97,20 @@ class _Elements(Mapping[str, NDArray[Any]]):
 
 
 def _from_tables(tables: Sequence[Mapping[str, NDArray[Any]]]) -> PlainDraws:
-    """Return the draws of tables, by column: of each its own chains; a table that numbers none is one chain."""
+    """Return the draws of tables, by column: of each its own chains.
+
+    Rows that no chain is told of may be in any order (rstan's ``extract`` shuffles them, pystan's ``to_frame`` has the
+    chains in turn), and effective sizes need that in which they were drawn.
+    """
     by_chain: list[dict[str, NDArray[Any]]] = []
     for columns in tables:
         n_rows = len(next(iter(columns.values()), ()))
-        number = next((columns[label] for label in CHAIN if label in columns), np.zeros(n_rows))
+        number = next((columns[label] for label in CHAIN if label in columns), None)
+        if number is None:
+            raise InvalidArgumentError(
+                "posterior= has a table without a column '.chain', so that the order of its draws is not known. Pass "
+                "as_draws_df(fit) of R's posterior or cmdstanpy's draws_pd(), or add '.chain' to rows in their order."
+            )
         order = next((columns[label] for label in DRAW if label in columns), np.arange(n_rows))
         values = {label: one for label, one in columns.items() if label not in (*CHAIN, *DRAW)}
         for chain in np.unique(number):
@@ -174,7 +183,9 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
     elif not warm_up and settings.get("save_warmup") in ("1", "true"):  # nothing was adapted
         count = settings.get("num_warmup", settings.get("warmup", "0"))
         warm_up = math.ceil(int(count) / int(settings.get("thin", "1")))
-    return {label: _numbers(column) for label, *column in zip(header, *lines[warm_up:], strict=True)}
+    columns = {label: _numbers(column) for label, *column in zip(header, *lines[warm_up:], strict=True)}
+    is_chain = bool(comments) and not any(label in columns for label in CHAIN)  # as Stan writes them, a file each
+    return columns | ({CHAIN[0]: np.zeros(len(lines) - warm_up)} if is_chain else {})
 
 
 def _numbers(column: Sequence[str]) -> NDArray[Any]:
