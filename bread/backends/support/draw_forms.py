@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bread.errors import InvalidArgumentError
 
 CHAIN, DRAW = (".chain", "chain__", "chain"), (".iteration", "iter__", ".draw", "draw__", "draw")
+MOST_NAMED = 8  # columns that a message lists
 DIVERGENT = "divergent__"
 MISSING, NOT_A_NUMBER = ("NA", ""), float("nan")  # as R writes it
 _ELEMENT = re.compile(r"(.+?)(?:\[(\d+(?:,\s*\d+)*)\]|\.(\d+(?:\.\d+)*)\.?)")  # "theta[1,2]", "theta.1.2", "theta.1.2."
@@ -108,8 +109,9 @@ def _from_tables(tables: Sequence[Mapping[str, NDArray[Any]]]) -> PlainDraws:
         number = next((columns[label] for label in CHAIN if label in columns), None)
         if number is None:
             raise InvalidArgumentError(
-                "posterior= has a table without a column '.chain', so that the order of its draws is not known. Pass "
-                "as_draws_df(fit) of R's posterior or cmdstanpy's draws_pd(), or add '.chain' to rows in their order."
+                "posterior= has a table without a column '.chain', so that the order of its draws is not known; it has "
+                f"{', '.join(map(repr, list(columns)[:MOST_NAMED]))}. Pass as_draws_df(fit) of R's posterior or "
+                "cmdstanpy's draws_pd(), or add '.chain' to rows in their order."
             )
         order = next((columns[label] for label in DRAW if label in columns), np.arange(n_rows))
         values = {label: one for label, one in columns.items() if label not in (*CHAIN, *DRAW)}
@@ -176,7 +178,7 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
     if broken is not None:
         raise InvalidArgumentError(
             f"posterior= {str(path)!r} has {len(lines[broken - 1])} numbers in row {broken} below {len(header)} names: "
-            "a run that was stopped, or is not over? Pass whole files."
+            "no table of draws, or of a run that was stopped, or is not over? Pass whole files."
         )
     if "ariational" in method:
         warm_up = 1  # the first row is the mean of the approximation

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.support.draw_forms import plain_form
+from bread.backends.support.draw_forms import MOST_NAMED, plain_form
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 from bread.statistics.repeats import ALMOST_DISTINCT, find_repeats
 
 MINIMUM_DRAWS = 10  # fewer are no sample
-MOST_NAMED = 8  # variables that a message lists
 SUPPORT_DRAWS = 500  # at which the density of the prior is looked at
 LogDensity = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
