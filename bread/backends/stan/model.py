@@ -137,7 +137,7 @@ class StanModel(SeparableProgram):
         }
         fit = fitting.read_draws(posterior, shapes, self.info.layout.parameters, derived)
         unbounded = [one.name for one in self.program.parameters if not one.is_constrained]
-        fit = derive(self.instance, fit, unbounded)
+        fit = derive(original, fit, unbounded)
         if fit.missing:
             return fit
         fit = replace(fit, draws={name: fit.draws[name] for name in names})
