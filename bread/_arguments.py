@@ -24,7 +24,7 @@ from bread.running.plan import AUTO, PathRequest, Plan
 from bread.seeds import Purpose, root_entropy, seed_sequence
 from bread.statistics.goal import Goal
 
-PROTOCOLS = ("fitted", "prior", "localised")
+PROTOCOLS = ("fitted", "prior", "posterior", "localised")
 
 
 @dataclass(frozen=True)

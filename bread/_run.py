@@ -16,6 +16,7 @@ from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
 from bread.running.purse import Purse, open_purse
+from bread.running.replicated import replicate
 from bread.running.results import CheckResult
 from bread.running.rough import empty_look, rough_look, stands_in
 from bread.running.runner import Runner, look_at_model
@@ -42,7 +43,7 @@ def run(
 
     ``is_forecast``: only what the forecast of a budget rests on.
 
-    The model differs from the one that was opened where it is localised.
+    The model differs from the one that was opened where it is localised, or where simulated data are added to its own.
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
     rough: CheckResult | None = None
@@ -51,15 +52,21 @@ def run(
         interrupts.defer()
         with interrupts.limited(max_seconds):
             interrupts.raise_pending()
-            if max_seconds is not None and not is_forecast:
+            if max_seconds is not None and not is_forecast and not plan.adds_data:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
                 rough_look(model, plan, result, rough, opens, display, interrupts.seconds_left())
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
+            alone = None
+            if plan.adds_data:
+                model, alone = replicate(model, result, fit, display)
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
                 runner = Runner(model, plan, result, executor, display, purse)
                 runner.foresee(fit) if is_forecast else runner.run(fit)
+            if alone is not None and not is_forecast:
+                with saved.keeper.executor(partial(open_executor, alone, *workers)) as executor:
+                    runner.draw_alone(alone, executor)
             if model is not opened and not is_forecast:
                 with saved.keeper.executor(partial(open_executor, opened, *workers)) as executor:
                     look_at_model(opened, plan, result, Ledger(result, executor, display))

@@ -71,14 +71,7 @@ def _bug(findings: Findings) -> list[str]:
         return direct_bug(findings.direct, _p(findings.direct.p_value), findings.makers)
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return prior_integral_bug(findings.prior_integrals, _p(findings.prior_integrals.p_value))
-    of_weights = min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value))
-    of_ranks = min(_or_one(findings.rank_p_value), _or_one(findings.quantity_p_value))
-    if of_ranks > of_weights:
-        p_value = of_weights
-        what = f"forward and reverse log weights contradict each other ({_p(p_value)})"
-    else:
-        p_value, where = of_ranks, furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
-        what = f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {where})"
+    what = _contradiction(findings)
     step = "" if findings.makers.library else ", or a custom step method that does not leave the posterior unchanged"
     return [
         f"Something is broken: {what}. Where simulator, density and kernel fit together, a p-value this small "
@@ -87,6 +80,17 @@ def _bug(findings: Findings) -> list[str]:
         findings.makers.or_derived() or "If there is none, please report this to bread.",
         NOTHING_MEANS_ANYTHING,
     ]
+
+
+def _contradiction(findings: Findings) -> str:
+    """Say which exact test of the chains failed."""
+    of_weights = min(_or_one(findings.alarm_p_value), _or_one(findings.forms_p_value))
+    of_ranks = min(_or_one(findings.rank_p_value), _or_one(findings.quantity_p_value))
+    if of_ranks > of_weights:
+        p_value = of_weights
+        return f"forward and reverse log weights contradict each other ({_p(p_value)})"
+    p_value, where = of_ranks, furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
+    return f"weighted ranks of the exact draws are not uniform ({_p(p_value)}, first in {where})"
 
 
 def _mismatch(findings: Findings) -> list[str]:
@@ -102,6 +106,14 @@ def _mismatch(findings: Findings) -> list[str]:
 
 
 def _disagreement(findings: Findings) -> list[str]:
+    if findings.contradicts_draws:
+        whose = "Your draws" if findings.fit_quality is None else f"The draws ({findings.fit_quality.source})"
+        return [
+            f"{whose} are not the posterior's: on data simulated at them and added to yours, "
+            f"{_contradiction(findings)}.",
+            "The tests of the likelihood's simulator found nothing. Sample again with another sampler, or "
+            "reparametrise; bread.debug tells whether this one is at fault.",
+        ]
     assert findings.draws is not None
     near = f"{_estimated(findings, 'are')} within {_error(findings.error_upper)} of it"
     return own.disagrees(findings.draws, near)
@@ -358,7 +370,7 @@ def _is_difference(findings: Findings) -> bool:
 def _alarm_when_fitted(findings: Findings) -> str:
     of_ranks = [p for p in (findings.rank_p_value, findings.quantity_p_value) if not math.isnan(p)]
     smallest = min([*of_ranks, _or_one(findings.alarm_p_value)])
-    if findings.simulate_from in EXACT_SIMULATIONS or smallest > ALARM_LEVEL:
+    if findings.simulate_from != "fitted" or smallest > ALARM_LEVEL:
         return ""
     is_rank = min(of_ranks, default=1.0) <= ALARM_LEVEL
     which = (
@@ -394,6 +406,11 @@ def _scope(findings: Findings, status: str) -> str:
     """Say what the numbers are about, where no draws were compared."""
     if findings.misses_mode:
         return ""
+    if findings.simulate_from == "posterior":
+        return (
+            "The bound was measured on posteriors given your data and as many simulated at draws of yours or of the "
+            "fit, with nothing held: it is blind to what all of these lack."
+        )
     if findings.simulate_from == "localised":
         if status in ("converged", "inconclusive") and findings.is_certified:
             return ""  # said first

@@ -24,8 +24,6 @@ Status = Literal[
     "no difference seen",
 ]  # fmt: skip
 
-BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
-
 
 class Verdict(str):
     """The sentences of a verdict, with its numbers as attributes.
@@ -161,8 +159,10 @@ def verdict(report: Any) -> Verdict:
           `bread.add_quantities` added) has p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05 by each of four sets of chains on
           them): the bound says little about them;
-        * "disagreement": the bound is small enough, and the draws given as ``posterior=``, or the fit's, differ from
-          the annealed ones by more than V explains;
+        * "disagreement": simulated from the posterior, and an exact test of the chains has p <= 0.0033: these tests are
+          of the draws that data were simulated at, which therefore are not the posterior's; or the bound is small
+          enough, and the draws given as ``posterior=``, or the fit's, differ from the annealed ones by more than V
+          explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
@@ -250,9 +250,10 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return "bug"
-    tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value, findings.quantity_p_value)
-    if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
+    if findings.simulate_from in EXACT_SIMULATIONS and findings.chains_contradict:
         return "bug"
+    if findings.contradicts_draws:
+        return "disagreement"
     if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"
     if findings.misses_mode:

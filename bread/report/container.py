@@ -17,7 +17,8 @@ group                     what it holds
 `prior_integrals`         what priors integrate to that are not known to be normalised
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `ranked_paths`            the draws that are ranked: the exact one of each simulation, and annealed ones
-`prior_sbc`               ranks of parameters as ArviZ's plots take them; `posterior_sbc` under "fitted"
+`prior_sbc`               ranks of parameters as ArviZ's plots take them; under "posterior" `posterior_sbc`, under
+                          "fitted" `fitted_sbc` (`posterior_sbc` in reports of version 0.1.0)
 `agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
 `modes`                   modes on the real data, and whether the annealed draws miss one
 `annealing_path`          log ratios up and down the path

@@ -52,8 +52,10 @@ from bread.backends.pymc.vectorised.posterior import ChainsOfOne, VectorPosterio
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
-from bread.paths.kinds import KINDS, PriorPath
+from bread.paths.kinds import KINDS, PriorPath, ReferencePath
 from bread.paths.mixture import Reference
+
+BASE_IS_FITTED = "simulate_from='posterior' anneals from a base that is fitted to each data set."
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,22 @@ class PyMCModel(TravelsCompiled, SeparableModel):
         with warnings.catch_warnings(action="ignore"):
             return _localise(self, names, reference)
 
+    def given_real_data(self) -> PyMCModel:
+        """Return this model with its posterior given the real data as its prior; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Data cannot be simulated given the free variables, or a base cannot be fitted to the posterior.
+        InvalidArgumentError
+            For a pickled copy, or data changed since it was opened.
+        """
+        if self.user_model is None:
+            raise InvalidArgumentError("A pickled copy of a model has no graph; use the process that opened it.")
+        self._require_same_data()
+        with warnings.catch_warnings(action="ignore"):
+            return _given_real_data(self)
+
     def nodes(self) -> tuple[Node, ...]:
         """Return every observed and every free variable as a node; none in a pickled copy."""
         return () if self.replicator is None else self.replicator.nodes()
@@ -286,11 +304,11 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
     function, simulate_from = options.simulator, options.simulate_from
-    is_localised = simulate_from == "localised"
+    is_localised, is_given = simulate_from == "localised", simulate_from == "posterior"
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)
     localised = chosen if is_localised else ()
-    needs_none = function is not None or options.density_only
+    needs_none = function is not None or options.density_only or is_given
     point = refuse_unsupported(model, options.kernel, has_simulator=needs_none, localised=localised)
     options.look_at_draws(partial(read_draws, model))
     layout = reading.read_layout(model, point)
@@ -306,10 +324,10 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     if function is not None:
         constants = {name: value for name, (_, value) in reading.read_constant_data(model).items()}
         simulator = use_function(simulator, function, {**constants, **observed})
-        if simulate_from == "fitted":
-            simulator.require_fixable(chosen)
+        if simulate_from in ("fitted", "posterior"):
+            simulator.require_fixable(simulator.names if is_given else chosen)
     # the simulator of a localised model exists when its hyperparameters have their law
-    if not (is_localised or options.density_only):
+    if not (is_localised or is_given or options.density_only):
         notes += simulator.pilot()
     info = reading.read_info(
         model,
@@ -325,7 +343,14 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
     if not options.density_only:  # which is asked for on the real data alone
         prove(model, simulator, engine)
+    if is_given and ReferencePath.name in engine.path_refusals:
+        raise UnsupportedModelError(f"{BASE_IS_FITTED} {engine.path_refusals[ReferencePath.name]}")
     on_jax = options.engine == "blackjax"  # a localised model is converted once its hyperparameters have their law
+    if is_given and on_jax:
+        raise UnsupportedModelError(
+            f"simulate_from='posterior' runs on PyMC's own engine alone; received engine={options.engine!r}. Leave "
+            "engine= out."
+        )
     vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
     info = _with_engine(info, engine, vectorised)
     replicator = Replicator(model, simulator)
@@ -349,6 +374,15 @@ def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> 
     replicator = Replicator(model, simulator, tuple(names))
     chains = vectorised.engine, opened.on_jax
     return PyMCModel(info, simulator, engine, periodic, model, opened.kernel, replicator, *chains)
+
+
+def _given_real_data(opened: PyMCModel) -> PyMCModel:
+    model, simulator = opened.user_model, opened.simulator
+    refusals = refuse_reference(simulator.layout.coordinates, opened.periodic)
+    engine = compile_engine(model, simulator.layout, opened.kernel, refusals=refusals, given_real_data=True)
+    prove(model, simulator, engine, given_real_data=True)
+    info = _with_engine(opened.info, engine, Vectorised())
+    return replace(opened, info=info, engine=engine, replicator=Replicator(model, simulator))
 
 
 def _notes(model: Any) -> list[str]:
