@@ -8,7 +8,6 @@ from typing import Any
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import OpenOptions
-from bread.backends.support.posterior_draws import data_of_draws
 from bread.report.first_look import GROUP, first_look_dataset
 from bread.report.fit_quality import quality_attributes
 from bread.report.verb import verb_container
@@ -91,7 +90,7 @@ def look(
         else:
             display.phase("looking at your draws")
             fit = opened.read_posterior(posterior)
-        result = look_at(opened, fit, data_of_draws(posterior))
+        result = look_at(opened, fit)
         display.done()
     settings = {"posterior": fit.source}
     seconds = time.perf_counter() - began

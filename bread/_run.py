@@ -9,9 +9,12 @@ import bread.report.container as report
 from bread._checkpoint import Checkpoint
 from bread.backends.base import Model
 from bread.errors import BreadError
+from bread.reading.first_look import read_first_look
+from bread.report.first_look import first_look_dataset
 from bread.running import interrupts
 from bread.running.executors import Workers, open_executor
-from bread.running.ledger import Ledger
+from bread.running.first_look import look_at
+from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
@@ -46,12 +49,14 @@ def run(
     The model differs from the one that was opened where it is localised, or where simulated data are added to its own.
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
+    look = partial(_look_first, model, result, saved, display)
     rough: CheckResult | None = None
     opened = model
     try:
         interrupts.defer()
         with interrupts.limited(max_seconds):
             interrupts.raise_pending()
+            look()
             if max_seconds is not None and not is_forecast and not plan.adds_data:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
@@ -61,9 +66,10 @@ def run(
             alone = None
             if plan.adds_data:
                 model, alone = replicate(model, result, fit, display)
+            look()
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
                 runner = Runner(model, plan, result, executor, display, purse)
-                runner.foresee(fit) if is_forecast else runner.run(fit)
+                runner.foresee(fit, look) if is_forecast else runner.run(fit, look)
             if alone is not None and not is_forecast:
                 with saved.keeper.executor(partial(open_executor, alone, *workers)) as executor:
                     runner.draw_alone(alone, executor)
@@ -90,6 +96,16 @@ def run(
     if unfitted:
         warnings.warn(unfitted, UserWarning, stacklevel=3)
     return model
+
+
+def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: Display) -> None:
+    """Look at the draws on the real data once there are any, and show what was found; nothing comes before it."""
+    if result.fit is None or result.first_look is not None:
+        return
+    with timed_phase(result, display, "looking at your draws", "look"), interrupts.interruptible():
+        result.first_look = saved.keeper.kept("first look", partial(look_at, model, result.fit))
+    result.n_gradients["look"] = result.first_look.n_draws
+    display.note(read_first_look(first_look_dataset(result.first_look)).lines[0])
 
 
 def _stopped_by(error: Exception) -> BreadError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -267,6 +267,8 @@ class Fit:
         `bread.statistics.repeats`.
     notes : tuple of str
         What was done to the user's draws before they were those of the model's free variables.
+    data : dict of str to array_like
+        Data that came with the user's draws, by name.
     """
 
     draws: dict[str, NDArray[Any]]
@@ -275,6 +277,7 @@ class Fit:
     n_divergences: int | None = None
     distinct_share: float = 1.0
     notes: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
 
     def flat_draws(self) -> dict[str, NDArray[Any]]:
         """Return the draws with chains joined, each (n, ...)."""

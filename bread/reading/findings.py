@@ -14,6 +14,7 @@ from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.carriers import CarriersFound, read_carriers
 from bread.reading.direct import DirectFindings, Makers, Unguarded, read_direct, read_unguarded
+from bread.reading.first_look import FirstLookFound, read_first_look
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
@@ -24,6 +25,7 @@ from bread.reading.quantities import QuantitiesFound, read_quantities, worse_dra
 from bread.reading.unfinished import PhaseSeconds, read_phase_seconds
 from bread.reading.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
+from bread.report.first_look import GROUP as FIRST_LOOK
 from bread.statistics.goal import Goal
 
 _NAN = float("nan")
@@ -75,6 +77,8 @@ class Findings:
         Priors that do not integrate to one.
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
+    first_look : FirstLookFound or None
+        Those draws against the gradient of the density at them.
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data; that of added
         quantities where it differs more.
@@ -147,6 +151,7 @@ class Findings:
     unguarded: Unguarded = field(default_factory=Unguarded)
     prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
+    first_look: FirstLookFound | None = None
     draws: DrawsFound | None = None
     not_compared: tuple[str, ...] = ()
     quantities: QuantitiesFound | None = None
@@ -258,6 +263,7 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
+        (FIRST_LOOK, lambda look: {"first_look": read_first_look(look)}),
         ("fit", lambda group: {"fit": read_fit(group, () if simulate_from == "prior" else names)}),
         ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
         ("prior_integrals", lambda dataset: {"prior_integrals": read_prior_integrals(dataset)}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,52 @@ _SIGNIFICANT_DIGITS = 3
 
 
 def is_first_look(report: Any) -> bool:
-    """Return whether a report is one of `bread.look`."""
-    return read_group(report, GROUP) is not None and read_group(report, "bounds") is None
+    """Return whether a report holds a first look and no bound, and was to hold no more."""
+    is_alone = read_group(report, GROUP) is not None and read_group(report, "bounds") is None
+    return is_alone and not read_attributes(report).get("is_interrupted", 0)
+
+
+@dataclass(frozen=True)
+class FirstLookFound:
+    """What the first look of a check found.
+
+    Attributes
+    ----------
+    status : {"disagreement", "no difference seen", "inconclusive"}
+        "disagreement": the draws are not the posterior's, or are of other data.
+    lines : list of str
+        As `bread.verdict` says it of a report of `bread.look`, without the line of the status.
+    p_value : float
+    """
+
+    status: str
+    lines: list[str]
+    p_value: float
+
+    @property
+    def is_disagreement(self) -> bool:
+        """Whether the draws are not the posterior's, or are of other data."""
+        return self.status == "disagreement"
+
+
+def read_first_look(look: xr.Dataset) -> FirstLookFound:
+    """Return the facts of the group `first_look`."""
+    status, lines = _text(look, [])
+    return FirstLookFound(status, lines[1:], float(look["p_value"]))
 
 
 def first_look_text(report: Any) -> tuple[str, list[str], float]:
     """Return status, lines and p-value: "disagreement", "no difference seen" or "inconclusive"."""
     look = require_group(report, GROUP)
-    p_value = float(look["p_value"])
-    other = json.loads(look.attrs["other_data"])
     quality = read_fit_quality(read_attributes(report))
     warnings = [] if quality is None or not (sign := doubt(quality)) else [_line("WARNING", sign)]
+    return *_text(look, warnings), float(look["p_value"])
+
+
+def _text(look: xr.Dataset, warnings: list[str]) -> tuple[str, list[str]]:
+    """Return status and lines."""
+    p_value = float(look["p_value"])
+    other = json.loads(look.attrs["other_data"])
     if other:
         name, element, ours, theirs = other[0]
         where = f" (element {element})" if element else " values"
@@ -41,7 +77,7 @@ def first_look_text(report: Any) -> tuple[str, list[str], float]:
             *_differences(look, p_value),
             _line("Do now", "pass the draws of this model, or the model of these draws"),
         ]
-        return "disagreement", lines, p_value
+        return "disagreement", lines
     if p_value < LEVEL:
         lines = [
             "DISAGREEMENT: your draws are not the posterior's",
@@ -49,7 +85,7 @@ def first_look_text(report: Any) -> tuple[str, list[str], float]:
             *warnings,
             _line("Do now", "sample this model again, longer, with another start or form; then look again"),
         ]
-        return "disagreement", lines, p_value
+        return "disagreement", lines
     left_out = json.loads(look.attrs["left_out"])
     reasons = "; ".join(f"{name}: {why}" for name, why in list(left_out.items())[:2])
     more = f"; and {len(left_out) - 2} more" if len(left_out) > 2 else ""
@@ -61,7 +97,7 @@ def first_look_text(report: Any) -> tuple[str, list[str], float]:
             *warnings,
             _line("Do now", "draw more, or bread.check(model, posterior=draws), which compares all parameters"),
         ]
-        return "inconclusive", lines, p_value
+        return "inconclusive", lines
     lines = [
         "NO DIFFERENCE SEEN",
         _line("Your draws", f"no difference seen: {_detectable(look)} would have been"),
@@ -69,7 +105,7 @@ def first_look_text(report: Any) -> tuple[str, list[str], float]:
         *warnings,
         _line("Do now", "bread.check(model, posterior=draws) bounds the error and looks for modes"),
     ]
-    return "no difference seen", lines, p_value
+    return "no difference seen", lines
 
 
 def _line(title: str, text: str) -> str:

@@ -106,6 +106,8 @@ def _mismatch(findings: Findings) -> list[str]:
 
 
 def _disagreement(findings: Findings) -> list[str]:
+    if findings.first_look is not None and findings.first_look.is_disagreement:
+        return [f"{' '.join(line.split())}." for line in findings.first_look.lines]
     if findings.contradicts_draws:
         whose = "Your draws" if findings.fit_quality is None else f"The draws ({findings.fit_quality.source})"
         return [

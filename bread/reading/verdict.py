@@ -159,10 +159,11 @@ def verdict(report: Any) -> Verdict:
           `bread.add_quantities` added) has p <= 0.0033;
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05 by each of four sets of chains on
           them): the bound says little about them;
-        * "disagreement": simulated from the posterior, and an exact test of the chains has p <= 0.0033: these tests are
-          of the draws that data were simulated at, which therefore are not the posterior's; or the bound is small
-          enough, and the draws given as ``posterior=``, or the fit's, differ from the annealed ones by more than V
-          explains;
+        * "disagreement": the draws given as ``posterior=``, or the fit's, are of other data or fail the first look
+          (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them; or,
+          simulated from the posterior, an exact test of the chains has p <= 0.0033: these tests are of the draws that
+          data were simulated at; or the bound is small enough, and the draws differ from the annealed ones by more than
+          V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
@@ -252,10 +253,15 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.simulate_from in EXACT_SIMULATIONS and findings.chains_contradict:
         return "bug"
+    look = findings.first_look
+    if look is not None and look.is_disagreement and findings.simulate_from != "prior":  # data were drawn at these
+        return "disagreement"
     if findings.contradicts_draws:
         return "disagreement"
     if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"
+    if look is not None and look.is_disagreement:
+        return "disagreement"
     if findings.misses_mode:
         return "not converged"
     if findings.is_interrupted or not findings.is_confirmed or findings.n_failed:

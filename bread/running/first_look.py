@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit, FloatArray, Model
-from bread.errors import UnsupportedKernelError, UnsupportedModelError
+from bread.errors import BreadError
 from bread.statistics.draws import MINIMUM_EFFECTIVE
 from bread.statistics.first_look import FirstLook, first_look
 
@@ -44,7 +44,7 @@ class FirstLookResult:
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
     n_draws : int
-        Draws that were looked at.
+        Draws that were looked at, by a gradient each.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ class FirstLookResult:
     n_draws: int
 
 
-def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLookResult:
+def look_at(model: Model, fit: Fit) -> FirstLookResult:
     """Look at draws directly; a thousand gradients.
 
     Parameters
@@ -63,9 +63,7 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
     model : Model
         Its density at given states is all that is used.
     fit : Fit
-        The draws.
-    data_of_draws : mapping of str to array_like
-        Data that came with them, by name; others than the model's are not compared.
+        The draws; of the data that came with them, those whose names the model does not know are not compared.
     """
     layout, real = model.info.layout, model.info.data
     values = _thinned(fit)
@@ -73,8 +71,10 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
     states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
     names, quantities = _components(values)
-    used = np.flatnonzero(~layout.discrete)
-    left_out = {layout.coordinates[i]: "it is discrete" for i in np.flatnonzero(layout.discrete)}
+    is_inside = np.isfinite(states).all(axis=0)
+    used = np.flatnonzero(is_inside & ~layout.discrete)
+    reasons = np.where(layout.discrete, "it is discrete", "draws of it lie on the border of its support")
+    left_out = {layout.coordinates[i]: str(reasons[i]) for i in np.flatnonzero(layout.discrete | ~is_inside)}
     coordinates = tuple(layout.coordinates[i] for i in used)
     posterior = model.condition(real.observed)
 
@@ -84,12 +84,12 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
         log_density, gradient = posterior.density_gradient(1.0, whole)
         return log_density, gradient[:, used]
 
-    found = None
+    found, gradient = None, None
     try:
-        gradient = densities(states[:, used])[1]
-    except (UnsupportedKernelError, UnsupportedModelError) as error:
+        gradient = densities(states[:, used])[1] if used.size else None
+    except BreadError as error:
         left_out |= dict.fromkeys(coordinates, str(error))
-    else:
+    if gradient is not None:
         found = first_look(
             states[:, used].reshape(*shape, -1),
             gradient.reshape(*shape, -1),
@@ -102,7 +102,8 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
                 left_out[name] = "its gradient is not finite at some draws"
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
-    return FirstLookResult(names, coordinates, found, left_out, _different(known, data_of_draws), len(states))
+    n_draws = 0 if gradient is None else len(states)
+    return FirstLookResult(names, coordinates, found, left_out, _different(known, fit.data), n_draws)
 
 
 def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:
@@ -130,6 +131,7 @@ def _different(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Data
         ours, theirs = np.asarray(known[name]), np.asarray(given[name])
         if ours.dtype.kind not in "fiub" or theirs.dtype.kind not in "fiub":
             continue
+        ours, theirs = (one.reshape([n for n in one.shape if n != 1]) for one in (ours, theirs))  # ArviZ has no scalars
         if ours.shape != theirs.shape:
             found.append(DataDifference(name, "", float(ours.size), float(theirs.size)))
             continue

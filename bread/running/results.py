@@ -15,6 +15,7 @@ from bread.paths.mixture import Reference
 from bread.running.attempts import Attempts
 from bread.running.budget import BudgetResult
 from bread.running.direct_results import DirectTests
+from bread.running.first_look import FirstLookResult
 from bread.running.fit_check import FitCheck
 from bread.running.mode_results import ModeResults
 from bread.running.prior_integral_results import PriorIntegrals
@@ -99,6 +100,8 @@ class CheckResult:
         Whether each prior integrates to one; None before that was looked at.
     fit : Fit or None
         Draws on the real data by the PPL's own sampler, or the user's.
+    first_look : FirstLookResult or None
+        Those draws against the gradient of the density at them; None before that was looked at.
     fit_check : FitCheck or None
         Whether the real data look like the model's.
     is_shape_left_out : bool
@@ -110,8 +113,8 @@ class CheckResult:
     modes : ModeResults or None
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
-        "replicate", "modes", "prior integrals"; "rough" for a first look (`bread.running.rough`).
+        By phase: "compile", "fit", "look", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
+        "replicate", "modes", "prior integrals"; "rough" for a rough look (`bread.running.rough`).
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -155,6 +158,7 @@ class CheckResult:
     n_draws_zero: int = 0
     prior_integrals: PriorIntegrals | None = None
     fit: Fit | None = None
+    first_look: FirstLookResult | None = None
     fit_check: FitCheck | None = None
     is_shape_left_out: bool = False
     fit_log_density: FloatArray | None = None

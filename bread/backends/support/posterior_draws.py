@@ -191,6 +191,7 @@ class GivenDraws:
             n_divergences=count_divergences(self._posterior),
             distinct_share=_distinct_share(ordered),
             notes=tuple(notes),
+            data=data_of_draws(self._posterior),
         )
 
 
