@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 
 import bread.report.container as report
 from bread._checkpoint import Checkpoint
-from bread.backends.base import Model
+from bread.backends.base import Fit, Model
 from bread.errors import BreadError
 from bread.reading.first_look import read_first_look
 from bread.report.first_look import first_look_dataset
 from bread.running import interrupts
+from bread.running.density_alone import look_at_density
 from bread.running.executors import Workers, open_executor
 from bread.running.first_look import look_at
 from bread.running.ledger import Ledger, timed_phase
@@ -57,6 +59,9 @@ def run(
         with interrupts.limited(max_seconds):
             interrupts.raise_pending()
             look()
+            if result.not_certified:
+                _look_alone(model, plan, result, workers, saved, display, fit, look)
+                return model
             if max_seconds is not None and not is_forecast and not plan.adds_data:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
@@ -96,6 +101,25 @@ def run(
     if unfitted:
         warnings.warn(unfitted, UserWarning, stacklevel=3)
     return model
+
+
+def _look_alone(
+    model: Model,
+    plan: Plan,
+    result: CheckResult,
+    workers: Workers,
+    saved: Checkpoint,
+    display: Display,
+    fit: Callable[[], Fit],
+    look: Callable[[], None],
+) -> None:
+    """Look at draws on the real data by their density alone."""
+    if result.fit is None:
+        with timed_phase(result, display, "fitting", "fit"):
+            result.fit = fit()
+    look()
+    with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+        look_at_density(model, plan, result, Ledger(result, executor, display))
 
 
 def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: Display) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from bread.reading.fit_quality import doubt, read_fit_quality
+from bread.reading.modes import missed_mode, read_modes
 from bread.report.compat import read_attributes, read_group, require_group
 from bread.report.first_look import GROUP
 from bread.statistics.first_look import LEVEL
@@ -61,7 +62,18 @@ def first_look_text(report: Any) -> tuple[str, list[str], float]:
     look = require_group(report, GROUP)
     quality = read_fit_quality(read_attributes(report))
     warnings = [] if quality is None or not (sign := doubt(quality)) else [_line("WARNING", sign)]
-    return *_text(look, warnings), float(look["p_value"])
+    status, lines = _text(look, warnings)
+    why = str(read_attributes(report).get("not_certified", ""))
+    if why:  # of a check, which looked for modes too
+        modes = read_group(report, "modes")
+        found = None if modes is None else read_modes(modes)
+        lines = [line for line in lines if status == "disagreement" or not line.startswith("Do now")]
+        if found is not None and found.n_missed:
+            lines.append(_line("Your draws", " ".join(missed_mode(found))))
+            if status != "disagreement":
+                status, lines[0] = "not converged", "NOT CONVERGED: a mode is missed"
+        lines.append(_line("Not certified", why))
+    return status, lines, float(look["p_value"])
 
 
 def _text(look: xr.Dataset, warnings: list[str]) -> tuple[str, list[str]]:

@@ -160,10 +160,10 @@ def verdict(report: Any) -> Verdict:
         * "mismatch": the real data do not anneal like simulated data (p <= 0.05 by each of four sets of chains on
           them): the bound says little about them;
         * "disagreement": the draws given as ``posterior=``, or the fit's, are of other data or fail the first look
-          (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them; or,
-          simulated from the posterior, an exact test of the chains has p <= 0.0033: these tests are of the draws that
-          data were simulated at; or the bound is small enough, and the draws differ from the annealed ones by more than
-          V explains;
+          (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them;
+          or, simulated from the posterior, an exact test of the chains has p <= 0.0033: these tests are of the draws
+          that data were simulated at; or the bound is small enough, and the draws differ from the annealed ones by more
+          than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
           on the real data that the annealed draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:

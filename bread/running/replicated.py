@@ -28,7 +28,7 @@ from bread.seeds import Children
 
 MOST_DRAWS = 20  # at which data cannot be simulated, one after another, before that is an error: 0.5^20 if half are
 _NOT_DRAWN = "its prior is not drawn under simulate_from='posterior'."
-_NO_PRIOR_PATH = (
+NO_PRIOR_PATH = (
     "simulate_from='posterior' anneals from a base that is fitted to the real data and the simulated ones together. "
     "Use path='reference'."
 )
@@ -105,7 +105,7 @@ class ReplicatedModel(ModelNearDraws):
     def __init__(self, inner: Model, fit: Fit) -> None:
         super().__init__(inner, fit)
         self._simulator, self.inner = inner, inner.given_real_data()
-        refusals = {**self.inner.info.path_refusals, PriorPath.name: _NO_PRIOR_PATH}
+        refusals = {**self.inner.info.path_refusals, PriorPath.name: NO_PRIOR_PATH}
         self.info: ModelInfo = replace(self.inner.info, path_refusals=refusals)
 
     def nodes(self) -> tuple[Node, ...]:
@@ -126,7 +126,9 @@ class ReplicatedModel(ModelNearDraws):
             Data cannot be simulated at `MOST_DRAWS` draws.
         """
         if fixed:
-            raise InvalidArgumentError("parameters that are draws of a fit cannot be held. Leave fixed out.")
+            raise InvalidArgumentError(
+                f"parameters that are draws of a fit cannot be held, got fixed={sorted(fixed)}. Leave fixed out."
+            )
         if not n:
             return Simulations(np.empty((0, self.info.layout.dim)), {}, {})
         return reduce(Simulations.joined, (self._replicated(one) for one in Children(seed, range(n))))

@@ -37,10 +37,10 @@ from bread.backends.pymc.model import reading
 from bread.backends.pymc.model.bambi import pymc_model
 from bread.backends.pymc.model.fingerprint import fingerprint
 from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
-from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
+from bread.backends.pymc.model.refusals import has_own_data_only, refuse_paths, refuse_unsupported
 from bread.backends.pymc.own_draws import read_draws
 from bread.backends.pymc.posterior import PyMCPosterior
-from bread.backends.pymc.proof import prove
+from bread.backends.pymc.proof import prove, prove_alone
 from bread.backends.pymc.separable import SeparableModel
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
@@ -309,7 +309,9 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     chosen = names if names is not None else reading.default_hyperparameters(model)
     localised = chosen if is_localised else ()
     needs_none = function is not None or options.density_only or is_given
-    point = refuse_unsupported(model, options.kernel, has_simulator=needs_none, localised=localised)
+    point = refuse_unsupported(
+        model, options.kernel, has_simulator=needs_none, localised=localised, density_only=options.density_only
+    )
     options.look_at_draws(partial(read_draws, model))
     layout = reading.read_layout(model, point)
     if is_localised:
@@ -343,6 +345,9 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
     if not options.density_only:  # which is asked for on the real data alone
         prove(model, simulator, engine)
+    has_own_data = options.density_only and has_own_data_only(model)
+    if has_own_data:
+        prove_alone(model, simulator, engine)
     if is_given and ReferencePath.name in engine.path_refusals:
         raise UnsupportedModelError(f"{BASE_IS_FITTED} {engine.path_refusals[ReferencePath.name]}")
     on_jax = options.engine == "blackjax"  # a localised model is converted once its hyperparameters have their law
@@ -352,8 +357,8 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
             "engine= out."
         )
     vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
-    info = _with_engine(info, engine, vectorised)
-    replicator = Replicator(model, simulator)
+    info = _with_engine(info, engine, vectorised, needs_path=not options.density_only)
+    replicator = None if has_own_data else Replicator(model, simulator)
     return PyMCModel(info, simulator, engine, periodic, model, options.kernel, replicator, vectorised.engine, on_jax)
 
 
@@ -391,11 +396,11 @@ def _notes(model: Any) -> list[str]:
     return [*known, *reading.usable_deterministics(model)[1]]
 
 
-def _with_engine(info: ModelInfo, engine: Engine, vectorised: Vectorised) -> ModelInfo:
+def _with_engine(info: ModelInfo, engine: Engine, vectorised: Vectorised, *, needs_path: bool = True) -> ModelInfo:
     refusals = engine.path_refusals
     identity = vectorised.identify(replace(info.identity, kernel=engine.name))
     may_propose = engine.may_propose and vectorised.engine is None
     named = replace(info, identity=identity, path_refusals=refusals, may_propose=may_propose)
-    if not named.paths:
+    if needs_path and not named.paths:
         raise UnsupportedKernelError(f"No path is left for model and kernel. {' '.join(refusals[k] for k in KINDS)}")
     return named

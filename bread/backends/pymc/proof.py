@@ -86,6 +86,21 @@ def prove(
     )
 
 
+def prove_alone(model: Any, simulator: Simulator, engine: Engine) -> None:
+    """Compare the compiled density with PyMC's own on the model's own data, which no simulated ones can replace.
+
+    Raises
+    ------
+    UnsupportedModelError
+        They differ.
+    """
+    graph = detach(without_checks([model.logp()], check_bounds=model.check_bounds))
+    whole = interpret_function([model.rvs_to_values[variable] for variable in model.free_RVs], graph.outputs)
+    for state in _near(simulator, read_initial_point(model)):
+        own = _evaluate(lambda one: [float(whole(*simulator.layout.unflatten(one).values())[0]), 0.0], state)
+        _require_equal(np.array([_evaluate(engine.terms, state).sum(), 0.0]), own)
+
+
 def _near(simulator: Simulator, point: Mapping[str, NDArray[Any]]) -> list[FloatArray]:
     layout = simulator.layout
     jitter = np.random.default_rng(_SEED).uniform(-1.0, 1.0, size=(N_STATES, layout.dim))

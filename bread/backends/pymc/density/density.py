@@ -101,6 +101,8 @@ def split_density(
 
 
 def _total(terms: Sequence[Variable]) -> Variable:
+    if not terms:  # no outcome, and no potential
+        return pt.constant(0.0, dtype=pytensor.config.floatX)
     first, *others = (term.sum() for term in terms)
     return pt.add(first, *others) if others else first
 
