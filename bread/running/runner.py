@@ -107,12 +107,26 @@ class Runner:
                 self._expect(n_temperatures, len(confirm), temperatures[number + 1 :], has_curve=len(temperatures) > 1)
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
+        if plan.adds_data:  # chains on the real data are of another model, on other workers: `draw_alone`
+            return
         if self._budgeted is not None:
             plan = self._budgeted.with_draws(wanted_draws(plan, self.result, temperatures[-1]))
         draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
         bridge_the_fit(self._model, plan, self.result, self._ledger)
         if plan.simulate_from != "localised":  # that is another model than the user's
             look_at_model(self._model, plan, self.result, self._ledger)
+
+    def draw_alone(self, model: Model, executor: Executor) -> None:
+        """Draw on the real data alone, where simulated data came on top of them; ``model`` is of the real data."""
+        result, n_temperatures = self.result, self.result.n_temperatures
+        ledger = Ledger(result, executor, self._display)
+        annealing = Annealing(self._plan, result, self._preparation.alone(model, ledger), ledger)
+        annealing.on_real_data(n_temperatures)
+        plan = self._plan
+        if self._budgeted is not None:
+            plan = self._budgeted.with_draws(wanted_draws(plan, result, n_temperatures))
+        draw_and_compare(model, plan, result, annealing, ledger, n_temperatures)
+        bridge_the_fit(model, plan, result, ledger)
 
     # -- what a search within a budget needs ------------------------------------------------------------------
 
