@@ -36,7 +36,8 @@ def _disagreement(findings: Findings) -> tuple[str, str]:
         if look.other_data:
             return f"{whose} draws are of other data", SAME_MODEL
     else:
-        whose = "your" if findings.draws is None or findings.draws.is_yours else "the fit's"
+        compared = None if findings.contradicts_draws else findings.draws
+        whose = "your" if (findings.has_own_draws if compared is None else compared.is_yours) else "the fit's"
     return f"{whose} draws are not the posterior's", SAMPLE_AGAIN
 
 

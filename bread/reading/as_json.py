@@ -35,8 +35,8 @@ def as_json(report: Any) -> dict[str, Any]:
         `bread.verdict`;
         ``prior_integrals``, a row for each prior that is not known to be normalised; ``path``, ``simulate_from``,
         ``held``, ``observed``, ``kernel``, ``model``, ``seed``, ``versions``, ``notes``, ``warnings``;
-        ``temperatures``, the rows of `bread.summary`. A number that was not computed is None; an infinite
-        one, which JSON has no number for, is the text "Infinity" or "-Infinity". Of a report of `bread.debug`:
+        ``temperatures``, the rows of `bread.summary` of the kind "bounds". A number that was not computed is None; an
+        infinite one, which JSON has no number for, is the text "Infinity" or "-Infinity". Of a report of `bread.debug`:
         ``status``, ``verdict``, ``details``, ``p_values``, ``level``, ``is_reversible``, ``model``, ``seed``,
         ``diagnosis``, and ``tests``, the rows of `bread.summary`.
     """

@@ -32,6 +32,7 @@ _UNREMARKABLE = (
 _PROTOCOLS = {
     "prior": "from the prior",
     "fitted": "near your data, hyperparameters held at draws of the fit (an estimate)",
+    "posterior": "at draws of the posterior, added to your data; nothing held",
     "localised": "from the model with a fit to your data as the law of the hyperparameters",
 }
 

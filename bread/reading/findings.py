@@ -23,6 +23,7 @@ from bread.reading.own_draws import GivenDraws
 from bread.reading.prior_integrals import PriorIntegralFindings, read_prior_integrals
 from bread.reading.quantities import QuantitiesFound, read_quantities, worse_draws
 from bread.reading.unfinished import PhaseSeconds, read_phase_seconds
+from bread.reading.words import YOURS
 from bread.reading.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.goal import Goal
@@ -30,6 +31,8 @@ from bread.statistics.goal import Goal
 _NAN = float("nan")
 FEWEST_SIMULATIONS = 10  # below, nothing converges
 EXACT_SIMULATIONS = ("prior", "localised")  # values of simulate_from under which everything is exact
+AT_DRAWS = ("fitted", "posterior")  # those under which data are simulated at draws of a fit
+BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,23 @@ class Findings:
     def is_fit_doubtful(self) -> bool:
         """Whether data sets were simulated at draws of a fit that did not converge."""
         fit = self.fit_quality
-        return self.simulate_from == "fitted" and fit is not None and fit.is_doubtful
+        return self.simulate_from in AT_DRAWS and fit is not None and fit.is_doubtful
+
+    @property
+    def chains_contradict(self) -> bool:
+        """Whether an exact test of the chains failed; exact where the draws that data were simulated at are."""
+        tests = (self.alarm_p_value, self.forms_p_value, self.rank_p_value, self.quantity_p_value)
+        return any(p_value <= BUG_LEVEL for p_value in tests)
+
+    @property
+    def contradicts_draws(self) -> bool:
+        """Whether such a test says that the draws which data were simulated at are not the posterior's."""
+        return self.simulate_from == "posterior" and self.chains_contradict and not self.is_fit_doubtful
+
+    @property
+    def has_own_draws(self) -> bool:
+        """Whether draws on the real data are the user's, not those of a fit that bread made."""
+        return self.fit_quality is None or self.fit_quality.source == YOURS
 
     @property
     def is_reached(self) -> bool:

@@ -222,7 +222,7 @@ def sizes(look: xr.Dataset) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", divide="ignore"):
         by_shift = np.abs(look["shift"].values) / look["shift_se"].values
         by_ratio = np.abs(look["sd_ratio"].values - 1.0) / look["sd_ratio_se"].values
-    return np.nan_to_num(np.fmax(by_shift, by_ratio), nan=0.0)
+    return np.asarray(np.nan_to_num(np.fmax(by_shift, by_ratio), nan=0.0), dtype=np.float64)
 
 
 def _differences(look: xr.Dataset) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from bread.statistics.first_look import LEVEL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FINE, OFF, NOMINAL, UNSEEN = "#0072B2", "#D55E00", "#7F7F7F", "#B8B8B8"  # Okabe & Ito; markers differ too
+FINE, OFF, NOMINAL = "#0072B2", "#D55E00", "#7F7F7F"  # Okabe & Ito; markers differ too
 MOST_ROWS = 20
 ERRORS = 2.0  # standard errors of a bar, and from which a parameter is named
 _PANELS = (
@@ -79,7 +79,7 @@ def _draw(ax: Axes, look: xr.Dataset, order: np.ndarray[Any, Any], name: str, no
     rows = np.arange(len(order))
     ax.axvline(nominal, color=NOMINAL, linestyle=":", linewidth=1.0, zorder=1)
     ax.hlines(
-        rows, nominal - unseen, nominal + unseen, color=UNSEEN, linewidth=7.0, alpha=0.45, label="would go unseen",
+        rows, nominal - unseen, nominal + unseen, color=NOMINAL, linewidth=7.0, alpha=0.25, label="would go unseen",
         zorder=0,
     )  # fmt: skip
     with np.errstate(invalid="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bread.backends.support.independence import moves_of
 from bread.reading import agreement as own
-from bread.reading.findings import EXACT_SIMULATIONS, Findings
+from bread.reading.findings import Findings
 from bread.reading.phrases import doubt_of_fit, is_difference, or_one
 from bread.reading.quantities import furthest
 from bread.reading.words import p_words
@@ -55,7 +55,7 @@ def draws_remarks(findings: Findings, status: str) -> list[str]:
 
 def is_start_remembered(findings: Findings) -> bool:
     """Return whether tests ring where simulations are not exact: reverse chains may remember their start."""
-    return findings.simulate_from not in EXACT_SIMULATIONS and _smallest(findings) <= ALARM_LEVEL
+    return findings.simulate_from == "fitted" and _smallest(findings) <= ALARM_LEVEL
 
 
 def _smallest(findings: Findings) -> float:
@@ -101,6 +101,11 @@ def scope(findings: Findings, status: str) -> str:
     """Say what the numbers are about, where no draws were compared."""
     if findings.misses_mode:
         return ""
+    if findings.simulate_from == "posterior":
+        return (
+            "The bound was measured on posteriors given your data and as many simulated at draws of yours or of the "
+            "fit, with nothing held: it is blind to what all of these lack."
+        )
     if findings.simulate_from == "localised":
         if status in ("converged", "inconclusive") and findings.is_certified:
             return ""  # said first

@@ -75,14 +75,7 @@ def _bug(findings: Findings) -> list[str]:
         return direct_bug(findings.direct, p_words(findings.direct.p_value), findings.makers)
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return prior_integral_bug(findings.prior_integrals, p_words(findings.prior_integrals.p_value))
-    of_weights = min(or_one(findings.alarm_p_value), or_one(findings.forms_p_value))
-    of_ranks = min(or_one(findings.rank_p_value), or_one(findings.quantity_p_value))
-    if of_ranks > of_weights:
-        p_value = of_weights
-        what = f"forward and reverse log weights contradict each other ({p_words(p_value)})"
-    else:
-        p_value, where = of_ranks, furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
-        what = f"weighted ranks of the exact draws are not uniform ({p_words(p_value)}, first in {where})"
+    what = _contradiction(findings)
     step = "" if findings.makers.library else ", or a custom step method that does not leave the posterior unchanged"
     return [
         f"Something is broken: {what}. Where simulator, density and kernel fit together, a p-value this small "
@@ -91,6 +84,16 @@ def _bug(findings: Findings) -> list[str]:
         findings.makers.or_derived() or "If there is none, please report this to bread.",
         NOTHING_MEANS_ANYTHING,
     ]
+
+
+def _contradiction(findings: Findings) -> str:
+    """Say which exact test of the chains failed."""
+    of_weights = min(or_one(findings.alarm_p_value), or_one(findings.forms_p_value))
+    of_ranks = min(or_one(findings.rank_p_value), or_one(findings.quantity_p_value))
+    if of_ranks > of_weights:
+        return f"forward and reverse log weights contradict each other ({p_words(of_weights)})"
+    where = furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
+    return f"weighted ranks of the exact draws are not uniform ({p_words(of_ranks)}, first in {where})"
 
 
 def _mismatch(findings: Findings) -> list[str]:
@@ -110,6 +113,14 @@ def _disagreement(findings: Findings) -> list[str]:
         draws = findings.draws
         also = [own.differs_somehow(draws)] if draws is not None and draws.differ else []
         return [*findings.first_look.sentences(), *also]
+    if findings.contradicts_draws:
+        whose = "Your draws" if findings.has_own_draws else "The fit's draws"
+        return [
+            f"{whose} are not the posterior's: on data simulated at them and added to yours, "
+            f"{_contradiction(findings)}.",
+            "The tests of the likelihood's simulator found nothing. Sample again with another sampler, or "
+            "reparametrise; bread.debug tells whether this one is at fault.",
+        ]
     assert findings.draws is not None
     known = f"{estimated(findings, 'are')} within {error(findings.error_upper)} of it"
     return own.disagrees(findings.draws, known)

@@ -27,8 +27,6 @@ Status = Literal[
     "no difference seen",
 ]  # fmt: skip
 
-BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
-
 
 class Verdict(str):
     """The lines of a verdict, at most eight of at most 100 columns, with details and numbers as attributes.
@@ -169,7 +167,9 @@ def verdict(report: Any) -> Verdict:
           them): the bound says little about them;
         * "disagreement": the draws given as ``posterior=``, or the fit's, are of other data or fail the first look
           (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them;
-          or the bound is small enough, and they differ from the annealed ones by more than V explains;
+          or, simulated from the posterior, an exact test of the chains has p <= 0.0033: these tests are of the draws
+          that data were simulated at; or the bound is small enough, and the draws differ from the annealed ones by more
+          than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
           on the real data that certified draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
@@ -264,11 +264,12 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return "bug"
-    tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value, findings.quantity_p_value)
-    if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
+    if findings.simulate_from in EXACT_SIMULATIONS and findings.chains_contradict:
         return "bug"
     look = findings.first_look
     if look is not None and look.is_disagreement and findings.simulate_from != "prior":  # data were drawn at these
+        return "disagreement"
+    if findings.contradicts_draws:
         return "disagreement"
     if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"

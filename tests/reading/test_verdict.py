@@ -274,6 +274,15 @@ def test_fitted_simulations_never_show_a_bug_but_a_start_that_is_not_forgotten()
     assert "raise init_steps" in verdict.details
 
 
+def test_simulated_from_the_posterior_the_tests_of_chains_are_about_the_draws():
+    verdict = judge(shift_reverse_starts(fake_result(simulate_from="posterior")))
+    assert verdict.status == "disagreement" and verdict.rank_p_value <= 0.003
+    assert "Your draws are not the posterior's" in verdict and "first in mu" in verdict and "bug" not in verdict[:40]
+    assert judge(fake_result(simulate_from="posterior")).status == "converged"  # the control
+    doubtful = fitted("posterior", shift=3.0, n_divergences=7)  # too few draws to say that of
+    assert judge(shift_reverse_starts(doubtful)).status == "inconclusive"
+
+
 def test_zero_weights_leave_v_finite_and_b_infinite():
     verdict = judge(zero_weight(fake_result(gap=0.002, goal=Goal(max_error=0.2))))
     assert verdict.jeffreys == np.inf
