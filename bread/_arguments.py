@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bread.argument_rules import elements, is_count, is_number, received, require_choice, require_count
 from bread.backends.base import Model, ModelInfo, OpenOptions
-from bread.backends.support.posterior_draws import named_as
+from bread.backends.support.posterior_draws import named_as, require_all
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank
 from bread.paths import schedules
@@ -190,6 +190,7 @@ def _reference(path: Any, model: Model, root: int) -> Reference:
         return examined(given, model.info.layout.dim, seed_sequence(root, Purpose.REFERENCE_TEST))
     with named_as("path"):
         read = model.read_posterior(path)
+        require_all(read)
     draws = model.unconstrain(read.flat_draws())
     transformed = model.info.layout.may_be_scale
     fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)

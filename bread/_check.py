@@ -92,15 +92,17 @@ def check(
         Free variables to hold under "fitted", or to localise. Default: those that other free variables depend on;
         where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
         multiplies); all where nothing else is left.
-    posterior : InferenceData, DataTree, Dataset or dict, optional
+    posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
         Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
         ``agreement``), which asks for 100 effective ones of each parameter; draws that cannot be compared, as under
         "localised", leave the verdict "inconclusive". Without it the fit that bread makes for "fitted" is compared.
-        PyMC: also what ``pm.fit`` or Bambi's ``fit`` returns; free variables that are missing are computed where
-        deterministics among the draws determine them (z, from ``mu + tau * z``). Stan: also a CmdStanMCMC (or
-        CmdStanPathfinder, CmdStanLaplace, CmdStanVB), or the paths of CSV files; without it a CmdStanModel that is
-        compiled, or can be, is fitted by its own ``sample``, a program by its path or text by Stan's NUTS in the
-        embedded engine.
+        Also a table with a column for each number (R's ``posterior``, cmdstanpy's ``draws_pd``), NumPyro's MCMC, or
+        files: CSV of CmdStan, cmdstanr and rstan or of a table, Parquet; a list of paths is a chain each.
+        PyMC: also what ``pm.fit`` or Bambi's ``fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
+        CmdStanLaplace, CmdStanVB); without it a CmdStanModel that is compiled, or can be, is fitted by its own
+        ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
+        Variables that are missing are computed where deterministics or transformed parameters among the draws
+        determine them (z, from ``mu + tau * z``). Else what is there is compared, with generated quantities too.
     init_steps : int, default 100
         S: transitions from the simulated parameters to the first reverse start, under "fitted". They are the kernel's;
         where the reference of a data set is near, four in five propose a draw from it instead, which forgets sooner.

@@ -21,6 +21,11 @@ from bread.running.plan import Plan
 from bread.running.progress import Display
 from bread.running.results import CheckResult
 
+PARTIAL = (
+    "What is there is compared with certified draws; the first look needs all variables, and where anything else needs "
+    "draws, bread samples the model itself."
+)
+
 
 def check_model(
     model: Any,
@@ -57,7 +62,7 @@ class Opened(NamedTuple):
 
     def new_result(self, plan: Plan, arguments: Arguments) -> CheckResult:
         """Return the result of a check of which nothing has run yet."""
-        info = self.model.info
+        info, is_partial = self.model.info, self.fit is not None and bool(self.fit.missing)
         return CheckResult(
             info=info,
             path=PriorPath(),
@@ -66,7 +71,8 @@ class Opened(NamedTuple):
             simulations=Simulations(np.empty((0, info.layout.dim)), {}, {}),
             n_chains=plan.chains,
             seed=plan.root,
-            fit=self.fit,
+            fit=None if is_partial else self.fit,
+            partial=self.fit if is_partial else None,
             seconds={"compile": self.seconds},
             warnings=self.warnings,
         )
@@ -91,6 +97,8 @@ def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
         fit = model.read_posterior(posterior)
+        if fit.missing:
+            warnings.warn(f"{fit.lacks()} {PARTIAL}", UserWarning, stacklevel=2)
     by_text = {str(one.message): one.category for one in said}
     for text, category in by_text.items():
         warnings.warn(text, category, stacklevel=4)

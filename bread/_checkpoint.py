@@ -181,7 +181,7 @@ def _specification(model: Model, fit: Fit | None, plan: Plan, arguments: Argumen
         "model": digests.of(model.fingerprint()),
         "data": {name: _described(value) for name, value in values.items()},
         "coords": {name: _described(value) for name, value in data.coords.items()},
-        "posterior": None if fit is None else digest(fit.draws),
+        "posterior": None if fit is None else digest((fit.draws, dict(fit.data))),
         "seed": plan.root,
         "random_seed": arguments.random_seed,
     }

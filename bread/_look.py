@@ -8,7 +8,7 @@ from typing import Any
 from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import OpenOptions
-from bread.backends.support.posterior_draws import data_of_draws
+from bread.backends.support.draw_forms import plain_form
 from bread.report.first_look import GROUP, first_look_dataset
 from bread.report.fit_quality import quality_attributes
 from bread.report.verb import verb_container
@@ -40,8 +40,9 @@ def look(
     ----------
     model : pymc.Model, cmdstanpy.CmdStanModel, path or str, optional
         What `bread.check` takes; the model around a ``with`` block by default.
-    posterior : InferenceData, DataTree, Dataset or dict, optional
-        Your draws, of all free variables, in any form that `bread.check` takes. Without it the model is sampled by its
+    posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
+        Your draws, of all free variables, in any form that `bread.check` takes. Where some are missing that nothing
+        determines, only their data are looked at. Without it the model is sampled by its
         own sampler first, and those draws are looked at.
     data, observed, likelihood : optional
         Stan: as for `bread.check`.
@@ -78,6 +79,7 @@ def look(
     """
     began, root = time.perf_counter(), root_entropy(random_seed)
     require_containers()
+    posterior = plain_form(posterior)
     given = {} if posterior is None else {"posterior": posterior}
     options = OpenOptions(data=data, observed=observed, likelihood=likelihood, density_only=True, draws=given)
     with Display(is_visible=progressbar, workers=1) as display:
@@ -91,7 +93,7 @@ def look(
         else:
             display.phase("looking at your draws")
             fit = opened.read_posterior(posterior)
-        result = look_at(opened, fit, data_of_draws(posterior))
+        result = look_at(opened, fit)
         display.done()
     settings = {"posterior": fit.source}
     seconds = time.perf_counter() - began

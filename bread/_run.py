@@ -9,9 +9,13 @@ import bread.report.container as report
 from bread._checkpoint import Checkpoint
 from bread.backends.base import Model
 from bread.errors import BreadError
+from bread.reading.first_look import look_found
+from bread.reading.words import YOURS
+from bread.report.first_look import first_look_dataset
 from bread.running import interrupts
 from bread.running.executors import Workers, open_executor
-from bread.running.ledger import Ledger
+from bread.running.first_look import look_at
+from bread.running.ledger import Ledger, timed_phase
 from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
@@ -45,6 +49,7 @@ def run(
     The model differs from the one that was opened where it is localised.
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
+    look = partial(_look_first, model, result, saved, display)
     rough: CheckResult | None = None
     opened = model
     try:
@@ -53,15 +58,17 @@ def run(
             interrupts.raise_pending()
             if max_seconds is not None:
                 display.ends_in(interrupts.seconds_left())
+            look()
             if max_seconds is not None and not is_forecast:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
                 rough_look(model, plan, result, rough, opens, display, interrupts.seconds_left())
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
+                look()
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
                 runner = Runner(model, plan, result, executor, display, purse)
-                runner.foresee(fit) if is_forecast else runner.run(fit)
+                runner.foresee(fit, look) if is_forecast else runner.run(fit, look)
             if model is not opened and not is_forecast:
                 with saved.keeper.executor(partial(open_executor, opened, *workers)) as executor:
                     look_at_model(opened, plan, result, Ledger(result, executor, display))
@@ -85,6 +92,18 @@ def run(
     if unfitted:
         warnings.warn(unfitted, UserWarning, stacklevel=3)
     return model
+
+
+def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: Display) -> None:
+    """Look at the draws on the real data once there are any, and show what was found; nothing comes before it."""
+    fit = result.partial or result.fit
+    if fit is None or result.first_look is not None:
+        return
+    with timed_phase(result, display, "looking at your draws", "look"), interrupts.interruptible():
+        result.first_look = saved.keeper.kept("first look", partial(look_at, model, fit))
+    result.n_gradients["look"] = result.first_look.n_draws
+    found = look_found(first_look_dataset(result.first_look), is_yours=fit.source == YOURS)
+    display.note(": ".join(found.rows()[0]))
 
 
 def _stopped_by(error: Exception) -> BreadError:

@@ -26,6 +26,7 @@ from bread.reading.page.html import page_of
 from bread.reading.page.markdown import markdown_of
 from bread.reading.page.writing import write_page
 from bread.reading.printable import printable
+from bread.reading.verdict import verdict_of
 from bread.report.compat import read_attributes
 from bread.running import interrupts
 
@@ -140,6 +141,7 @@ def _show(report: Any, output: Path | None) -> str:
     if is_debug(report):
         return _show_debug(report, console)
     refuse_other_reports(report, "report", "bread.check or bread.debug")
+    verdict = _show_verdict(report, console)
     frame = bread.summary(report, kind="bounds")
     frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
     table = Table(
@@ -160,13 +162,9 @@ def _show(report: Any, output: Path | None) -> str:
         console.print(table)
         console.print()
     _show_draws(report, console)
-    verdict = bread.verdict(report)
     spell = spelling(report)
     for label, words in how_it_was_made(report):
         console.print(Text.assemble((f"{label}:", "dim"), " ", printable(spell(words))), highlight=False)
-    console.print()
-    words = spell(str(verdict).removeprefix(f"{verdict.status.capitalize()}. "))
-    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
     if output is not None:
         console.print(Text(printable(f"Report: {output}")), soft_wrap=True)
     return verdict.status
@@ -174,6 +172,7 @@ def _show(report: Any, output: Path | None) -> str:
 
 def _show_debug(report: Any, console: Console) -> str:
     """Print the tests of `bread.debug`, worst first, and the verdict."""
+    verdict = _show_verdict(report, console)
     frame = bread.summary(report)
     table = Table(title="Tests", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("test", "of"):
@@ -190,11 +189,17 @@ def _show_debug(report: Any, console: Console) -> str:
             "fails" if row["fails"] else "passes",
         )
     console.print(table)
-    console.print()
-    verdict = bread.verdict(report)
-    words = str(verdict).removeprefix(f"{verdict.status.capitalize()}. ")
-    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
     return verdict.status
+
+
+def _show_verdict(report: Any, console: Console) -> bread.Verdict:
+    """Print the lines of the verdict, and return it."""
+    verdict = verdict_of(report, spelling(report))
+    status, *lines = verdict.split("\n")
+    console.print(Text(status, "bold"), soft_wrap=True)
+    console.print(Text("\n".join(lines)), soft_wrap=True)
+    console.print()
+    return verdict
 
 
 def _show_draws(report: Any, console: Console) -> None:

@@ -280,12 +280,21 @@ class Model(Protocol):
         """
         info = self.info
         values = self.constrain(np.zeros((1, info.layout.dim)))
-        shapes = {name: values[name].shape[1:] for name in info.layout.positions or info.layout.parameters}
-        return read_posterior(posterior, shapes, info.layout.parameters, info.data.coords)
+        free = info.layout.positions or info.layout.parameters
+        shapes = {name: values[name].shape[1:] for name in free}
+        derived = {name: values[name].shape[1:] for name in info.layout.parameters if name not in free}
+        return read_posterior(posterior, shapes, info.layout.parameters, info.data.coords, derived)
 
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states (n, dim) to named parameters (n, ...), keys as Layout.parameters."""
         ...
+
+    def derive(self, states: FloatArray, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return what depends on parameters and real data, and is no key of Layout.parameters, each (n, ...). Optional.
+
+        Asked only for names that `read_posterior` returned draws of; by default there are none.
+        """
+        return {}
 
     def condition(self, data: Data) -> Posterior:
         """Return the posterior given ``data``; cheap, no compilation."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bread.backends.support.posterior_draws import named_as
+from bread.backends.support.posterior_draws import named_as, require_all
+from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 
 
@@ -57,11 +58,13 @@ class OpenOptions:
     density_only: bool = False
     draws: Mapping[str, Any] = field(default_factory=dict)
 
-    def look_at_draws(self, read: Callable[[Any], object]) -> None:
+    def look_at_draws(self, read: Callable[[Any], Fit]) -> None:
         """Call ``read`` with the user's draws: it raises where they do not fit; what it warns of is said later."""
         for argument, draws in self.draws.items():
             with warnings.catch_warnings(action="ignore"), named_as(argument):
-                read(draws)
+                found = read(draws)
+                if argument == "path":
+                    require_all(found)
 
     def refuse(self, names: Sequence[str], why: str) -> None:
         """Raise InvalidArgumentError for the first option among ``names`` that was given."""

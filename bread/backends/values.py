@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -255,7 +255,7 @@ class Fit:
     Attributes
     ----------
     draws : dict of str to ndarray, each (chain, draw, ...)
-        Free variables in the model's own coordinates.
+        Free variables in the model's own coordinates; where some are missing, what depends on them too.
     source : str
         "pm.sample", "posterior=".
     seconds : float
@@ -267,6 +267,12 @@ class Fit:
         `bread.statistics.repeats`.
     notes : tuple of str
         What was done to the user's draws before they were those of the model's free variables.
+    data : dict of str to array_like
+        Data that came with the user's draws, by name.
+    missing : tuple of str
+        Free variables that the user's draws lack, and that nothing among them determines.
+    remedy : str
+        What to do about them.
     """
 
     draws: dict[str, NDArray[Any]]
@@ -275,6 +281,19 @@ class Fit:
     n_divergences: int | None = None
     distinct_share: float = 1.0
     notes: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    remedy: str = "Pass draws of all free variables."
+
+    def lacks(self) -> str:
+        """Return what is missing and what to do, as a sentence; "" where nothing is."""
+        if not self.missing:
+            return ""
+        names = ", ".join(map(repr, self.missing))
+        return (
+            f"{self.source} has no variable {names}, and holds nothing that determines "
+            f"{'it' if len(self.missing) == 1 else 'them'}. {self.remedy}"
+        )
 
     def flat_draws(self) -> dict[str, NDArray[Any]]:
         """Return the draws with chains joined, each (n, ...)."""

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from bread.reading.fit import fit_status, read_fit
+from bread.reading.lines import MORE
 from bread.report.compat import read_attributes, read_group
 
 _RENAMED = {"hyperparameters": "hyperparameter", "n_temperatures": "temperatures", "random_seed": "seed"}
@@ -20,6 +21,8 @@ _VALUE = r"""(?P<value>\[\.\.\.\]|\[[^\]]*\]|'[^']*'|"[^"]*"|[\w.+-]*\w)?"""
 _ASSIGNED = re.compile(rf"(?<![\w.-])(?P<name>{'|'.join(_OPTIONS)})=(?!=){_VALUE}")
 _NAMED = re.compile(rf"(?<![\w.=-])(?P<name>{'|'.join((*_LONG, 'hyperparameters(?= names )'))})(?![\w=])")
 _PLACEHOLDERS = {"observed": "NAME", "hyperparameters": "NAME", "likelihood": "LINE"}
+
+_MORE = "the tables below; --json (details); --html FILE"  # in place of attributes and functions
 
 _UNREMARKABLE = (
     "Observed, ", "Lines of the program by part: ", "The tempered program has the density of the original",
@@ -39,6 +42,8 @@ def as_options(text: str) -> str:
     ``observed=[...]`` becomes ``--observed NAME``, ``simulate_from='prior'`` becomes ``--simulate-from prior``. What
     stands between backquotes is text of a program, and stays.
     """
+    if text == MORE:
+        return _MORE
     parts = text.split("`")
     parts[::2] = [_NAMED.sub(_option, _ASSIGNED.sub(_option, part)) for part in parts[::2]]
     return "`".join(parts)

@@ -14,6 +14,7 @@ from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.carriers import CarriersFound, read_carriers
 from bread.reading.direct import DirectFindings, Makers, Unguarded, read_direct, read_unguarded
+from bread.reading.first_look import LookFound, read_look
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
@@ -73,6 +74,8 @@ class Findings:
         Priors that do not integrate to one.
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
+    first_look : LookFound or None
+        Those draws against the gradient of the density at them.
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data; that of added
         quantities where it differs more.
@@ -145,6 +148,7 @@ class Findings:
     unguarded: Unguarded = field(default_factory=Unguarded)
     prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
+    first_look: LookFound | None = None
     draws: DrawsFound | None = None
     not_compared: tuple[str, ...] = ()
     quantities: QuantitiesFound | None = None
@@ -227,6 +231,7 @@ def read_findings(report: Any) -> Findings:
         "n_simulations": 0,
         "makers": Makers.of(attributes),
         "fit_quality": read_fit_quality(attributes),
+        "first_look": read_look(report),
         "zero_weights": read_zero_weights(attributes),
         "unguarded": read_unguarded(attributes),
         "phase_seconds": read_phase_seconds(read_group(report, "cost"), settings),

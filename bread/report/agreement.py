@@ -101,9 +101,11 @@ def agreement_dataset(
         `n_dropped` (annealed chains that ended nowhere), `error` (V's limit; 1 where it is
         not known), `sampling_error` (DKW), `level`.
     """
-    if result.fit is None or result.localisation is not None or annealed is None:
+    fit = result.compared
+    if fit is None or result.localisation is not None or annealed is None:
         return None
-    columns = _columns(result, result.fit, annealed)
+    annealed = annealed | result.observed_derived
+    columns = _columns(result, fit, annealed)
     if columns is None:
         return None
     shared = error_limit(result, n_temperatures, 1.0 - ALPHA / 2.0)
@@ -112,8 +114,8 @@ def agreement_dataset(
         error=error_limit(result, n_temperatures, result.error_level),
         shared_error=shared,
         attributes={
-            "source": result.fit.source,
-            "left_out": ", ".join(_left_out(result, result.fit, annealed)),
+            "source": fit.source,
+            "left_out": ", ".join(_left_out(result, fit, annealed)),
             "n_dropped": int(result.n_draws_dropped),
             "n_zero": int(result.n_draws_zero),
         },

@@ -12,6 +12,7 @@ group                     what it holds
 `certificate`             V, the bound of the error of a probability, with both limits
 `by_data_set`             V and B of each simulated data set at the final T, as ArviZ's plots take draws
 `consistency`             do the real data anneal like simulated data?
+`first_look`              draws on the real data against the gradient of the density at them
 `fit`                     do the real data look like the model's?
 `direct_tests`            exact draws against their density, before annealing: is anything broken?
 `prior_integrals`         what priors integrate to that are not known to be normalised
@@ -46,6 +47,8 @@ from bread.report.certificate import by_data_set_dataset, certificate_dataset
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.consistency import consistency_dataset
 from bread.report.direct_tests import direct_notes, direct_tests_dataset, unguarded_attribute
+from bread.report.first_look import GROUP as FIRST_LOOK
+from bread.report.first_look import first_look_dataset
 from bread.report.fit import fit_dataset
 from bread.report.fit_quality import fit_attributes
 from bread.report.model import (
@@ -119,6 +122,7 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
         "certificate": lambda: certificate_dataset(result),
         "by_data_set": lambda: by_data_set_dataset(result, final),
         "consistency": lambda: consistency_dataset(result),
+        FIRST_LOOK: lambda: None if result.first_look is None else first_look_dataset(result.first_look),
         "fit": lambda: fit_dataset(result),
         "direct_tests": lambda: direct_tests_dataset(result.direct_tests),
         "prior_integrals": lambda: prior_integrals_dataset(result),
@@ -183,7 +187,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "notes": _json(
             [
                 *identity.notes,
-                *(() if result.fit is None else result.fit.notes),
+                *(note for fit in (result.fit, result.partial) if fit is not None for note in fit.notes),
                 *([] if result.budget is None else result.budget.notes()),
                 *direct_notes(result.direct_tests),
                 *prior_integral_notes(result.prior_integrals),

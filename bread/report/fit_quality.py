@@ -15,9 +15,10 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already;
     `fit_log_evidence` and `fit_log_evidence_error` where its draws were bridged (`bread.running.bridge`), nats.
     """
-    if result.fit is None:
+    fit = result.fit or result.partial
+    if fit is None:
         return {}
-    attributes = quality_attributes(result.fit)
+    attributes = quality_attributes(fit)
     if result.bridge is not None:
         attributes["fit_log_evidence"] = result.bridge.log_constant
         attributes["fit_log_evidence_error"] = result.bridge.standard_error

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
+from bread.backends.support.draw_forms import plain_form
 from bread.backends.support.posterior_draws import is_fitted_by_bambi, posterior_group, read_posterior
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
@@ -193,7 +194,7 @@ def _compared(report: Any, functions: Mapping[str, Quantity], posterior: Any, an
 
 def _read_own(posterior: Any, annealed: xr.Dataset) -> Fit:
     """Return the user's draws of the variables that the annealed draws have too."""
-    group = posterior_group(posterior)
+    group = posterior_group(plain_form(posterior))
     if is_fitted_by_bambi(getattr(group, "attrs", {})):
         raise InvalidArgumentError(
             f"posterior= comes from Bambi's fit, which moves intercepts by the means of the predictors; got a "

@@ -43,7 +43,10 @@ def draw_and_compare(
             "differences from the fit go unseen. More seconds, or draws=, give more."
         )
     annealing.draws_on_real_data(n_temperatures, n_draws)
-    if is_compared(result):
+    if result.partial is not None and result.observed_draws is not None:
+        names = [name for name in result.partial.draws if name not in result.info.layout.parameters]
+        result.observed_derived = model.derive(result.observed_draws, names) if names else {}
+    elif is_compared(result):
         result.fit_log_density = _log_density_of_fit(model, result, ledger)
 
 
@@ -52,7 +55,7 @@ def is_compared(result: CheckResult) -> bool:
 
     Annealed draws of a localised model are draws from another posterior than the fit's.
     """
-    return result.fit is not None and result.localisation is None
+    return result.compared is not None and result.localisation is None
 
 
 def has_enough_draws(result: CheckResult) -> bool:
@@ -60,16 +63,16 @@ def has_enough_draws(result: CheckResult) -> bool:
 
     The same sizes as in the report's group `agreement`, which asks them of the log density too.
     """
-    assert result.fit is not None
-    for name, values in result.fit.draws.items():
-        if name not in result.info.layout.parameters:
+    assert result.compared is not None
+    for name, values in result.compared.draws.items():
+        if name not in result.info.layout.parameters and result.partial is None:
             continue
         own = np.asarray(values, dtype=np.float64)
         columns = own.reshape(*own.shape[:2], -1)
         if not columns.shape[2]:
             continue
         sizes = [quantile_effective_size(columns, quantile) for quantile in QUANTILES]
-        worth = result.fit.distinct_share * np.minimum(effective_sample_size(columns), np.array(sizes))
+        worth = result.compared.distinct_share * np.minimum(effective_sample_size(columns), np.array(sizes))
         if not effective_draws_suffice(worth.T).suffices:
             return False
     return True
@@ -90,8 +93,8 @@ def wanted_draws(plan: Plan, result: CheckResult, n_temperatures: int, seconds_l
         return plan.draws
     needed = FEWEST_DRAWS
     if is_compared(result) and has_enough_draws(result):
-        assert result.fit is not None
-        n_parameters = sum(math.prod(values.shape[2:]) for values in result.fit.draws.values())
+        assert result.compared is not None
+        n_parameters = sum(math.prod(values.shape[2:]) for values in result.compared.draws.values())
         needed = max(needed, draws_needed(n_parameters + 1))  # the log density is one more
         needed = min(needed, max(FEWEST_DRAWS, _affordable(result, n_temperatures)))
     needed = min(needed, max(FEWEST_DRAWS, _in_time(result, n_temperatures, seconds_left)))

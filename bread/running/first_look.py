@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Fit, FloatArray, Model
-from bread.errors import UnsupportedKernelError, UnsupportedModelError
+from bread.errors import BreadError
 from bread.statistics.draws import MINIMUM_EFFECTIVE
 from bread.statistics.first_look import FirstLook, first_look
 
@@ -39,12 +40,12 @@ class FirstLookResult:
     coordinates : tuple of str, length d
         The unconstrained coordinates that were looked at.
     found : FirstLook or None
-        None where the density has no gradient.
+        None where the density has no gradient, or the draws lack free variables.
     left_out : dict of str to str
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
     n_draws : int
-        Draws that were looked at.
+        Draws that were looked at, by a gradient each.
     mean, sd : ndarray, shape (k,)
         Of all draws, those included that were not looked at.
     """
@@ -59,7 +60,7 @@ class FirstLookResult:
     sd: FloatArray
 
 
-def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLookResult:
+def look_at(model: Model, fit: Fit) -> FirstLookResult:
     """Look at draws directly; a thousand gradients.
 
     Parameters
@@ -67,33 +68,44 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
     model : Model
         Its density at given states is all that is used.
     fit : Fit
-        The draws.
-    data_of_draws : mapping of str to array_like
-        Data that came with them, by name; others than the model's are not compared.
+        The draws; of the data that came with them, those whose names the model does not know are not compared.
     """
     layout, real = model.info.layout, model.info.data
     values = _thinned(fit)
     shape = next(iter(values.values())).shape[:2]
-    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     known = {**real.observed, **{name: value for name, (_, value) in real.constants.items()}}
     names, quantities = _components(values)
-    used = np.flatnonzero(~layout.discrete)
-    left_out = {layout.coordinates[i]: "it is discrete" for i in np.flatnonzero(layout.discrete)}
+    whole = _components(fit.draws)[1].reshape(-1, len(names))
+    result = partial(
+        FirstLookResult,
+        names,
+        other_data=_different(known, fit.data),
+        mean=whole.mean(axis=0),
+        sd=whole.std(axis=0),
+    )
+    if fit.missing:
+        left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
+        return result(coordinates=(), found=None, left_out=left_out, n_draws=0)
+    states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
+    is_inside = np.isfinite(states).all(axis=0)
+    used = np.flatnonzero(is_inside & ~layout.discrete)
+    reasons = np.where(layout.discrete, "it is discrete", "draws of it lie on the border of its support")
+    left_out = {layout.coordinates[i]: str(reasons[i]) for i in np.flatnonzero(layout.discrete | ~is_inside)}
     coordinates = tuple(layout.coordinates[i] for i in used)
     posterior = model.condition(real.observed)
 
     def densities(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        whole = states.copy()
-        whole[:, used] = at
-        log_density, gradient = posterior.density_gradient(1.0, whole)
+        moved = states.copy()
+        moved[:, used] = at
+        log_density, gradient = posterior.density_gradient(1.0, moved)
         return log_density, gradient[:, used]
 
-    found = None
+    found, gradient = None, None
     try:
-        gradient = densities(states[:, used])[1]
-    except (UnsupportedKernelError, UnsupportedModelError) as error:
+        gradient = densities(states[:, used])[1] if used.size else None
+    except BreadError as error:
         left_out |= dict.fromkeys(coordinates, str(error))
-    else:
+    if gradient is not None:
         found = first_look(
             states[:, used].reshape(*shape, -1),
             gradient.reshape(*shape, -1),
@@ -106,11 +118,8 @@ def look_at(model: Model, fit: Fit, data_of_draws: Mapping[str, Any]) -> FirstLo
                 left_out[name] = "its gradient is not finite at some draws"
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
-    whole = _components(fit.draws)[1].reshape(-1, len(names))
-    return FirstLookResult(
-        names, coordinates, found, left_out, _different(known, data_of_draws), len(states), whole.mean(axis=0),
-        whole.std(axis=0),
-    )  # fmt: skip
+    n_draws = 0 if gradient is None else len(states)
+    return result(coordinates=coordinates, found=found, left_out=left_out, n_draws=n_draws)
 
 
 def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:
@@ -138,6 +147,7 @@ def _different(known: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Data
         ours, theirs = np.asarray(known[name]), np.asarray(given[name])
         if ours.dtype.kind not in "fiub" or theirs.dtype.kind not in "fiub":
             continue
+        ours, theirs = (one.reshape([n for n in one.shape if n != 1]) for one in (ours, theirs))  # ArviZ has no scalars
         if ours.shape != theirs.shape:
             found.append(DataDifference(name, "", float(ours.size), float(theirs.size)))
             continue

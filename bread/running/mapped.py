@@ -150,6 +150,10 @@ class MappedModel(Model):
         """Read draws of the model."""
         return self.inner.read_posterior(posterior)
 
+    def derive(self, states: FloatArray, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return what depends on parameters and real data."""
+        return self.inner.derive(states, names)
+
     def constrain(self, states: FloatArray) -> dict[str, NDArray[Any]]:
         """Map states to named parameters."""
         return self.inner.constrain(states)

@@ -15,6 +15,7 @@ from bread.paths.mixture import Reference
 from bread.running.attempts import Attempts
 from bread.running.budget import BudgetResult
 from bread.running.direct_results import DirectTests
+from bread.running.first_look import FirstLookResult
 from bread.running.fit_check import FitCheck
 from bread.running.mode_results import ModeResults
 from bread.running.prior_integral_results import PriorIntegrals
@@ -98,7 +99,13 @@ class CheckResult:
     prior_integrals : PriorIntegrals or None
         Whether each prior integrates to one; None before that was looked at.
     fit : Fit or None
-        Draws on the real data by the PPL's own sampler, or the user's.
+        Draws on the real data by the PPL's own sampler, or the user's: of all free variables.
+    first_look : FirstLookResult or None
+        Those draws against the gradient of the density at them; None before that was looked at.
+    partial : Fit or None
+        The user's draws where they lack free variables: they are compared, and serve nothing else.
+    observed_derived : dict of str to ndarray, each (n, ...)
+        Of the annealed draws, what depends on them that only the user's draws ask for (generated quantities of Stan).
     fit_check : FitCheck or None
         Whether the real data look like the model's.
     is_shape_left_out : bool
@@ -110,8 +117,8 @@ class CheckResult:
     modes : ModeResults or None
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
-        By phase: "compile", "fit", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
-        "replicate", "modes", "prior integrals"; "rough" for a first look (`bread.running.rough`).
+        By phase: "compile", "fit", "look", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
+        "replicate", "modes", "prior integrals"; "rough" for a rough look (`bread.running.rough`).
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
@@ -155,6 +162,9 @@ class CheckResult:
     n_draws_zero: int = 0
     prior_integrals: PriorIntegrals | None = None
     fit: Fit | None = None
+    first_look: FirstLookResult | None = None
+    partial: Fit | None = None
+    observed_derived: dict[str, NDArray[Any]] = field(default_factory=dict)
     fit_check: FitCheck | None = None
     is_shape_left_out: bool = False
     fit_log_density: FloatArray | None = None
@@ -166,6 +176,11 @@ class CheckResult:
     is_interrupted: bool = False
     budget: BudgetResult | None = None
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def compared(self) -> Fit | None:
+        """The draws that are compared with annealed ones: the user's, or those of the fit."""
+        return self.partial or self.fit
 
     def path_of(self, simulation: int) -> Path:
         """Return the path of one data set."""

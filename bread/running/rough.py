@@ -32,7 +32,8 @@ SIMULATIONS, CHAINS, TEMPERATURES, STEPS = 5, 2, 8, 40  # of the rough look; ada
 PRIOR_STEPS = 20  # the same along the prior path
 FEWEST = 2  # simulated data sets of the check itself that replace the rough look
 PHASE = "rough"
-_KEPT = ("settings", "seconds", "n_gradients", "warnings", "is_interrupted", "fit")  # of the check, not of the look
+# What is the check's, not the look's.
+_KEPT = ("settings", "seconds", "n_gradients", "warnings", "is_interrupted", "fit", "first_look")
 
 
 def rough_plans(plan: Plan, kinds: Sequence[str]) -> list[Plan]:

@@ -62,31 +62,36 @@ class Runner:
         self._purse = purse
         self._budgeted = None if purse is None else SearchInBudget(plan, result, self, purse, display.note)
 
-    def run(self, fit: Callable[[], Fit]) -> None:
-        """Run every phase in order; ``fit`` samples the posterior on the real data, where it is needed."""
-        self._run(fit)
+    def run(self, fit: Callable[[], Fit], look: Callable[[], None]) -> None:
+        """Run every phase in order.
+
+        ``fit`` samples the posterior on the real data, where it is needed; ``look`` looks at the draws then, and knows
+        whether it has.
+        """
+        self._run(fit, look)
         if self._budgeted is not None:
             self._budgeted.close()
 
-    def foresee(self, fit: Callable[[], Fit]) -> None:
+    def foresee(self, fit: Callable[[], Fit], look: Callable[[], None]) -> None:
         """Run what a forecast of the budget rests on, and no more; ``result.budget`` keeps it."""
         assert self._budgeted is not None
-        self._prepare(fit)
+        self._prepare(fit, look)
         self._budgeted.foresee_only()
 
-    def _prepare(self, fit: Callable[[], Fit]) -> None:
+    def _prepare(self, fit: Callable[[], Fit], look: Callable[[], None]) -> None:
         """Fit the real data where that is needed, and choose the path."""
         plan = self._plan
         if plan.simulate_from == "fitted":
             if self.result.fit is None:
                 with self._ledger.phase("fitting", "fit"):
                     self.result.fit = fit()
+                look()
             self._preparation.held = HeldDraws(self.result.fit, plan.hyperparameters, plan.root)
         self._preparation.choose_path()
 
-    def _run(self, fit: Callable[[], Fit]) -> None:
+    def _run(self, fit: Callable[[], Fit], look: Callable[[], None]) -> None:
         plan = self._plan
-        self._prepare(fit)
+        self._prepare(fit, look)
         DirectPhase(self._model, plan, self.result, self._ledger, self._preparation.held).run()
         integrate_priors(self._model, plan.root, self.result, self._ledger)
         if self._budgeted is not None:

@@ -61,8 +61,14 @@ class Store:
         self.is_read_only = False  # then it is a copy that is read
         self._open = contextlib.ExitStack()
         self._file = folder / DATABASE
-        self._require_usable(must_exist)
-        self._database = self._opened()
+        made = self._require_usable(must_exist)
+        try:
+            self._database = self._opened()
+        except InvalidArgumentError:  # the path is too long for SQLite, say: leave nothing behind
+            for one in made:
+                with contextlib.suppress(OSError):  # it is not empty
+                    one.rmdir()
+            raise
 
     def close(self) -> None:
         """Release the lock."""
@@ -132,10 +138,11 @@ class Store:
 
     # -- open -------------------------------------------------------------------------------------------------
 
-    def _require_usable(self, must_exist: bool) -> None:
+    def _require_usable(self, must_exist: bool) -> list[Path]:
+        """Make the folder where it is missing; return the folders made, the innermost first."""
         try:
             if self._file.is_file():
-                return
+                return []
             is_other = self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir()))
         except (OSError, ValueError) as error:  # too long; a character that no path may have
             raise self._unwritable(error) from error
@@ -146,10 +153,12 @@ class Store:
             raise InvalidArgumentError(
                 f"{rule}: '{self.folder}' is something else. Name a folder that is not there yet."
             )
+        missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError, RecursionError) as error:  # too deep
             raise self._unwritable(error) from error
+        return missing
 
     def _opened(self) -> sqlite3.Connection:
         if self._file.is_file() and not (os.access(self._file, os.W_OK) and os.access(self.folder, os.W_OK)):

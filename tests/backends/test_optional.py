@@ -83,7 +83,7 @@ def test_a_lean_model_is_a_model_and_gives_the_same_report() -> None:
 @pytest.mark.parametrize(
     ("draws", "message"),
     [
-        ({}, "no variable 'mean'"),
+        ({}, "no variable of the model. Its free variables are mean;"),
         ({"mean": np.zeros(7)}, r"shape \(7,\); the rule is \(chain, draw, ...\) = \(chain, draw\)"),
         ({"mean": np.full((4, 9), np.nan)}, "no finite numbers"),
         (3, "must be an InferenceData or DataTree"),

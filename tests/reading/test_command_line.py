@@ -32,7 +32,7 @@ from tests.support.fake_results import constrain, fake_result, model_info
         # prose, and text of a program, stay
         ("the hyperparameters of the model, its path and draws", None),
         ("line 7: `path='a' + observed=3`: no", None),
-        ('brms: set_prior("normal(0, 2.5)", class = "b")', None),
+        ("brms: prior(normal(0, 2.5), class = b)", None),
         ("if (target == 3) my_path=2", None),
     ],
 )

@@ -99,6 +99,7 @@ def test_every_page_is_whole_and_needs_no_network(name: str, page_of: Any) -> No
     assert not re.search(r"url\((?!#)|@import|javascript:", text)
     assert "default-src 'none'" in text
     said = contents_of(CASES[name](), with_figures=False)
+    assert (all(line in page.text for line in said.lines) and said.details in page.text) or name == "hostile"
     for words in (said.banner.word, *(number.name for number in said.numbers), *(one.title for one in said.tables)):
         assert words in page.text
     if name != "hostile":

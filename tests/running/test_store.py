@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -263,13 +262,11 @@ def test_what_cannot_be_written_can_be_read(tmp_path, left, is_killed):
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("name", ["a\0b", "a" * 300, "/".join(["a"] * 1900), "a/" * 5000], ids=len)
+@pytest.mark.parametrize(
+    "name", ["a\0b", "a" * 300, "/".join(["a"] * 400), "/".join(["a"] * 1900), "a/" * 5000], ids=len
+)
 def test_a_path_that_cannot_be_is_said(tmp_path, name):
     with pytest.raises(InvalidArgumentError, match="cannot be written") as refused:
         Store(tmp_path / name)
     assert "\n" not in str(refused.value)
-    folder = tmp_path / name  # pytest's own cleaning stumbles over folders a thousand deep: a later run ends in error
-    while folder != tmp_path and "\0" not in str(folder):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-        folder = folder.parent
+    assert list(tmp_path.iterdir()) == []

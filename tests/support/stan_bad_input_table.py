@@ -327,13 +327,13 @@ def mean_and_scale(**changes: Any) -> dict[str, Any]:
 
 
 POSTERIORS = {
-    "a parameter is missing": (mean_and_scale(tau=...), "no variable 'tau'"),
+    "no parameter is there": ({"m": np.zeros((2, 5))}, "no variable of the model.*mu, tau.*'m'"),
     "one axis": (mean_and_scale(mu=np.zeros(5)), "'mu'.*shape"),
     "shape": (mean_and_scale(mu=np.zeros((2, 5, 3))), "'mu'.*shape"),
     "chains differ": (mean_and_scale(mu=np.zeros((3, 5))), "chain"),
     "NaN": (mean_and_scale(mu=np.full((2, 5), np.nan)), "'mu'.*(NaN|finite)"),
     "outside the support": (mean_and_scale(tau=-np.ones((2, 5))), f"draws outside the support .*{line(8)}"),
     "a number": (3, "posterior"),
-    "no file": ("none.csv", "none.csv.*cannot be read as CSV files of CmdStan"),
+    "no file": ("none.csv", "none.csv.*cannot be read as tables of draws"),
     "an empty list": ([], "posterior"),
 }

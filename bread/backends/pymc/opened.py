@@ -146,6 +146,8 @@ class PyMCModel(TravelsCompiled, SeparableModel):
         if self.user_model is None:
             raise InvalidArgumentError("A pickled copy of a model reads no draws; use the process that opened it.")
         layout, fit = self.info.layout, read_draws(self.user_model, posterior)
+        if fit.missing:
+            return fit
         states = self.simulator.unconstrain(fit.flat_draws())
         require_support(fit, states, layout.positions, self._log_prior if self._has_prior() else None)
         return fit

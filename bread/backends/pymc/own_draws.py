@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ def read_draws(model: Any, posterior: Any) -> Fit:
     """Read draws of a PyMC model, by `pm.sample`, `pm.fit`, Bambi or another way.
 
     Intercepts that Bambi has moved are moved back, and free variables that are missing are computed where
-    deterministics among the draws determine them; the fit's notes say so.
+    deterministics among the draws determine them; the fit's notes say so. Where some are still missing, the
+    deterministics are draws too.
 
     Raises
     ------
@@ -40,17 +42,16 @@ def read_draws(model: Any, posterior: Any) -> Fit:
     for variable in model.free_RVs:
         if variable.name in draws and np.dtype(variable.type.dtype).kind in "iub":
             _require_whole(variable.name, draws[variable.name])
+            draws[variable.name] = draws[variable.name].astype(variable.type.dtype)  # files have decimals
     draws, notes = with_models_intercepts(model, draws, given.attributes)
     if len(draws) < len(free):
         present = [one for one in deterministics if one.name in given]
         draws, derived = derive(model, present, free, draws, lambda name: given.read(name, shapes[name]))
         notes += derived
-    try:
-        return given.as_fit(draws, tuple(free), notes)
-    except InvalidArgumentError as error:
-        if len(draws) == len(free) or not is_fitted_by_bambi(given.attributes):
-            raise
-        raise InvalidArgumentError(f"{error} Bambi leaves some out: fit with omit_offsets=False.") from None
+    fit = given.as_fit(draws, tuple(free), notes, {one.name: shapes[one.name] for one in deterministics})
+    if not is_fitted_by_bambi(given.attributes):
+        return fit
+    return replace(fit, remedy="Bambi leaves some out: fit with omit_offsets=False.")
 
 
 def _shapes(variables: list[Any]) -> dict[str, tuple[int, ...]]:

@@ -5,13 +5,10 @@ Stan's defaults: 4 chains, 1000 steps of adaptation and 1000 draws each, from st
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
-import re
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +18,7 @@ from numpy.typing import NDArray
 from bread.backends.base import Fit, FloatArray
 from bread.backends.stan.native.kernels import TARGET_ACCEPTANCE, StanKernel
 from bread.backends.stan.native.library import StanInstance
+from bread.backends.support.draw_forms import PlainDraws
 from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
@@ -29,7 +27,6 @@ from bread.workers import call_on_workers
 CHAINS, WARMUP, DRAWS = 4, 1000, 1000  # Stan's defaults
 WINDOWS = (75, 50, 25)  # Stan's init_buffer, term_buffer and base window
 START_TRIES = 100  # states at which Stan looks for a finite density
-_CHAIN = re.compile(r"\bChain (\d+)\b")  # as cmdstanpy numbers the files that it is given
 USUAL_LEAPFROGS, PROCESS_SECONDS = 15, 1.0
 _WAY_OUT = (
     "Correct the model, pass posterior= with draws of your own, or use simulate_from='prior', which needs no fit."
@@ -119,91 +116,35 @@ def fit_by_cmdstan(model: Any, data: Mapping[str, Any], names: Sequence[str], *,
 
 
 def read_draws(
-    posterior: Any, shapes: Mapping[str, tuple[int | None, ...]], dims: Mapping[str, tuple[str, ...]]
+    posterior: Any,
+    shapes: Mapping[str, tuple[int | None, ...]],
+    dims: Mapping[str, tuple[str, ...]],
+    derived: Mapping[str, tuple[int | None, ...]] | None = None,
 ) -> Fit:
     """Read the user's own draws.
 
     Parameters
     ----------
-    posterior : CmdStanMCMC, paths of CSV files, InferenceData, DataTree, Dataset or dict
-        Also a CmdStanPathfinder, CmdStanLaplace or CmdStanVB. A dict has arrays of the shape (chain, draw, ...).
+    posterior : CmdStanMCMC, paths of files, a table, InferenceData, DataTree, Dataset or dict
+        Also a CmdStanPathfinder, CmdStanLaplace or CmdStanVB; files and tables as `bread.backends.support.draw_forms`
+        reads them. A dict has arrays of the shape (chain, draw, ...).
     shapes : mapping of str to tuple of int
-        Parameters of the program, all of which must be there; None is a length that is not known.
+        Parameters of the program; None is a length that is not known.
     dims : mapping of str to tuple of str
         Their dimension names.
+    derived : mapping of str to tuple of int, optional
+        Transformed parameters and generated quantities: read where parameters are missing.
 
     Raises
     ------
     InvalidArgumentError
-        Names what is missing or does not fit.
+        Names what does not fit.
     """
-    if is_csv(posterior):
-        posterior = read_csv(posterior)
-    if is_result(posterior):
-        posterior = draws_of(posterior, tuple(shapes))
-    return read_posterior(posterior, shapes, dims, {})
-
-
-def is_result(value: Any) -> bool:
-    """Return whether a value is a result of `cmdstanpy` (CmdStanMCMC, CmdStanPathfinder, ...)."""
-    return hasattr(value, "stan_variable")
-
-
-def is_csv(value: Any) -> bool:
-    """Return whether a value is the path of a file, or a list of them."""
-    is_list = isinstance(value, (list, tuple)) and bool(value)
-    return all(isinstance(one, (str, os.PathLike)) for one in (value if is_list else (value,)))
-
-
-def read_csv(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Any:
-    """Read CSV files that CmdStan wrote.
-
-    Raises
-    ------
-    InvalidArgumentError
-        `cmdstanpy` cannot read them.
-    """
-    import cmdstanpy
-
-    wanted = os.fspath(paths) if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]
-    files = [wanted] if isinstance(wanted, str) else wanted
-    named = ", ".join(map(repr, files))
-    try:
-        with _said_once(files):
-            found = cmdstanpy.from_csv(wanted)
-    except Exception as error:  # what it raises depends on what the files hold
-        reason = " ".join(str(error).split())
-        raise InvalidArgumentError(f"posterior= {named} cannot be read as CSV files of CmdStan: {reason}") from error
-    if not is_result(found):
-        raise InvalidArgumentError(f"posterior= {named}: these are not CSV files of CmdStan's sampler.")
-    return found
-
-
-@contextlib.contextmanager
-def _said_once(files: Sequence[str]) -> Iterator[None]:
-    """Turn what `cmdstanpy` logs as a warning into a UserWarning, each text once; "Chain 2" gets the file's name."""
-    logger = logging.getLogger("cmdstanpy")
-    said: list[str] = []
-
-    def keep(record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.WARNING:
-            said.append(" ".join(record.getMessage().split()))
-        return False  # the logger itself prints nothing
-
-    def with_file(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f"{match[0]} ({files[number - 1]!r})" if number <= len(files) else match[0]
-
-    logger.addFilter(keep)
-    try:
-        yield
-    finally:
-        logger.removeFilter(keep)
-    named = ", ".join(map(repr, files))
-    for text in dict.fromkeys(said):
-        told = _CHAIN.sub(with_file, text)
-        where = "" if told != text else f" ({named})"
-        warnings.warn(f"cmdstanpy says of the draws given as posterior={where}: {told}", UserWarning, stacklevel=2)
+    if hasattr(posterior, "stan_variable"):  # of cmdstanpy
+        divergences = getattr(posterior, "divergences", None)
+        statistics = {} if divergences is None else {"diverging": divergences}
+        posterior = PlainDraws(draws_of(posterior, (*shapes, *(derived or {}))), statistics)
+    return read_posterior(posterior, shapes, dims, {}, derived)
 
 
 def draws_of(result: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:

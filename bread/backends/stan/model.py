@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from bread.backends.base import Data, Fit, FloatArray, ModelInfo, Node, Replicates, Simulations
 from bread.backends.stan import fitting, localising, proof, replicating
 from bread.backends.stan.analysis.program import Program
+from bread.backends.stan.derived import derive
+from bread.backends.stan.native.build import ORIGINAL
 from bread.backends.stan.native.kernels import StanKernel
 from bread.backends.stan.native.library import StanInstance, StanLibrary
 from bread.backends.stan.native.path_arguments import Law
@@ -128,12 +130,31 @@ class StanModel(SeparableProgram):
 
     def read_posterior(self, posterior: Any) -> Fit:
         """Read the user's own draws; see `bread.backends.stan.fitting.read_draws`."""
-        shapes = {name: self.instance.shape(name) for name in self.instance.names("parameters")}
-        fit = fitting.read_draws(posterior, shapes, self.info.layout.parameters)
+        names, original = self.instance.names("parameters"), self._original()
+        shapes = {name: self.instance.shape(name) for name in names}
+        derived = {
+            name: original.shape(name) for group in ("transformed", "generated") for name in original.names(group)
+        }
+        fit = fitting.read_draws(posterior, shapes, self.info.layout.parameters, derived)
+        unbounded = [one.name for one in self.program.parameters if not one.is_constrained]
+        fit = derive(original, fit, unbounded)
+        if fit.missing:
+            return fit
+        fit = replace(fit, draws={name: fit.draws[name] for name in names})
         has_prior = PriorPath.name in self.info.paths
         log_prior = (lambda states: self.instance.terms(states)[0]) if has_prior else None
         require_support(fit, self._states_of(fit), self.info.layout.positions, log_prior)
         return fit
+
+    def derive(self, states: FloatArray, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return generated quantities, and other transformed parameters, at states; see `bread.backends.base.Model`."""
+        seeds = SeedSequence(0).spawn(len(states))  # of those that have random numbers
+        values = self._original().constrain(np.asarray(states, dtype=np.float64), "generated", seeds)
+        return {name: values[name] for name in names}
+
+    def _original(self) -> StanInstance:
+        """Return the user's own program, whose generated quantities the tempered one lacks."""
+        return self.library.instance({**self.data, ORIGINAL: 1})
 
     def _states_of(self, fit: Fit) -> FloatArray:
         """Return the states of draws, one chain after another."""

@@ -181,7 +181,11 @@ class _Opening:
     def _read_draws(self, posterior: Any) -> Fit:
         """Read the user's draws as far as that needs no compiled program: their support is looked at later."""
         shapes = {one.name: lengths(one.dimensions, self._data) for one in self._program.parameters}
-        return fitting.read_draws(posterior, shapes, {name: dims(name, len(shape)) for name, shape in shapes.items()})
+        scopes = resolve(parse(self._program.written))
+        derived = {one.name: (None,) * one.rank for one in scopes.of_kind("transformed parameter", "generated")}
+        labels = {name: dims(name, len(shape)) for name, shape in shapes.items()}
+        fit = fitting.read_draws(posterior, shapes, labels, derived)
+        return replace(fit, missing=()) if derived.keys() & fit.draws else fit  # they may determine what is missing
 
     def _way_round_flat_priors(self, options: OpenOptions) -> str:
         """Return that localising takes the program as it is, if it does; else ""."""

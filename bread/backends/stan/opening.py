@@ -68,7 +68,8 @@ def read_program(model: Any, name: str = "program.stan") -> tuple[Source, str]:
         text = os.fspath(model)
         if isinstance(model, str) and "{" in text and not os.path.isfile(text):
             return Source.from_text(text, name), "program"
-        return Source.from_file(Path(text)), Path(text).stem
+        file = Path(os.path.expanduser(text))
+        return Source.from_file(file), file.stem
     if model.stan_file is None:
         raise InvalidArgumentError(
             f"The {type(model).__name__} was made from a compiled program alone; bread reads the program's text. Make "
@@ -116,7 +117,7 @@ def read_data(data: Any) -> dict[str, Any]:
             f"data must be a dict, or the path of a JSON file in CmdStan's format; received {type(data).__name__}."
         )
     try:
-        text = Path(data).read_text(encoding="utf-8-sig")
+        text = Path(os.path.expanduser(data)).read_text(encoding="utf-8-sig")
         content = json.loads(text, object_pairs_hook=lambda pairs: _without_repetition(pairs, data))
     except FileNotFoundError:
         raise InvalidArgumentError(f"There is no data file at {os.fspath(data)!r}.") from None

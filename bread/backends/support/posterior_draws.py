@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bread.backends.support.draw_forms import MOST_NAMED, plain_form
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 from bread.statistics.repeats import ALMOST_DISTINCT, find_repeats
@@ -26,6 +27,12 @@ def named_as(argument: str) -> Iterator[None]:
         yield
     except InvalidArgumentError as error:
         raise InvalidArgumentError(str(error).replace("posterior=", f"{argument}=")) from error
+
+
+def require_all(fit: Fit) -> None:
+    """Raise InvalidArgumentError where draws lack free variables."""
+    if fit.missing:
+        raise InvalidArgumentError(fit.lacks())
 
 
 def posterior_group(posterior: Any) -> Any:
@@ -58,7 +65,9 @@ def count_divergences(posterior: Any) -> int | None:
     """Return the number of divergent draws that an InferenceData or DataTree tells of; None where it does not."""
     children = getattr(posterior, "children", None)
     statistics = getattr(posterior, "sample_stats", None) if children is None else children.get("sample_stats")
-    return int(np.sum(statistics["diverging"].values)) if statistics is not None and "diverging" in statistics else None
+    if statistics is None:
+        return None
+    return int(np.sum(np.asarray(statistics["diverging"]))) if "diverging" in statistics else None
 
 
 def require_support(
@@ -107,7 +116,7 @@ class GivenDraws:
 
     Parameters
     ----------
-    posterior : InferenceData, DataTree, Dataset or mapping of str to array_like
+    posterior : InferenceData, DataTree, Dataset, mapping of str to array_like, or a form of `draw_forms`
     dims, coords : mapping
         Dimension names of the model's variables and values of coordinates.
 
@@ -118,11 +127,13 @@ class GivenDraws:
     """
 
     def __init__(self, posterior: Any, dims: Mapping[str, Sequence[str]], coords: Mapping[str, Any]) -> None:
+        posterior = plain_form(posterior)
         group = posterior_group(posterior)
         if not isinstance(group, Mapping) or hasattr(group, "groups"):
             raise InvalidArgumentError(
-                "posterior= must be an InferenceData or DataTree with a group 'posterior', an xarray Dataset, or a "
-                f"dict of arrays of shape (chain, draw, ...), but is a {type(posterior).__name__}."
+                "posterior= must be an InferenceData or DataTree with a group 'posterior', an xarray Dataset, a dict "
+                "of arrays of shape (chain, draw, ...), a table of draws, or paths of files (CSV, Parquet), "
+                f"but is a {type(posterior).__name__}."
             )
         self._posterior, self._group, self._dims, self._coords = posterior, group, dims, coords
         self._sizes: tuple[int, int] | None = None
@@ -165,32 +176,50 @@ class GivenDraws:
             )
         return values
 
-    def as_fit(self, draws: Mapping[str, NDArray[Any]], names: Sequence[str], notes: Sequence[str] = ()) -> Fit:
-        """Return draws that were read as a fit, in the order of ``names``: all free variables of the model.
+    def _is_finite(self, name: str) -> bool:
+        """Return whether draws of a variable are there, and numbers; what depends on parameters may be none."""
+        values = np.asarray(self._group[name]) if name in self else np.empty(0, dtype=object)
+        return values.dtype.kind in "fiub" and bool(np.isfinite(values).all())
+
+    def as_fit(
+        self,
+        draws: Mapping[str, NDArray[Any]],
+        names: Sequence[str],
+        notes: Sequence[str] = (),
+        derived: Mapping[str, Sequence[int | None]] | None = None,
+    ) -> Fit:
+        """Return draws that were read as a fit, in the order of ``names``: the free variables of the model.
+
+        Where some are missing, it has what is there of ``derived`` too, by name and shape: what depends on them, where
+        it is finite.
 
         Raises
         ------
         InvalidArgumentError
-            A variable is missing, or there are too few draws.
+            No variable is there, or there are too few draws.
         """
-        for name in names:
-            if name not in draws:
-                raise InvalidArgumentError(
-                    f"posterior= has no variable {name!r}; it must hold all free variables of the model: "
-                    f"{', '.join(names)}."
-                )
+        missing = tuple(name for name in names if name not in draws)
+        found = {name: draws[name] for name in names if name in draws}
+        if missing:
+            found |= {name: self.read(name, shape) for name, shape in (derived or {}).items() if self._is_finite(name)}
+        if names and not found:
+            raise InvalidArgumentError(
+                f"posterior= has no variable of the model. Its free variables are {', '.join(names)}; posterior= has "
+                f"{', '.join(map(repr, list(self._group)[:MOST_NAMED])) or 'none'}. Pass draws of this model."
+            )
         if self._sizes is not None and self._sizes[0] * self._sizes[1] < MINIMUM_DRAWS:
             raise InvalidArgumentError(
                 f"posterior= has {self._sizes[0]} x {self._sizes[1]} draws (chains x draws), and must have at least "
                 f"{MINIMUM_DRAWS} in all. Pass the whole run."
             )
-        ordered = {name: draws[name] for name in names}
         return Fit(
-            draws=ordered,
+            draws=found,
             source="posterior=",
             n_divergences=count_divergences(self._posterior),
-            distinct_share=_distinct_share(ordered),
+            distinct_share=_distinct_share(found),
             notes=tuple(notes),
+            data=data_of_draws(self._posterior),
+            missing=missing,
         )
 
 
@@ -199,6 +228,7 @@ def read_posterior(
     shapes: Mapping[str, tuple[int | None, ...]],
     dims: Mapping[str, tuple[str, ...]],
     coords: Mapping[str, Any],
+    derived: Mapping[str, tuple[int | None, ...]] | None = None,
 ) -> Fit:
     """Read the user's own draws.
 
@@ -207,18 +237,21 @@ def read_posterior(
     posterior : InferenceData, DataTree, Dataset or mapping of str to array_like
         The first two by their group "posterior"; arrays of a mapping have the shape (chain, draw, ...).
     shapes : dict of str to tuple of int
-        Free variables of the model, all of which must be there; None is a length that is not known.
+        Free variables of the model; `Fit.missing` names those that are not there. None is a length that is not known.
     dims, coords : dict
         Dimension names of the variables and values of coordinates; draws whose coordinates differ are refused.
+    derived : dict of str to tuple of int, optional
+        What depends on free variables: read where some of these are missing.
 
     Raises
     ------
     InvalidArgumentError
-        Names the variable that is missing, has another shape, other coordinates, values that are not finite, or
-        there are too few draws.
+        Names the variable that has another shape, other coordinates, values that are not finite; no variable is
+        there, or there are too few draws.
     """
     given = GivenDraws(posterior, dims, coords)
-    return given.as_fit({name: given.read(name, shape) for name, shape in shapes.items() if name in given}, [*shapes])
+    draws = {name: given.read(name, shape) for name, shape in shapes.items() if name in given}
+    return given.as_fit(draws, [*shapes], derived=derived)
 
 
 def _distinct_share(draws: Mapping[str, NDArray[Any]]) -> float:

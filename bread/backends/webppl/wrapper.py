@@ -107,7 +107,7 @@ class Model:
         if isinstance(self.program, str) and not ("\n" not in given and given.endswith(".wppl")):
             return "model", given
         try:
-            return Path(given).stem, Path(given).read_text(encoding="utf-8")
+            return Path(given).stem, Path(os.path.expanduser(given)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidArgumentError(
                 f"program={given!r} cannot be read: {error}. Pass the path of a WebPPL program, or its text."

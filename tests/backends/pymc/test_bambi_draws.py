@@ -118,8 +118,8 @@ def test_without_the_bambi_model_the_means_are_unknown() -> None:
             np.testing.assert_array_equal(read_draws(inner, fitted).draws["x"], truth["x"])
 
 
-def test_what_bambi_leaves_out_and_nothing_determines_is_refused_with_the_way_out() -> None:
+def test_what_bambi_leaves_out_and_nothing_determines_is_missing_and_the_way_out_is_told() -> None:
     model = built("y ~ x + (1|g)")
     _, fitted = draws_of(model)
-    with pytest.raises(InvalidArgumentError, match=r"no variable '1\|g_offset'.*omit_offsets=False"):
-        read_draws(model.backend.model, fitted["posterior"].to_dataset().drop_vars("1|g"))
+    fit = read_draws(model.backend.model, fitted["posterior"].to_dataset().drop_vars("1|g"))
+    assert fit.missing == ("1|g_offset",) and fit.lacks().endswith("fit with omit_offsets=False.")

@@ -236,7 +236,7 @@ def test_read_posterior(form: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: {k: v for k, v in d.items() if k != "tau"}, "no variable 'tau'.*mu, tau, theta"),
+        (lambda d: {"mean": d["mu"]}, "no variable of the model.*mu, tau, theta.*'mean'"),
         (lambda d: {**d, "theta": d["theta"][..., :7]}, r"'theta' of shape \(2, 5, 7\).*\(chain, draw, 8\)"),
         (lambda d: {**d, "mu": d["mu"].ravel()}, r"'mu' of shape \(10,\)"),
         (lambda d: {**d, "tau": d["tau"][:1]}, r"\(1, 5\) chains and draws of 'tau'"),

@@ -57,7 +57,7 @@ def without(given: Draws, *names: str) -> Draws:
 
 
 WRONG: dict[str, tuple[Callable[[Draws], Any], str]] = {
-    "a missing variable": (lambda d: without(d, "tau"), "no variable 'tau'"),
+    "no variable": (lambda d: {"m": d["mu"]}, "no variable of the model.*mu, tau, z, count.*'m'"),
     "one axis more": (lambda d: dataset(d).assign(z=dataset(d)["z"].expand_dims(q=2)), r"'z' of shape \(2, 20, 3, 2, "),
     "one axis less": (lambda d: d | {"z": d["z"][..., 0]}, r"'z' of shape \(2, 20, 3\).*\(chain, draw, 3, 2\)"),
     "another length": (lambda d: dataset(d).isel(group=[0, 1]), r"'z' of shape \(2, 20, 2, 2\)"),
@@ -127,8 +127,9 @@ NOT_DETERMINED: dict[str, Derive] = {
 @pytest.mark.parametrize("name", NOT_DETERMINED)
 def test_what_a_deterministic_leaves_open_is_missing(name: str) -> None:
     built = model(NOT_DETERMINED[name])
-    with pytest.raises(InvalidArgumentError, match="no variable 'z'"):
-        read_draws(built, without(draws(built), "z"))
+    fit = read_draws(built, without(draws(built), "z"))
+    assert fit.missing == ("z",) and "no variable 'z', and" in fit.lacks()
+    assert list(fit.draws) == ["mu", "tau", "count", "theta"]  # the deterministic can be compared
 
 
 def test_one_derived_variable_lets_another_be_found_and_two_at_once_do_not() -> None:
@@ -144,8 +145,25 @@ def test_one_derived_variable_lets_another_be_found_and_two_at_once_do_not() -> 
     fit = read_draws(built, given)
     np.testing.assert_allclose(fit.draws["second"], second, rtol=1e-9, atol=1e-12)
     assert list(fit.draws) == ["first", "second", "third"] and len(fit.notes) == 2
-    with pytest.raises(InvalidArgumentError, match="no variable 'first'"):
-        read_draws(built, without(given, "scaled"))
+    assert read_draws(built, without(given, "scaled")).missing == ("first", "second")
+
+
+def test_draws_given_as_a_path_must_have_all_variables() -> None:
+    built = model(NOT_DETERMINED["squared"])
+    with pytest.raises(InvalidArgumentError, match="path= has no variable 'z', and.*Pass draws of all free variables"):
+        bread.check(built, progressbar=False, cores=1, path=without(draws(built), "z"))
+
+
+def test_decimals_that_a_file_kept_count_as_rounding() -> None:
+    """Six digits of theta = 10 + tau * z leave z to 1e-2 where tau is of order 1, and nothing where it is 1e-4."""
+    built = model()
+    rng = np.random.default_rng(5)
+    for scale, is_derived in ((1.0, True), (1e-4, False)):
+        given = draws(built, tau=scale * rng.uniform(0.5, 1.5, (CHAINS, DRAWS)))
+        given["theta"] = given["mu"][..., None, None] + given["tau"][..., None, None] * given["z"]
+        rounded = {name: np.vectorize(lambda one: float(f"{one:.6g}"))(values) for name, values in given.items()}
+        fit = read_draws(built, without(rounded, "z"))  # with counts as decimals, which are exact
+        assert (fit.missing == ()) is is_derived
 
 
 def test_single_precision_is_enough_where_rounding_is_small() -> None:

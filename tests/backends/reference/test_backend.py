@@ -301,8 +301,8 @@ def test_read_posterior():
         posterior = draws
 
     assert model.read_posterior(Container()).draws["mu"].shape == (4, 500)
-    with pytest.raises(InvalidArgumentError, match="'group_mean'"):
-        model.read_posterior({"mu": draws["mu"]})
+    partial = model.read_posterior({"mu": draws["mu"]})
+    assert partial.missing == ("group_mean",) and "'group_mean'" in partial.lacks() and list(partial.draws) == ["mu"]
     with pytest.raises(InvalidArgumentError, match="shape"):
         model.read_posterior({"mu": draws["mu"][0], "group_mean": draws["group_mean"]})
 

@@ -80,12 +80,38 @@ def test_a_counter_of_a_suggested_loop_is_no_name_of_the_program():
     assert refusal is not None and "for (j in 1:N) i[j] ~ normal(0, 2.5);" in refusal.remedy
 
 
-def test_words_of_brms_are_for_its_own_programs():
-    declared = "vector[N] b; real<lower=0> sd_1; real other;"
-    made, by_hand = (program(declared, before=before).simulator_refusal for before in (BRMS, ""))
+BRMS_PRIORS = {
+    "vector[N] b;": "prior(normal(0, 2.5), class = b)",
+    "vector[N] b_sigma;": "prior(normal(0, 2.5), class = b, dpar = sigma)",
+    "vector[N] b_asym;": "prior(normal(0, 2.5), class = b, nlpar = asym)",
+    "vector[N] b_weight;": "prior(normal(0, 2.5), class = b, resp = weight)",
+    "vector[N] b_sigma_weight;": "prior(normal(0, 2.5), class = b, dpar = sigma, resp = weight)",
+    "vector[N] b_weight_asym;": "prior(normal(0, 2.5), class = b, resp = weight, nlpar = asym)",
+    "vector[N] bsp;": "prior(normal(0, 2.5), class = b)",
+    "vector[N] bs_sigma;": "prior(normal(0, 2.5), class = b, dpar = sigma)",
+    "matrix[N, 2] bcs;": "prior(normal(0, 2.5), class = b)",
+    "real Intercept_phi;": "prior(normal(0, 2.5), class = Intercept, dpar = phi)",
+    "real<lower=0> shape_weight;": "prior(exponential(1), class = shape, resp = weight)",
+    "vector<lower=0>[N] sd_1;": "prior(exponential(1), class = sd)",
+}
+
+
+@pytest.mark.parametrize("declared", BRMS_PRIORS)
+def test_words_of_brms_are_for_its_own_programs(declared):
+    """brms 2.22: outcomes of several responses are Y_name, predictors of non-linear parameters nlp_name."""
+    model = f"{{ vector[N] nlp_asym; vector[N] Y_weight; }} {OUTCOMES}"
+    made, by_hand = (program(declared, model, before=before).simulator_refusal for before in (BRMS, ""))
     assert made is not None and by_hand is not None
-    assert 'brms: set_prior("normal(0, 2.5)", class = "b"), set_prior("exponential(1)", class = "sd"))' in made.remedy
+    assert f"(brms: {BRMS_PRIORS[declared]});" in made.remedy
     assert "class" not in by_hand.remedy and "brms" not in by_hand.remedy
+
+
+def test_brms_has_a_word_for_each_of_several_and_none_for_others():
+    made = program("vector[N] b; real<lower=0> sd_1; real other;", before=BRMS).simulator_refusal
+    assert made is not None
+    assert "(brms: prior(normal(0, 2.5), class = b), prior(exponential(1), class = sd));" in made.remedy
+    in_part = program("vector[N] b;", f"b[1] ~ normal(0, 1); {OUTCOMES}", before=BRMS).simulator_refusal
+    assert in_part is not None and "` (brms: prior(normal(0, 2.5), class = b)); the scale is yours" in in_part.remedy
     nameless = program("real other;", before=BRMS).simulator_refusal  # brms has no class for it
     assert nameless is not None and "brms" not in nameless.remedy
 

@@ -187,12 +187,12 @@ def test_read_posterior(form: Any) -> None:
     assert fit.source == "posterior=" and set(fit.draws) == set(draws)
     for name, values in draws.items():
         np.testing.assert_array_equal(fit.draws[name], values)
-    with pytest.raises(InvalidArgumentError, match="no variable 'theta'"):
-        conjugate("hierarchical").read_posterior(form({"mu": draws["mu"]}))
+    partial = conjugate("hierarchical").read_posterior(form({"mu": draws["mu"]}))
+    assert partial.missing == ("theta",) and list(partial.draws) == ["mu"]
 
 
 def test_read_posterior_from_csv(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="cannot be read as CSV files of CmdStan"):
+    with pytest.raises(InvalidArgumentError, match="cannot be read as tables of draws"):
         conjugate("hierarchical").read_posterior(str(tmp_path / "no.csv"))
 
 

@@ -17,6 +17,7 @@ from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.backends.stan import proof
 from bread.backends.stan.native.build import ORIGINAL
+from bread.backends.stan.opening import read_data, read_program
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedModelError
 from tests.support.stan_conjugate import CONJUGATE, EIGHT_SCHOOLS, SCHOOLS, eight_schools, opened, toolchain
 
@@ -191,3 +192,12 @@ def test_stan_arguments_with_a_pymc_model() -> None:
         pm.Normal("y", mu, observed=1.0)
     with pytest.raises(InvalidArgumentError, match="data= is for Stan programs"):
         bread.check(model, data={"y": 1}, progressbar=False)
+
+
+def test_files_are_found_at_home(tmp_path, monkeypatch):
+    """A tilde is the user's folder, in the program's path as in that of its data."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "one.stan").write_text("parameters { real mu; } model { mu ~ normal(0, 1); }", encoding="utf-8")
+    (tmp_path / "one.json").write_text('{"n": 3}', encoding="utf-8")
+    assert read_program("~/one.stan")[1] == "one"
+    assert read_data("~/one.json") == {"n": 3}

@@ -15,9 +15,9 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, is_number
 
 _BRMS = "generated with brms"  # the comment on the first line of programs that brms makes
-_BRMS_CLASSES = {
-    r"b(_\w+)?": "b", r"Intercept(_\w+)?": "Intercept", r"sd_\d+": "sd", r"sds_\w+": "sds", r"sdgp_\w+": "sdgp",
-    r"L_\d+": "L", r"Lrescor": "Lrescor", r"simo_\w+": "simo", r"(sigma|shape|nu|phi|kappa|zi|hu|alpha)(_\w+)?": r"\1",
+_BRMS_CLASSES = {  # of parameters that may be of a response, a distributional or a non-linear parameter; of others
+    r"b(s|sp|cs)?": "b", r"Intercept": "Intercept", r"(sigma|shape|nu|phi|kappa|zi|hu|alpha)": r"\1",
+    r"sd_\d+": "sd", r"sds_\w+": "sds", r"sdgp_\w+": "sdgp", r"L_\d+": "L", r"Lrescor": "Lrescor", r"simo_\w+": "simo",
 }  # fmt: skip
 _COUNTERS = ("i", "j", "k", "l", "m", "i1", "i2", "i3", "i4", "i5")
 _FLAT, _ORDERED, _SCALE = "normal(0, 2.5)", "student_t(3, 0, 2.5)", "exponential(1)"
@@ -53,12 +53,15 @@ def mending_line(variable: Variable, source: Source) -> str:
 def mending(variables: Sequence[Variable], source: Source) -> str:
     """Return what to do about parameters without a prior: a line for each, and brms's own word for it where it fits."""
     lines = " ".join(mending_line(variable, source) for variable in variables)
-    brms = ""
-    if _BRMS in source.text:
-        found = [prior for variable in variables if (prior := _brms(variable, source))]
-        brms = f" (brms: {', '.join(found)})" if found else ""
     whose = "scale is" if len(variables) == 1 else "scales are"
+    brms = in_words_of_brms(variables, source)
     return f"Add to the model block, for example, `{lines}`{brms}; the {whose} yours to choose."
+
+
+def in_words_of_brms(variables: Sequence[Variable], source: Source) -> str:
+    """Return brms's own statements of these priors, in brackets; "" where the program is none of brms's."""
+    found = [_brms(variable, source) for variable in variables] if _BRMS in source.text else []
+    return f" (brms: {', '.join(filter(None, found))})" if any(found) else ""
 
 
 def _law(variable: Variable, source: Source) -> str:
@@ -91,11 +94,21 @@ def _law_within_bounds(variable: Variable, source: Source) -> str:
 
 
 def _brms(variable: Variable, source: Source) -> str:
+    """Return brms's own statement of a prior for a parameter of its programs; "" where it has no class for it."""
     for pattern, name in _BRMS_CLASSES.items():
-        match = re.fullmatch(pattern, variable.name)
+        match = re.fullmatch(rf"{pattern}(?:_(?P<of>\w+))?", variable.name)
         if match is not None:
-            return f'set_prior("{_law(variable, source)}", class = "{match.expand(name)}")'
+            parts = match["of"].split("_") if match["of"] else []
+            of = "".join(f", {_brms_kind(part, source)} = {part}" for part in parts)
+            return f"prior({_law(variable, source)}, class = {match.expand(name)}{of})"
     return ""
+
+
+def _brms_kind(part: str, source: Source) -> str:
+    """Return what a part of a parameter's name names: brms calls outcomes Y_name, non-linear predictors nlp_name."""
+    if re.search(rf"\bY_{part}\b", source.code):
+        return "resp"
+    return "nlpar" if re.search(rf"\bnlp_(\w+_)?{part}\b", source.code) else "dpar"
 
 
 def _text(node: Node, source: Source) -> str:
