@@ -305,3 +305,5 @@ def test_a_first_look_is_drawn_and_described() -> None:
     text = bread.to_html(make_container({**groups, "first_look": look}, read_attributes(made)))
     assert "fig-first_look" in text and "means by up to 0.5 standard deviations" in " ".join(text.split())
     assert "fig-first_look" not in bread.to_html(made)
+    without = {name: group for name, group in groups.items() if name not in ("bounds", "certificate")}
+    assert "fig-first_look" in bread.to_html(make_container({**without, "first_look": look}, read_attributes(made)))
