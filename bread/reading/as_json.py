@@ -44,6 +44,7 @@ def as_json(report: Any) -> dict[str, Any]:
         return tests
     refuse_other_reports(report, "report", "bread.check or bread.debug")
     attributes, found, frame = read_attributes(report), verdict(report), summary(report)
+    frame = frame if "n_simulations" in frame else frame.iloc[:0]  # one of a look at draws alone, by parameter
     rows = [{"n_temperatures": n, **row} for n, row in zip(frame.index, frame.to_dict("records"), strict=True)]
     row = next((row for row in rows if row["n_temperatures"] == found.n_temperatures), None)
     agreement, observed = read_group(report, "agreement"), read_group(report, "observed_data")

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from typer.testing import CliRunner
 
 import bread
 from bread._arguments import Arguments
 from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
+from bread.cli import app
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.report.compat import group_names, read_attributes, read_group
 
@@ -62,6 +64,18 @@ def test_what_cannot_be_simulated_is_looked_at_by_its_density(error: type[Except
     assert abs(found - MODEL.log_evidence({"y": Y})) < 4.0 * se + 1e-6 and se < 0.05
     with pytest.raises(error, match="there is no generator"):
         bread.check(UNSIMULATED, simulate_from="fitted", posterior=draws(), **QUICK)
+
+
+def test_every_reader_takes_a_report_without_bounds(tmp_path: Any) -> None:
+    made = bread.check(UNSIMULATED, posterior=draws(), **QUICK)
+    file = tmp_path / "report.nc"
+    made.to_netcdf(file)
+    assert bread.verdict(file).status == "no difference seen"
+    assert "Not certified" in bread.to_markdown(file)
+    bread.to_html(file, tmp_path / "page.html")
+    for options, words in ((["--json"], '"status": "no difference seen"'), ([], "Not certified: Data of y cannot be")):
+        shown = CliRunner().invoke(app, ["show", str(file), *options])
+        assert shown.exit_code == 3 and words in shown.output
 
 
 @pytest.mark.parametrize("wrong", [{"factor": 0.7}, {"shift": 0.5}])
