@@ -44,8 +44,8 @@ INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
 
 STATUSES = (
     "Exit status: 0 converged, the bound is below the target, or no bug found; 1 error; 2 wrong usage; 3 not "
-    "converged, inconclusive, or not certified; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, simulator or "
-    "sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
+    "converged, inconclusive, or not certified; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, "
+    "simulator or sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
 )
 
 _CAPTION = (
@@ -142,10 +142,8 @@ def _show(report: Any, output: Path | None) -> str:
         return _show_debug(report, console)
     refuse_other_reports(report, "report", "bread.check or bread.debug")
     frame = bread.summary(report)
-    is_table = "n_simulations" in frame  # else nothing was annealed
-    frame = (
-        frame[frame["n_simulations"] > 0] if is_table else frame.iloc[:0]
-    )  # the rest served the consistency test alone
+    # Other rows served the consistency test alone; where there is no such column, nothing was annealed.
+    frame = frame[frame["n_simulations"] > 0] if "n_simulations" in frame else frame.iloc[:0]
     table = Table(
         title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),

@@ -84,6 +84,15 @@ def test_wrong_draws_are_named_there_too(wrong: dict[str, float]) -> None:
     assert bread.verdict(made).status == "disagreement" and "Not certified" in bread.verdict(made)
 
 
+def test_a_checkpoint_keeps_it(tmp_path: Any) -> None:
+    made = bread.check(UNSIMULATED, posterior=draws(), checkpoint=tmp_path / "run", **QUICK)
+    again = bread.resume(tmp_path / "run", progressbar=False)
+    for name in ("not_certified", "simulate_from", "fit_log_evidence"):
+        assert read_attributes(made)[name] == read_attributes(again)[name]
+    with pytest.raises(InvalidArgumentError, match="is of another call"):
+        bread.check(MODEL, simulate_from="posterior", posterior=draws(), checkpoint=tmp_path / "run", **QUICK)
+
+
 def test_a_plan_needs_what_a_check_anneals() -> None:
     with pytest.raises(UnsupportedModelError, match="there is no generator"):
         bread.plan(UNSIMULATED, budget=10_000, posterior=draws(), **QUICK)
