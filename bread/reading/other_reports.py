@@ -28,7 +28,7 @@ def refuse_other_reports(report: Any, what: str, wanted: str) -> None:
     wanted : str
         Reports that are taken.
     """
-    is_check = "max_error" in read_attributes(report)  # a check has a first look too
+    is_check = "simulate_from" in read_attributes(report)  # which holds a first look, too
     for group, verb in _VERBS.items():
         if read_group(report, group) is not None and not (is_check and group == first_look.GROUP):
             raise InvalidArgumentError(
