@@ -46,9 +46,9 @@ def print_seconds(prepare: Callable[[], Callable[..., Any]]) -> None:
     seen: dict[str, float] = {}
     original_phase, original_advance = Display.phase, Display.advance
 
-    def phase(display: Display, name: str, n_chains: int | None = None) -> None:
+    def phase(display: Display, name: str, n_chains: int | None = None, phase: str = "") -> None:
         seen["annealing"] = name.startswith("T = ")
-        original_phase(display, name, n_chains)
+        original_phase(display, name, n_chains, phase)
 
     def advance(display: Display, n_chains: int, n_failures: int = 0) -> None:
         original_advance(display, n_chains, n_failures)

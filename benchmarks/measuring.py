@@ -93,10 +93,10 @@ def check(model: Any, *, stop_before: str = "", **settings: Any) -> Any:
 
     original = Display.phase
 
-    def phase(display: Display, name: str, n_chains: int | None = None) -> None:
+    def phase(display: Display, name: str, n_chains: int | None = None, phase: str = "") -> None:
         if stop_before and name.startswith(stop_before):
             raise KeyboardInterrupt  # the check then returns what is finished
-        original(display, name, n_chains)
+        original(display, name, n_chains, phase)
 
     with warnings.catch_warnings(), patch.object(Display, "phase", phase):
         warnings.simplefilter("ignore")

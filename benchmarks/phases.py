@@ -84,9 +84,9 @@ def by_phase(model: Any, **settings: Any) -> dict[str, float]:
         seconds[str(before)] = seconds.get(str(before), 0.0) + ended - float(began)
         now[:] = [phase, ended]
 
-    def phase(display: Display, title: str, n_chains: int | None = None) -> None:
+    def phase(display: Display, title: str, n_chains: int | None = None, of: str = "") -> None:
         switch(title)
-        original(display, title, n_chains)
+        original(display, title, n_chains, of)
 
     def done(display: Display) -> None:
         switch("between phases")

@@ -1,4 +1,4 @@
-"""Twenty-five shapes of PyMC models that people ask about, each small and with data of its own making."""
+"""Twenty-seven shapes of PyMC models that people ask about, each small and with data of its own making."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ Builder = Callable[[np.random.Generator], Any]
 
 
 def media_mix(rng: np.random.Generator) -> Any:
-    """Saturation by a Hill curve of three channels, with geometric carry-over."""
+    """Return a model: saturation by a Hill curve of three channels, with geometric carry-over."""
     spend = rng.gamma(2.0, 1.0, (40, 3))
+    sales = 1 + spend[:, 0] / (1 + spend[:, 0]) + 0.2 * rng.normal(size=40)
     lags = np.array([[max(t - s, -1) for s in range(4)] for t in range(40)])
     padded = np.vstack([spend, np.zeros(3)])
     with pm.Model() as model:
@@ -29,13 +30,13 @@ def media_mix(rng: np.random.Generator) -> Any:
             "sales",
             mean,
             pm.HalfNormal("noise", 1),
-            observed=1 + spend[:, 0] / (1 + spend[:, 0]) + 0.2 * rng.normal(size=40),
+            observed=sales,
         )
     return model
 
 
 def two_parameter_items(rng: np.random.Generator) -> Any:
-    """Two-parameter logistic item response model."""
+    """Return a model: two-parameter logistic item response model."""
     answers = rng.random((25, 6)) < 0.6
     with pm.Model() as model:
         ability = pm.Normal("ability", 0, 1, shape=25)
@@ -46,7 +47,7 @@ def two_parameter_items(rng: np.random.Generator) -> Any:
 
 
 def cognitive_diagnosis(rng: np.random.Generator) -> Any:
-    """Items that need skills by a Q-matrix; skills are continuous."""
+    """Return a model: items that need skills by a Q-matrix; skills are continuous."""
     needs = np.array([[1, 0], [0, 1], [1, 1], [1, 0], [0, 1]])
     answers = rng.random((20, 5)) < 0.5
     with pm.Model() as model:
@@ -58,7 +59,7 @@ def cognitive_diagnosis(rng: np.random.Generator) -> Any:
 
 
 def ordinal(rng: np.random.Generator) -> Any:
-    """Ordered probit whose cut points come from a Dirichlet."""
+    """Return a model: ordered probit whose cut points come from a Dirichlet."""
     x = rng.normal(size=50)
     grade = np.digitize(x + rng.normal(size=50), [-1.0, 0.0, 1.0])
     with pm.Model() as model:
@@ -70,7 +71,7 @@ def ordinal(rng: np.random.Generator) -> Any:
 
 
 def survival_by_potential(rng: np.random.Generator) -> Any:
-    """Weibull survival; those still alive enter by a Potential."""
+    """Return a model: Weibull survival; those still alive enter by a Potential."""
     time, alive = rng.weibull(1.5, 40), rng.random(40) < 0.3
     with pm.Model() as model:
         shape, scale = pm.Gamma("shape", 4, 3), pm.HalfNormal("scale", 2)
@@ -80,7 +81,7 @@ def survival_by_potential(rng: np.random.Generator) -> Any:
 
 
 def survival_censored(rng: np.random.Generator) -> Any:
-    """The same by pm.Censored."""
+    """Return a model: the same by pm.Censored."""
     time = np.minimum(rng.weibull(1.5, 40), 1.4)
     with pm.Model() as model:
         shape, scale = pm.Gamma("shape", 4, 3), pm.HalfNormal("scale", 2)
@@ -89,7 +90,7 @@ def survival_censored(rng: np.random.Generator) -> Any:
 
 
 def correlated_slopes(rng: np.random.Generator) -> Any:
-    """Intercepts and slopes of groups with an LKJ prior, non-centred."""
+    """Return a model: intercepts and slopes of groups with an LKJ prior, non-centred."""
     group, x = np.repeat(np.arange(8), 6), rng.normal(size=48)
     with pm.Model() as model:
         factor, _, _ = pm.LKJCholeskyCov("factor", n=2, eta=2, sd_dist=pm.Exponential.dist(1.0, shape=2))
@@ -102,7 +103,7 @@ def correlated_slopes(rng: np.random.Generator) -> Any:
 
 
 def gaps(rng: np.random.Generator) -> Any:
-    """Rows of a multivariate normal with values that are missing."""
+    """Return a model: rows of a multivariate normal with values that are missing."""
     y = rng.normal(size=(15, 2)) + 1.0
     y[3, 1] = y[7, 0] = np.nan
     with pm.Model() as model:
@@ -113,7 +114,7 @@ def gaps(rng: np.random.Generator) -> Any:
 
 
 def missing_covariate(rng: np.random.Generator) -> Any:
-    """A predictor with gaps, which has a law of its own."""
+    """Return a model: a predictor with gaps, which has a law of its own."""
     x = rng.normal(size=30)
     y = 1 + 2 * x + rng.normal(size=30)
     x[[2, 9, 20]] = np.nan
@@ -125,7 +126,7 @@ def missing_covariate(rng: np.random.Generator) -> Any:
 
 
 def stochastic_volatility(rng: np.random.Generator) -> Any:
-    """Student t returns whose log volatility walks."""
+    """Return a model: Student t returns whose log volatility walks."""
     with pm.Model() as model:
         step = pm.Exponential("step", 10)
         level = pm.GaussianRandomWalk("level", sigma=step, init_dist=pm.Normal.dist(0, 1), shape=60)
@@ -135,7 +136,7 @@ def stochastic_volatility(rng: np.random.Generator) -> Any:
 
 
 def beta_hierarchy(rng: np.random.Generator) -> Any:
-    """Shares of groups from a beta law whose concentration is learned."""
+    """Return a model: shares of groups from a beta law whose concentration is learned."""
     tries = rng.integers(10, 40, 12)
     with pm.Model() as model:
         centre, tight = pm.Beta("centre", 2, 2), pm.Pareto("tight", 1.5, 1.0)
@@ -145,7 +146,7 @@ def beta_hierarchy(rng: np.random.Generator) -> Any:
 
 
 def dirichlet_hierarchy(rng: np.random.Generator) -> Any:
-    """Counts of groups with Dirichlet shares whose concentration is learned."""
+    """Return a model: counts of groups with Dirichlet shares whose concentration is learned."""
     with pm.Model() as model:
         tight = pm.Gamma("tight", 2, 0.2)
         centre = pm.Dirichlet("centre", np.ones(3))
@@ -155,7 +156,7 @@ def dirichlet_hierarchy(rng: np.random.Generator) -> Any:
 
 
 def zero_sum(rng: np.random.Generator) -> Any:
-    """Effects that sum to zero."""
+    """Return a model: effects that sum to zero."""
     group = np.repeat(np.arange(6), 5)
     with pm.Model() as model:
         effect = pm.ZeroSumNormal("effect", sigma=pm.HalfNormal("spread", 1), shape=6)
@@ -164,7 +165,7 @@ def zero_sum(rng: np.random.Generator) -> Any:
 
 
 def icar_by_potential(rng: np.random.Generator) -> Any:
-    """Counts of areas on a ring with an intrinsic autoregression written as a Potential."""
+    """Return a model: counts of areas on a ring with an intrinsic autoregression written as a Potential."""
     left, right = np.arange(12), np.roll(np.arange(12), -1)
     with pm.Model() as model:
         phi = pm.Flat("phi", shape=12)
@@ -176,7 +177,7 @@ def icar_by_potential(rng: np.random.Generator) -> Any:
 
 
 def car(rng: np.random.Generator) -> Any:
-    """Counts of areas on a ring with pm.CAR."""
+    """Return a model: counts of areas on a ring with pm.CAR."""
     ring = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
     with pm.Model() as model:
         alpha, tau = pm.Beta("alpha", 3, 1), pm.Gamma("tau", 3, 1)
@@ -186,7 +187,7 @@ def car(rng: np.random.Generator) -> Any:
 
 
 def ode_by_wrapped_function(rng: np.random.Generator) -> Any:
-    """Logistic growth solved by SciPy behind pm's as_op: no gradient."""
+    """Return a model: logistic growth solved by SciPy behind pm's as_op: no gradient."""
     from pytensor.compile.ops import wrap_py
     from scipy.integrate import solve_ivp
 
@@ -205,7 +206,7 @@ def ode_by_wrapped_function(rng: np.random.Generator) -> Any:
 
 
 def epidemic_by_scan(rng: np.random.Generator) -> Any:
-    """Susceptible, infected, recovered, stepped by a scan."""
+    """Return a model: susceptible, infected, recovered, stepped by a scan."""
     with pm.Model() as model:
         contact, recovery = pm.LogNormal("contact", -0.7, 0.5), pm.LogNormal("recovery", -1.6, 0.5)
 
@@ -221,7 +222,7 @@ def epidemic_by_scan(rng: np.random.Generator) -> Any:
 
 
 def mixture_on_a_trend(rng: np.random.Generator) -> Any:
-    """Outliers about a line as a mixture."""
+    """Return a model: outliers about a line as a mixture."""
     x = np.linspace(-1, 1, 40)
     y = 1 + x + 0.2 * rng.normal(size=40)
     y[::8] += 3
@@ -234,7 +235,7 @@ def mixture_on_a_trend(rng: np.random.Generator) -> Any:
 
 
 def dirichlet_multinomial(rng: np.random.Generator) -> Any:
-    """Counts with more spread than multinomial ones."""
+    """Return a model: counts with more spread than multinomial ones."""
     with pm.Model() as model:
         centre, tight = pm.Dirichlet("centre", np.ones(4)), pm.LogNormal("tight", 1, 1)
         pm.DirichletMultinomial("count", 30, centre * tight, observed=rng.multinomial(30, [0.4, 0.3, 0.2, 0.1], 10))
@@ -242,7 +243,7 @@ def dirichlet_multinomial(rng: np.random.Generator) -> Any:
 
 
 def switch_point(rng: np.random.Generator) -> Any:
-    """Disasters whose rate changes in a year that is discrete."""
+    """Return a model: disasters whose rate changes in a year that is discrete."""
     with pm.Model() as model:
         year = pm.DiscreteUniform("year", 0, 39)
         early, late = pm.Exponential("early", 1), pm.Exponential("late", 1)
@@ -252,7 +253,7 @@ def switch_point(rng: np.random.Generator) -> Any:
 
 
 def purchases_by_potential(rng: np.random.Generator) -> Any:
-    """Customers that buy and leave (beta-geometric), the likelihood as a Potential."""
+    """Return a model: customers that buy and leave (beta-geometric), the likelihood as a Potential."""
     n = rng.poisson(3, 40)
     last, age = rng.uniform(5, 15, 40) * (n > 0), np.full(40, 20.0)
     with pm.Model() as model:
@@ -267,7 +268,7 @@ def purchases_by_potential(rng: np.random.Generator) -> Any:
 
 
 def bambi_groups(rng: np.random.Generator) -> Any:
-    """Bambi's group effects."""
+    """Return a model: Bambi's group effects."""
     import bambi
     import pandas as pd
 
@@ -277,7 +278,7 @@ def bambi_groups(rng: np.random.Generator) -> Any:
 
 
 def splines_and_hurdle(rng: np.random.Generator) -> Any:
-    """A smooth rate by a basis, and a hurdle of zeros."""
+    """Return a model: a smooth rate by a basis, and a hurdle of zeros."""
     x = np.linspace(0, 1, 50)
     basis = np.exp(-0.5 * ((x[:, None] - np.linspace(0, 1, 6)) / 0.15) ** 2)
     count = rng.poisson(2, 50) * (rng.random(50) < 0.7)
@@ -289,7 +290,7 @@ def splines_and_hurdle(rng: np.random.Generator) -> Any:
 
 
 def hidden_markov(rng: np.random.Generator) -> Any:
-    """Two states marginalised by the forward algorithm, as a Potential."""
+    """Return a model: two states marginalised by the forward algorithm, as a Potential."""
     y = np.r_[rng.normal(0, 1, 15), rng.normal(3, 1, 15)]
     with pm.Model() as model:
         stay = pm.Beta("stay", 8, 2, shape=2)
@@ -304,7 +305,7 @@ def hidden_markov(rng: np.random.Generator) -> Any:
 
 
 def state_space(rng: np.random.Generator) -> Any:
-    """A local level by pymc-extras."""
+    """Return a model: a local level by pymc-extras."""
     from pymc_extras.statespace import structural
 
     level = structural.LevelTrendComponent(order=1, innovations_order=1) + structural.MeasurementError(name="noise")
@@ -323,7 +324,7 @@ def state_space(rng: np.random.Generator) -> Any:
 
 
 def trees(rng: np.random.Generator) -> Any:
-    """Additive regression trees by pymc-bart."""
+    """Return a model: additive regression trees by pymc-bart."""
     import pymc_bart
 
     x = rng.normal(size=(40, 2))
@@ -334,7 +335,7 @@ def trees(rng: np.random.Generator) -> Any:
 
 
 def minibatch(rng: np.random.Generator) -> Any:
-    """A regression on minibatches, as for variational inference."""
+    """Return a model: a regression on minibatches, as for variational inference."""
     x = rng.normal(size=200)
     xs, ys = pm.Minibatch(x, 1 + 2 * x + rng.normal(size=200), batch_size=20)
     with pm.Model() as model:

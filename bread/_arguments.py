@@ -15,16 +15,19 @@ from bread.backends.support.posterior_draws import named_as, require_all
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.fitting.families import fit_diagonal, fit_full, fit_low_rank
 from bread.paths import schedules
-from bread.paths.kinds import KINDS, ReferencePath
+from bread.paths.kinds import KINDS, PriorPath, ReferencePath
 from bread.paths.mixture import Reference
 from bread.paths.user import UserReference, as_reference
 from bread.running.budget import read_budget
 from bread.running.interrupts import can_limit
 from bread.running.plan import AUTO, PathRequest, Plan
+from bread.running.replicated import NO_PRIOR_PATH
 from bread.seeds import Purpose, root_entropy, seed_sequence
 from bread.statistics.goal import Goal
 
-PROTOCOLS = ("fitted", "prior", "localised")
+ANY = "auto"  # the first of `TRIED` that the model allows
+TRIED = ("fitted", "posterior", "localised")
+PROTOCOLS = (ANY, "fitted", "prior", "posterior", "localised")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Arguments:
         read_temperatures(self.n_temperatures, self.schedule, self.max_temperatures)
         read_names("hyperparameters", self.hyperparameters)
         require_choice("simulate_from", self.simulate_from, PROTOCOLS)
+        if self.simulate_from == "posterior" and self.names is not None:
+            raise InvalidArgumentError(
+                f"simulate_from='posterior' holds nothing, but hyperparameters= names {', '.join(self.names)}. Leave "
+                "hyperparameters= out, or use simulate_from='fitted' or 'localised'."
+            )
         if isinstance(self.path, str):
             require_choice("path", self.path, (*KINDS, AUTO))
         require_choice("tune_on", self.tune_on, ("auto", "each", "shared"))
@@ -108,6 +116,14 @@ class Arguments:
         return read_names("hyperparameters", self.hyperparameters)
 
     @property
+    def protocols(self) -> tuple[str, ...]:
+        """Where data sets may come from, in the order in which that is tried."""
+        if self.simulate_from != ANY:
+            return (self.simulate_from,)
+        is_open = self.names is None and self.path_kind != PriorPath.name
+        return tuple(one for one in TRIED if one != "posterior" or is_open)
+
+    @property
     def path_kind(self) -> str:
         """The kind of path: a reference, or draws to fit one to, stand for themselves."""
         return self.path if isinstance(self.path, str) else ReferencePath.name
@@ -116,6 +132,18 @@ class Arguments:
     def tunes_each(self) -> bool:
         """Whether every data set has a kernel of its own."""
         return self.tune_on == "each" or (self.tune_on == "auto" and self.simulate_from == "prior")
+
+    def require_path(self, info: ModelInfo) -> None:
+        """Refuse a path that the model, its kernel or the protocol cannot follow.
+
+        Raises
+        ------
+        UnsupportedModelError
+            With the way out.
+        """
+        require_path(self.path_kind, info)
+        if self.simulate_from == "posterior" and self.path_kind == PriorPath.name:
+            raise UnsupportedModelError(f"path='prior': {NO_PRIOR_PATH}")
 
     def open_options(self, data: Any) -> OpenOptions:
         """Return what a backend is told when it opens the model."""
@@ -157,7 +185,8 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         A reference given as ``path`` has another density than its draws.
     """
     root = root_entropy(arguments.random_seed)
-    require_path(arguments.path_kind, model.info)
+    if arguments.simulate_from != ANY:  # else nothing is annealed
+        arguments.require_path(model.info)
     return Plan(
         simulate_from=arguments.simulate_from,
         hyperparameters=model.info.layout.hyperparameters if arguments.names is None else arguments.names,

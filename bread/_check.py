@@ -27,7 +27,7 @@ def check(
     observed: str | Sequence[str] | None = None,
     simulator: Any = None,
     likelihood: int | Sequence[int] | None = None,
-    simulate_from: str = "fitted",
+    simulate_from: str = "auto",
     hyperparameters: str | Sequence[str] | None = None,
     posterior: Any = None,
     init_steps: int = 100,
@@ -81,13 +81,22 @@ def check(
         compared by their gradients (Stan) and by the ranks.
     likelihood : int or sequence of int, optional
         Stan: lines of the program that are the likelihood, where bread asks for them.
-    simulate_from : {"fitted", "prior", "localised"}, default "fitted"
-        "prior": parameters and data are simulated from the model; everything is exact, for data sets that may look
-        unlike yours. "fitted": hyperparameters are held at draws of the fit to the real data, so that simulated data
-        look like yours; B is then an estimate (Grosse, Ancha & Roy 2016, section 3.2). "localised": the prior of the
-        hyperparameters is replaced by a widened Gaussian fit to their posterior on the real data, and everything is
-        simulated from and annealed on *that* model: data look like yours, the hyperparameters' prior may be flat, and
-        bound, alarm and ranks are exact, for the sampler on the localised model.
+    simulate_from : {"auto", "fitted", "prior", "posterior", "localised"}, default "auto"
+        "auto": "fitted" where the prior can be drawn; else "posterior"; else "localised"; the report says which was
+        taken. Where none is possible, draws on the real data (yours, or those of a fit that bread makes) are looked at
+        by their density alone (as by `bread.look`, with a search for modes, the fit of the model and a log evidence by
+        bridge sampling, where they can be had), and the report's attribute ``not_certified`` says why, and what would
+        allow more. The others refuse what they cannot do. "prior": parameters and data are simulated from the model;
+        everything is exact, for data sets that may look unlike yours. "fitted": hyperparameters are held at draws of
+        the fit to the real data, so that simulated data look like yours; B is then an estimate (Grosse, Ancha & Roy
+        2016, section 3.2). "posterior": every data set is simulated at a draw of the posterior (yours, or the fit's)
+        and added to the real data, which makes that draw an exact one of the posterior given both, if the draws are
+        right. Nothing is held, and of the prior its density is enough: it may be flat, and pm.Potential, or a prior
+        without random draws, is taken as it is. Bounds are about posteriors given your data and as many again; tests of
+        the chains are tests of the draws. "localised": the prior of the hyperparameters is replaced by a widened
+        Gaussian fit to their posterior on the real data, and everything is simulated from and annealed on *that* model:
+        data look like yours, the hyperparameters' prior may be flat, and bound, alarm and ranks are exact, for the
+        sampler on the localised model.
     hyperparameters : str or sequence of str, optional
         Free variables to hold under "fitted", or to localise. Default: those that other free variables depend on;
         where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
@@ -119,7 +128,7 @@ def check(
     max_error : float, default 0.1
         Largest error of a probability to reach: the limit of V, which bounds, on average over simulated data sets, the
         error of any probability that is computed from one annealed draw. It takes the simulated data sets for typical:
-        `bread.summary` has one that assumes nothing beside it.
+        ``bread.summary(report, kind="bounds")`` has one that assumes nothing beside it.
     target : float, optional
         Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
         finite mean, V decides, at the error that B = target would bound.
@@ -190,13 +199,14 @@ def check(
     random_seed : int, optional
         Seed of everything random; None for fresh entropy, or for the seed of the checkpoint.
     progressbar : bool, default True
-        Show phases, chains done, the bound so far and the time left in the phase, on stderr: live in a terminal,
-        otherwise a line for each phase and one now and then.
+        Show five stages on stderr (compiling, looking at your draws, learning the posterior's shape, measuring the
+        error, annealing on your data), a line with seconds for each, with the bound so far and the time left where
+        these are known: live in a terminal, otherwise with a line now and then.
 
     Returns
     -------
     InferenceData or DataTree
-        The report. Read it with `bread.verdict`, `bread.summary` and the plots.
+        The report. Read it with `bread.verdict`, `bread.summary` and `bread.plot`.
 
     Raises
     ------

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import bread.report.container as report
-from bread._arguments import Arguments, make_plan, require_parameters
+from bread._arguments import ANY, Arguments, make_plan, require_parameters
 from bread._checkpoint import Checkpoint
 from bread._run import purse_of, run
 from bread.arviz_import import require_containers
 from bread.backends import open_model
-from bread.backends.base import Fit, Model, Simulations
+from bread.backends.base import Fit, Model, OpenOptions, Simulations
+from bread.errors import (
+    BreadError,
+    DensityError,
+    InvalidArgumentError,
+    UnsupportedKernelError,
+    UnsupportedModelError,
+)
 from bread.paths.kinds import PriorPath
 from bread.running.executors import Workers
-from bread.running.plan import Plan
+from bread.running.plan import AUTO, Plan
 from bread.running.progress import Display
 from bread.running.results import CheckResult
 
@@ -38,14 +46,25 @@ def check_model(
 ) -> Any:
     """Open the model, plan, run and report; ``began``: when the check did, of `time.perf_counter`."""
     opened = open_for_check(model, data, arguments, display)
-    plan, call = make_plan(arguments, opened.model), {**vars(arguments), "model": model, "data": data}
-    plan, arguments = saved.agree(call, opened.model, opened.fit, plan, arguments)
+    call = {**vars(arguments), "model": model, "data": data}
+    plan, taken = saved.agree(
+        call, opened.model, opened.fit, make_plan(opened.arguments, opened.model), opened.arguments
+    )
     finished = saved.report()
     if finished is not None:
         return finished
-    result = opened.new_result(plan, arguments)
+    result = opened.new_result(plan, taken)
     purse = purse_of(plan, result, saved, time.perf_counter() - began)
-    annealed = run(opened.model, plan, result, workers, saved, display, purse, max_seconds=arguments.max_seconds)
+    try:
+        annealed = run(opened.model, plan, result, workers, saved, display, purse, max_seconds=taken.max_seconds)
+    except (UnsupportedModelError, DensityError) as error:
+        if arguments.simulate_from != ANY or result.not_certified or result.runs:
+            raise
+        opened = _open_density(model, data, arguments, display, error)
+        plan, fit = make_plan(opened.arguments, opened.model), result.fit
+        result = opened.new_result(plan, opened.arguments)
+        result.fit = fit if result.fit is None else result.fit
+        annealed = run(opened.model, plan, result, workers, saved, display, max_seconds=taken.max_seconds)
     container = report.to_container(result, annealed.constrain)
     if not result.is_interrupted:
         saved.finish(container)
@@ -53,12 +72,17 @@ def check_model(
 
 
 class Opened(NamedTuple):
-    """A model that was read and checked, the user's own draws with what was said of them, and how long reading took."""
+    """A model that was read and checked, the user's own draws with what was said of them, and how long reading took.
+
+    ``arguments`` say where data sets come from; ``not_certified``, why from nowhere, and what would allow it.
+    """
 
     model: Model
     fit: Fit | None
     warnings: list[str]
     seconds: float
+    arguments: Arguments
+    not_certified: str = ""
 
     def new_result(self, plan: Plan, arguments: Arguments) -> CheckResult:
         """Return the result of a check of which nothing has run yet."""
@@ -75,19 +99,69 @@ class Opened(NamedTuple):
             partial=self.fit if is_partial else None,
             seconds={"compile": self.seconds},
             warnings=self.warnings,
+            not_certified=self.not_certified,
         )
 
 
 def open_for_check(model: Any, data: Any, arguments: Arguments, display: Display) -> Opened:
-    """Read and check the model, and the user's draws."""
+    """Read and check the model, and the user's draws; under "auto" for the first protocol that the model allows."""
     display.phase("compiling")
     began = time.perf_counter()
     require_containers()
-    opened = open_model(model, arguments.open_options(data))
-    require_parameters(arguments.names, opened.info)
+    first: BreadError | None = None
+    last: BreadError | None = None
+    for protocol in arguments.protocols:
+        tried = replace(arguments, simulate_from=protocol)
+        try:
+            opened = open_model(model, tried.open_options(data))
+            if protocol == "posterior" and type(opened).given_real_data is Model.given_real_data:
+                opened.given_real_data()  # the backend has none: it refuses
+            if arguments.path_kind == AUTO:
+                tried.require_path(opened.info)
+        except (UnsupportedModelError, UnsupportedKernelError, InvalidArgumentError) as error:
+            is_asked = arguments.kernel is not None and isinstance(error, UnsupportedKernelError)
+            is_wrong = first is None and isinstance(error, InvalidArgumentError)
+            if arguments.simulate_from != ANY or is_asked or is_wrong:
+                raise
+            first = first or error
+            last = error if protocol != "localised" or last is None else last
+            continue
+        tried.require_path(opened.info)  # one that was asked for is refused, whatever else may be had
+        require_parameters(tried.names, opened.info)
+        fit, said = _read_posterior(opened, arguments.posterior)
+        if first is not None:
+            said.append(f"Data sets come from simulate_from={protocol!r}, since 'fitted' cannot be had: {first}")
+        display.done()
+        return Opened(opened, fit, said, time.perf_counter() - began, tried)
+    assert last is not None
+    return _open_density(model, data, arguments, display, last)
+
+
+def _open_density(model: Any, data: Any, arguments: Arguments, display: Display, why: BreadError) -> Opened:
+    """Read the model for its density alone, where nothing can be certified.
+
+    Raises
+    ------
+    BreadError
+        ``why``, where not even its density can be had.
+    """
+    display.phase("compiling")
+    began = time.perf_counter()
+    options = OpenOptions(
+        data=data, observed=arguments.observed, likelihood=arguments.likelihood, density_only=True,
+        draws=arguments.open_options(data).draws,
+    )  # fmt: skip
+    try:
+        opened = open_model(model, options)
+    except (UnsupportedModelError, UnsupportedKernelError):
+        raise why from None
     fit, said = _read_posterior(opened, arguments.posterior)
     display.done()
-    return Opened(opened, fit, said, time.perf_counter() - began)
+    reason, _, way_out = str(why).partition(". ")
+    return Opened(
+        opened, fit, said, time.perf_counter() - began, arguments,
+        f"{reason.rstrip('.')}; {way_out or 'a model whose data can be simulated given its parameters.'}",
+    )  # fmt: skip
 
 
 def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]]:

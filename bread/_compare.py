@@ -257,7 +257,7 @@ def _anneal(
                 simulations=Simulations(np.empty((0, model.info.layout.dim)), {}, {}), n_chains=plan.chains,
                 seed=plan.root, seconds={"compile": seconds},
             )  # fmt: skip
-            with open_executor(model, available_cores(run.cores)) as executor:
+            with open_executor(model, available_cores(run.cores)) as executor, display.together(job.name):
                 try:
                     anneal_entry(model, plan, result, executor, display)
                 except BreadError as error:

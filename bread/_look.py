@@ -60,7 +60,7 @@ def look(
         other data), "no difference seen", or "inconclusive" (too few effective draws, or a parameter without a
         gradient). `bread.summary` is a table over parameters: how far means (``shift``, in standard deviations of your
         draws) and standard deviations (``sd_ratio``) are off, with standard errors, and what would have been seen 9
-        times in 10.
+        times in 10. `bread.plot` draws it.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def look(
         opened = open_model(model_in_context(model), options)
         display.done()
         if posterior is None:
-            display.phase("sampling")
+            display.phase("sampling", phase="fit")
             seed = int(seed_sequence(root, Purpose.FIT).generate_state(1)[0])
             fit = opened.fit(seed=seed, cores=available_cores(cores), progressbar=False)
         else:

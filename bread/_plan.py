@@ -12,7 +12,7 @@ from bread._checking import open_for_check
 from bread._checkpoint import Checkpoint
 from bread._run import run
 from bread.backends import model_in_context
-from bread.errors import InvalidArgumentError
+from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.reading.outlook import Outlook, outlook
 from bread.running import interrupts
 from bread.running.budget import BudgetResult
@@ -65,8 +65,10 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
     display = Display(is_visible=arguments.progressbar, workers=cores)
     with interrupts.handled(), display:
         opened = open_for_check(model_in_context(model), data, arguments, display)
-        wanted = make_plan(arguments, opened.model)
-        result, kept = opened.new_result(wanted, arguments), Checkpoint(None)
+        if opened.not_certified:
+            raise UnsupportedModelError(f"No error can be foreseen: {opened.not_certified}")
+        wanted = make_plan(opened.arguments, opened.model)
+        result, kept = opened.new_result(wanted, opened.arguments), Checkpoint(None)
         assert wanted.budget is not None
         purse = open_purse(wanted.budget, result, kept.keeper.kept, time.perf_counter() - began)
         limit = wanted.budget.amount if wanted.budget.is_time and interrupts.can_limit() else None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 
 import bread.report.container as report
 from bread._checkpoint import Checkpoint
-from bread.backends.base import Model
+from bread.backends.base import Fit, Model
 from bread.errors import BreadError
-from bread.reading.first_look import read_first_look
+from bread.reading.first_look import look_found
+from bread.reading.words import YOURS
 from bread.report.first_look import first_look_dataset
 from bread.running import interrupts
+from bread.running.density_alone import look_at_density
 from bread.running.executors import Workers, open_executor
 from bread.running.first_look import look_at
 from bread.running.ledger import Ledger, timed_phase
@@ -19,6 +22,7 @@ from bread.running.plan import Plan
 from bread.running.preparation import fit_real_data, localise
 from bread.running.progress import Display
 from bread.running.purse import Purse, open_purse
+from bread.running.replicated import replicate
 from bread.running.results import CheckResult
 from bread.running.rough import empty_look, rough_look, stands_in
 from bread.running.runner import Runner, look_at_model
@@ -45,7 +49,7 @@ def run(
 
     ``is_forecast``: only what the forecast of a budget rests on.
 
-    The model differs from the one that was opened where it is localised.
+    The model differs from the one that was opened where it is localised, or where simulated data are added to its own.
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
     look = partial(_look_first, model, result, saved, display)
@@ -55,17 +59,28 @@ def run(
         interrupts.defer()
         with interrupts.limited(max_seconds):
             interrupts.raise_pending()
+            if max_seconds is not None:
+                display.ends_in(interrupts.seconds_left())
             look()
-            if max_seconds is not None and not is_forecast:
+            if result.not_certified:
+                _look_alone(model, plan, result, workers, saved, display, fit, look)
+                return model
+            if max_seconds is not None and not is_forecast and not plan.adds_data:
                 rough = empty_look(plan, result)
                 opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
                 rough_look(model, plan, result, rough, opens, display, interrupts.seconds_left())
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
-                look()
+            alone = None
+            if plan.adds_data:
+                model, alone = replicate(model, result, fit, display)
+            look()
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
                 runner = Runner(model, plan, result, executor, display, purse)
                 runner.foresee(fit, look) if is_forecast else runner.run(fit, look)
+            if alone is not None and not is_forecast:
+                with saved.keeper.executor(partial(open_executor, alone, *workers)) as executor:
+                    runner.draw_alone(alone, executor)
             if model is not opened and not is_forecast:
                 with saved.keeper.executor(partial(open_executor, opened, *workers)) as executor:
                     look_at_model(opened, plan, result, Ledger(result, executor, display))
@@ -91,6 +106,25 @@ def run(
     return model
 
 
+def _look_alone(
+    model: Model,
+    plan: Plan,
+    result: CheckResult,
+    workers: Workers,
+    saved: Checkpoint,
+    display: Display,
+    fit: Callable[[], Fit],
+    look: Callable[[], None],
+) -> None:
+    """Look at draws on the real data by their density alone."""
+    if result.fit is None:
+        with timed_phase(result, display, "fitting", "fit"):
+            result.fit = fit()
+    look()
+    with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
+        look_at_density(model, plan, result, Ledger(result, executor, display))
+
+
 def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: Display) -> None:
     """Look at the draws on the real data once there are any, and show what was found; nothing comes before it."""
     fit = result.partial or result.fit
@@ -99,7 +133,8 @@ def _look_first(model: Model, result: CheckResult, saved: Checkpoint, display: D
     with timed_phase(result, display, "looking at your draws", "look"), interrupts.interruptible():
         result.first_look = saved.keeper.kept("first look", partial(look_at, model, fit))
     result.n_gradients["look"] = result.first_look.n_draws
-    display.note(read_first_look(first_look_dataset(result.first_look)).lines[0])
+    found = look_found(first_look_dataset(result.first_look), is_yours=fit.source == YOURS)
+    display.note(": ".join(found.rows()[0]))
 
 
 def _stopped_by(error: Exception) -> BreadError:

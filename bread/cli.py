@@ -52,8 +52,10 @@ HtmlOption = Annotated[
 class SimulateFrom(StrEnum):
     """Where simulated data come from."""
 
+    auto = "auto"
     fitted = "fitted"
     prior = "prior"
+    posterior = "posterior"
     localised = "localised"
 
 
@@ -117,10 +119,12 @@ def check(
     simulate_from: Annotated[
         SimulateFrom,
         typer.Option(
-            help="'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at draws of a fit. "
+            help="'auto': the first of 'fitted', 'posterior', 'localised' that the model allows, else a look at draws "
+            "alone. 'prior': exact, data may look unlike yours. 'fitted': hyperparameters held at draws of a fit. "
+            "'posterior': at draws of the posterior, added to your data; no prior need be drawn. "
             "'localised': exact, near your data, on a model whose hyperparameters have a fit as their law."
         ),
-    ] = SimulateFrom.fitted,
+    ] = SimulateFrom.auto,
     hyperparameter: Annotated[
         list[str] | None,
         typer.Option(

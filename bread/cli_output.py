@@ -26,6 +26,7 @@ from bread.reading.page.html import page_of
 from bread.reading.page.markdown import markdown_of
 from bread.reading.page.writing import write_page
 from bread.reading.printable import printable
+from bread.reading.verdict import verdict_of
 from bread.report.compat import read_attributes
 from bread.running import interrupts
 
@@ -37,14 +38,15 @@ EXIT_STATUS = {
     "bug": 5,
     "disagreement": 6,
     "no bug found": 0,
+    "no difference seen": 3,  # of draws that were looked at, where nothing can be certified
 }
 ERROR_STATUS = 1  # refused or failed: there is no report
 INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
 
 STATUSES = (
     "Exit status: 0 converged, the bound is below the target, or no bug found; 1 error; 2 wrong usage; 3 not "
-    "converged, or inconclusive; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, simulator or "
-    "sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
+    "converged, inconclusive, or not certified; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, "
+    "simulator or sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
 )
 
 _CAPTION = (
@@ -140,8 +142,10 @@ def _show(report: Any, output: Path | None) -> str:
     if is_debug(report):
         return _show_debug(report, console)
     refuse_other_reports(report, "report", "bread.check or bread.debug")
+    verdict = _show_verdict(report, console)
     frame = bread.summary(report, kind="bounds")
-    frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
+    # Other rows served the consistency test alone; where there is no such column, nothing was annealed.
+    frame = frame[frame["n_simulations"] > 0] if "n_simulations" in frame else frame.iloc[:0]
     table = Table(
         title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -160,13 +164,9 @@ def _show(report: Any, output: Path | None) -> str:
         console.print(table)
         console.print()
     _show_draws(report, console)
-    verdict = bread.verdict(report)
     spell = spelling(report)
     for label, words in how_it_was_made(report):
         console.print(Text.assemble((f"{label}:", "dim"), " ", printable(spell(words))), highlight=False)
-    console.print()
-    words = spell(str(verdict).removeprefix(f"{verdict.status.capitalize()}. "))
-    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
     if output is not None:
         console.print(Text(printable(f"Report: {output}")), soft_wrap=True)
     return verdict.status
@@ -174,6 +174,7 @@ def _show(report: Any, output: Path | None) -> str:
 
 def _show_debug(report: Any, console: Console) -> str:
     """Print the tests of `bread.debug`, worst first, and the verdict."""
+    verdict = _show_verdict(report, console)
     frame = bread.summary(report)
     table = Table(title="Tests", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("test", "of"):
@@ -190,11 +191,17 @@ def _show_debug(report: Any, console: Console) -> str:
             "fails" if row["fails"] else "passes",
         )
     console.print(table)
-    console.print()
-    verdict = bread.verdict(report)
-    words = str(verdict).removeprefix(f"{verdict.status.capitalize()}. ")
-    console.print(Text.assemble((f"{verdict.status}:", "bold"), " ", words), highlight=False)
     return verdict.status
+
+
+def _show_verdict(report: Any, console: Console) -> bread.Verdict:
+    """Print the lines of the verdict, and return it."""
+    verdict = verdict_of(report, spelling(report))
+    status, *lines = verdict.split("\n")
+    console.print(Text(status, "bold"), soft_wrap=True)
+    console.print(Text("\n".join(lines)), soft_wrap=True)
+    console.print()
+    return verdict
 
 
 def _show_draws(report: Any, console: Console) -> None:

@@ -41,7 +41,9 @@ def plan(
         list[str] | None,
         typer.Option("--observed", "-y", metavar="NAME", help="Data variable that is an outcome; repeat it."),
     ] = None,
-    simulate_from: Annotated[str, typer.Option(metavar="NAME", help="prior, fitted or localised.")] = "fitted",
+    simulate_from: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, prior, fitted, posterior or localised.")
+    ] = "auto",
     path: Annotated[str, typer.Option(metavar="NAME", help="prior, reference or auto.")] = "auto",
     max_error: Annotated[float, typer.Option(metavar="V", help="Largest error of a probability to reach.")] = 0.1,
     cores: Annotated[

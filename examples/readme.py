@@ -24,6 +24,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -37,13 +38,19 @@ BLOCK = re.compile(
 
 def example() -> str:
     """Run the README's example, but for its plot."""
-    text = README.read_text(encoding="utf-8")
-    (code,) = re.findall(r"^    import pymc as pm, bread\n.*?(?=^\S)", text, flags=re.DOTALL | re.MULTILINE)
-    without_plot = textwrap.dedent(code).replace("bread.plot_bounds(report)\n", "")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(without_plot, {})
+        run_example()
     return printed.getvalue()
+
+
+def run_example() -> dict[str, Any]:
+    """Run the README's example, but for its plot, and return its names."""
+    text = README.read_text(encoding="utf-8")
+    (code,) = re.findall(r"^    import pymc as pm, bread\n.*?(?=^\S)", text, flags=re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    exec(re.sub(r"^bread\.plot\w*\(report\)\n", "", textwrap.dedent(code), flags=re.MULTILINE), names)
+    return names
 
 
 def refusal() -> str:
@@ -90,20 +97,15 @@ def run_command(*arguments: object, folder: Path, status: int = 0) -> str:
 
 
 def draw_plot() -> None:
-    """Draw the bounds of the eight schools along the path from the prior."""
+    """Draw what the README's example draws: the draws of the eight schools against certified ones."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import bread
 
-    text = README.read_text(encoding="utf-8")
-    (code,) = re.findall(
-        r"^    import pymc as pm, bread\n.*?(?=^    with model:)", text, flags=re.DOTALL | re.MULTILINE
-    )
-    namespace: dict[str, object] = {}
-    exec(textwrap.dedent(code), namespace)
-    report = bread.check(namespace["model"], random_seed=1, path="prior")
-    bread.plot_bounds(report).figure.savefig(PLOT, dpi=110, bbox_inches="tight")
+    with contextlib.redirect_stdout(io.StringIO()):
+        report = run_example()["report"]
+    bread.plot(report).figure.savefig(PLOT, dpi=110, bbox_inches="tight")
 
 
 def versions() -> list[str]:

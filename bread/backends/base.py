@@ -329,6 +329,23 @@ class Model(Protocol):
             "needs. Use simulate_from='fitted' or 'prior'."
         )
 
+    def given_real_data(self) -> Model:
+        """Return this model with its posterior given the real data as its prior. Optional.
+
+        Densities of ``condition(data)`` are then those given the real data and ``data``: log f_0 of the prior path is
+        the log of prior times likelihood of the real data (and of any other factor), up to a constant; the log ratio is
+        the log likelihood of ``data``. `simulate` holds all parameters; nothing is asked of draws from that prior.
+
+        Raises
+        ------
+        UnsupportedModelError
+            By default, or where data cannot be simulated given all parameters.
+        """
+        raise UnsupportedModelError(
+            f"The backend {self.info.identity.backend!r} has no density of the real data and of simulated ones "
+            "together, which simulate_from='posterior' needs. Use simulate_from='fitted' or 'prior'."
+        )
+
     def nodes(self) -> tuple[Node, ...]:
         """Return the nodes that the fit test is about, those that `replicate` refuses included. Optional.
 

@@ -34,8 +34,9 @@ class OpenOptions:
         What draws parameters and data jointly, in place of the model's own simulator.
     likelihood : int, sequence of int or None
         Lines of the model's text that are its likelihood.
-    simulate_from : {"prior", "fitted", "localised"}
-        Where data sets come from. "fitted": the simulator must be able to hold the hyperparameters. "localised":
+    simulate_from : {"prior", "fitted", "posterior", "localised"}
+        Where data sets come from. "fitted": the simulator must be able to hold the hyperparameters; "posterior":
+        to hold all parameters (`Model.given_real_data` follows, and no prior need be drawn). "localised":
         `Model.localise` follows, and only then need the hyperparameters have a law.
     any_kernel : bool
         Take kernels that are not known to be right, and run them as they are: `bread.debug` tests them.

@@ -22,7 +22,7 @@ _CENTRAL = "0.05 to 0.95"
 
 @dataclass(frozen=True)
 class DrawsFound:
-    """The comparison of the user's draws, or the fit's, with annealed draws on the real data.
+    """The comparison of the user's draws, or the fit's, with certified draws on the real data.
 
     Attributes
     ----------
@@ -31,13 +31,15 @@ class DrawsFound:
     source : str
         "posterior=" for the user's own.
     n_chains, n_annealed, n_dropped, n_zero : int
-        The fit's chains; annealed draws; annealed chains that ended nowhere; those that met a ratio of zero.
+        The fit's chains; certified draws; annealed chains that ended nowhere; those that met a ratio of zero.
     p_value, p_value_beyond_error : float
-        Of "one law", and of "no probability differs by more than the annealed draws' error".
+        Of "one law", and of "no probability differs by more than the certified draws' error".
     lowest, highest : float
-        Share of annealed draws that the 90% intervals hold, over parameters.
+        Share of certified draws that the 90% intervals hold, over parameters.
     worst : str
         What differs most: "your 90% interval of tau holds 0.61 of {them}".
+    worst_name : str
+        Of what: "tau".
     fewest, fewest_name : float, str
         The smallest effective size of the fit's draws, and whose.
     shift, missing_mass, probability : float
@@ -46,6 +48,8 @@ class DrawsFound:
         Discrete parameters, of which a shift says nothing.
     left_out : str
         Names of free variables that were not compared.
+    error_limit, error_limit_name : float, str
+        How far at most a probability P(x <= c) of these draws is off, and of which parameter.
     """
 
     status: str
@@ -59,6 +63,7 @@ class DrawsFound:
     lowest: float
     highest: float
     worst: str
+    worst_name: str
     fewest: float
     fewest_name: str
     shift: float
@@ -66,6 +71,8 @@ class DrawsFound:
     probability: float = float("nan")
     n_discrete: int = 0
     left_out: str = ""
+    error_limit: float = float("nan")
+    error_limit_name: str = ""
 
     @property
     def is_yours(self) -> bool:
@@ -99,6 +106,11 @@ def read_draws(agreement: xr.Dataset) -> DrawsFound:
     known = np.isfinite(central)
     sizes = agreement["n_effective_quantile"].values.min(axis=1)
     fewest = int(np.argmin(sizes))
+    worst, worst_name = _worst(agreement, "your" if is_yours else "their")
+    limits = np.full(len(is_parameter), -np.inf)
+    if "error_limit" in agreement:
+        limits = np.where(is_parameter, np.nan_to_num(agreement["error_limit"].values, nan=-np.inf), -np.inf)
+    widest = int(np.argmax(limits))
     return DrawsFound(
         status=str(attributes["status"]),
         source=str(attributes["source"]),
@@ -110,7 +122,8 @@ def read_draws(agreement: xr.Dataset) -> DrawsFound:
         p_value_beyond_error=float(agreement["p_value_beyond_error_combined"]),
         lowest=float(central[known].min()) if known.any() else float("nan"),
         highest=float(central[known].max()) if known.any() else float("nan"),
-        worst=_worst(agreement, "your" if is_yours else "their"),
+        worst=worst,
+        worst_name=worst_name,
         fewest=float(sizes[fewest]),
         fewest_name=str(agreement["parameter"].values[fewest]),
         shift=float(agreement["detectable_shift"]),
@@ -118,11 +131,13 @@ def read_draws(agreement: xr.Dataset) -> DrawsFound:
         probability=float(agreement.get("detectable_probability", np.nan)),
         n_discrete=int(attributes.get("n_discrete", 0)),
         left_out=str(attributes.get("left_out", "")),
+        error_limit=float(limits[widest]) if np.isfinite(limits[widest]) else float("nan"),
+        error_limit_name=str(agreement["parameter"].values[widest]),
     )
 
 
-def _worst(agreement: xr.Dataset, whose: str) -> str:
-    """Return what differs most as a clause with "{them}" for the annealed draws.
+def _worst(agreement: xr.Dataset, whose: str) -> tuple[str, str]:
+    """Return what differs most as a clause with "{them}" for the certified draws, and of which parameter.
 
     An interval or a quantile, if one shows a difference itself: that is what people report. Else what the test of
     equality saw.
@@ -136,16 +151,18 @@ def _worst(agreement: xr.Dataset, whose: str) -> str:
         tested = agreement.isel(tested=int(np.argmin(agreement[f"p_value{beyond}"].values)))
         name = _named(tested["tested"])
         difference = f"{float(tested['difference']):.2f}"
-        return f"the distribution function of {name} differs by up to {difference} between {whose} draws and {{them}}"
+        what = f"the distribution function of {name} differs by up to {difference} between {whose} draws and {{them}}"
+        return what, name
     row = next(row for row in worst_first(agreement) if candidates[row])
     here, p_values = agreement.isel(parameter=row), p_values.isel(parameter=row)
+    name = _named(here["parameter"])
     if float(p_values.sel(share=_CENTRAL)) <= LEVEL / N_FAMILIES:
         held = f"{float(here['central_content']):.2f}"
-        return f"{whose} 90% interval of {_named(here['parameter'])} holds {held} of {{them}}"
+        return f"{whose} 90% interval of {name} holds {held} of {{them}}", name
     share = int(np.argmin(p_values.values[:3]))
     quantile = ("5% quantile", "median", "95% quantile")[share]
     below = float(here["interval_content"].values[share])
-    return f"{below:.2f} of {{them}} lie below {whose} {quantile} of {_named(here['parameter'])}"
+    return f"{below:.2f} of {{them}} lie below {whose} {quantile} of {name}", name
 
 
 def _named(name: xr.DataArray) -> str:
@@ -153,11 +170,11 @@ def _named(name: xr.DataArray) -> str:
 
 
 def intervals_hold(found: DrawsFound) -> str:
-    """Say what share of annealed draws the 90% intervals hold."""
+    """Say what share of certified draws the 90% intervals hold."""
     whose = f"Your 90% intervals ({_chains(found.n_chains)})" if found.is_yours else found.whose("90% intervals")
     low, high = f"{found.lowest:.2f}", f"{found.highest:.2f}"
     held = low if low == high else f"between {low} and {high}"
-    return f"{whose} hold {held} of the annealed draws ({found.n_annealed} on your data)."
+    return f"{whose} hold {held} of the certified draws ({found.n_annealed} on your data)."
 
 
 def power(found: DrawsFound) -> str:
@@ -174,19 +191,19 @@ def _seen(found: DrawsFound) -> str:
     kind = "continuous parameter" if found.n_discrete else "parameter"
     seen = []
     if np.isfinite(found.shift):
-        seen.append(f"a shift of one {kind} by {_up(found.shift)} posterior standard deviations")
+        seen.append(f"a shift of one {kind} by {up(found.shift)} posterior standard deviations")
     if np.isfinite(found.missing_mass):
-        seen.append(f"a missing {100 * _up_number(found.missing_mass):.0f}% of the mass at one end of it")
+        seen.append(f"a missing {100 * up_number(found.missing_mass):.0f}% of the mass at one end of it")
     if found.n_discrete and found.probability < 1.0:
         one = "one" if seen else "parameter"
-        seen.append(f"a probability of a discrete {one} that is off by {_up(found.probability)}")
+        seen.append(f"a probability of a discrete {one} that is off by {up(found.probability)}")
     return " or ".join(seen)
 
 
 def too_few(found: DrawsFound) -> str:
     """Say that the draws were not compared."""
     return (
-        f"{found.whose('draws')} were not compared with the annealed ones: {found.fewest:.0f} effective draws of "
+        f"{found.whose('draws')} were not compared with the certified ones: {found.fewest:.0f} effective draws of "
         f"{found.fewest_name} are too few, {MINIMUM_EFFECTIVE:.0f} are needed."
     )
 
@@ -204,13 +221,13 @@ def more_draws() -> str:
     """Say what to do about it."""
     return (
         "Run your sampler longer, or reparametrise until its chains agree, and pass all of its draws; without "
-        "posterior= the verdict is about annealed draws alone."
+        "posterior= the verdict is about certified draws alone."
     )
 
 
 def disagrees(found: DrawsFound, near: str) -> list[str]:
     """Say that the draws are not the posterior's, and what to do; ``near``: "are within 0.04 of it"."""
-    worst = found.worst.replace("{them}", f"annealed draws that {near}")
+    worst = found.worst.replace("{them}", f"certified draws that {near}")
     return [
         f"{found.whose('draws')} are not the posterior's: {worst} ({p_words(found.p_value_beyond_error)}).",
         "Run longer, or reparametrise.",
@@ -218,9 +235,9 @@ def disagrees(found: DrawsFound, near: str) -> list[str]:
 
 
 def differs(found: DrawsFound, error: str) -> list[str]:
-    """Say that the draws differ by no more than the annealed draws' own error, ``error``, may explain."""
+    """Say that the draws differ by no more than the certified draws' own error, ``error``, may explain."""
     return [
-        f"{_differ(found)}. The annealed draws' own error, up to {error}, may be why: this check cannot tell which of "
+        f"{_differ(found)}. The certified draws' own error, up to {error}, may be why: this check cannot tell which of "
         "the two is nearer to the posterior.",
         "Ask for a smaller max_error=.",
     ]
@@ -233,7 +250,7 @@ def differs_somehow(found: DrawsFound) -> str:
 
 def _differ(found: DrawsFound) -> str:
     worst = found.worst.replace("{them}", "those")
-    return f"{found.whose('draws')} differ from the annealed draws on your data: {worst} ({p_words(found.p_value)})"
+    return f"{found.whose('draws')} differ from the certified draws on your data: {worst} ({p_words(found.p_value)})"
 
 
 def dropped(found: DrawsFound) -> str:
@@ -251,7 +268,7 @@ def agreement_table(report: Any) -> pd.DataFrame | None:
     Returns
     -------
     DataFrame or None
-        Index ``parameter``. ``content``, ``lower``, ``upper``: share of annealed draws in the fit's 90% interval, with
+        Index ``parameter``. ``content``, ``lower``, ``upper``: share of certified draws in the fit's 90% interval, with
         limits; ``mean_shift``, ``sd_ratio``; ``error_limit``: how far at most a probability of the fit's draws is off;
         ``n_effective``; ``p_value``.
     """
@@ -286,9 +303,11 @@ def _chains(n_chains: int) -> str:
     return f"{n_chains} chain{'' if n_chains == 1 else 's'}"
 
 
-def _up_number(value: float) -> float:
+def up_number(value: float) -> float:
+    """Return a number with two decimals, rounded up."""
     return float(np.ceil(100.0 * value - 1e-9) / 100.0)
 
 
-def _up(value: float) -> str:
-    return f"{_up_number(value):.2f}"
+def up(value: float) -> str:
+    """Return the same as text."""
+    return f"{up_number(value):.2f}"

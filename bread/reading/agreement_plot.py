@@ -13,15 +13,18 @@ from bread.reading.plot_axes import new_axes
 from bread.reading.plot_data import require
 from bread.reading.plot_text import begin, finish, is_small, names_that_fit
 from bread.reading.words import YOURS
+from bread.report.compat import read_group
 from bread.report.opening import takes_report
+from bread.report.quantities import COMPARISON
 from bread.statistics.disagreement import LEVEL, N_FAMILIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 AGREES, DIFFERS, EXPLAINED = "#0072B2", "#D55E00", "#000000"  # Okabe & Ito, colour-blind safe; markers differ too
-NOMINAL, BAND = "#7F7F7F", "#B8B8B8"
+NOMINAL = "#7F7F7F"
 MOST_ROWS = 20
+_STATUSES = ("too few draws", "agreement", "difference", "disagreement")
 _LEGEND = {"handlelength": 1.4, "columnspacing": 1.2}
 
 
@@ -43,22 +46,29 @@ def plot_agreement(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> A
         median. In theory it goes from 5% to 95%. Thin lines are limits that hold for all parameters at once; the grey
         bands are the error of the certified draws, an average over simulated data sets. Numbers on the right: by how
         much at most a probability ``P(parameter <= c)`` of your draws is off. At most 20 parameters are drawn, the
-        worst at the top. The second axes show for the worst parameter the difference of both distribution functions,
-        with the band of what the number of certified draws leaves open (Dvoretzky, Kiefer & Wolfowitz), and dashed
-        their error.
+        worst at the top; where quantities that were added differ more than the parameters, these. The second axes show
+        for the worst parameter the difference of both distribution functions, with the band of what the number of
+        certified draws leaves open (Dvoretzky, Kiefer & Wolfowitz), and dashed their error.
 
     Raises
     ------
     InvalidArgumentError
         The report has no comparison of draws.
     """
-    agreement = require(report, "agreement", "plot_agreement")
+    agreement = _deciding(require(report, "agreement", "plot_agreement"), read_group(report, COMPARISON))
     axes = _chosen_axes(ax)
     order = worst_first(agreement)[:MOST_ROWS]
     _draw_contents(axes[0], agreement, order)
     if len(axes) > 1:
         _draw_difference(axes[1], agreement.isel(parameter=int(order[0])))
     return axes[0]
+
+
+def _deciding(agreement: xr.Dataset, added: xr.Dataset | None) -> xr.Dataset:
+    """Return the comparison that decides: that of added quantities where these differ more than the parameters."""
+    if added is None or _STATUSES.index(str(added.attrs["status"])) <= _STATUSES.index(str(agreement.attrs["status"])):
+        return agreement
+    return added
 
 
 def _chosen_axes(ax: Axes | Sequence[Axes] | None) -> list[Axes]:
@@ -76,7 +86,7 @@ def _draw_contents(ax: Axes, agreement: xr.Dataset, order: np.ndarray[Any, Any])
     error = float(agreement.attrs["error"])
     for number, (low, high) in enumerate(_bands(quantiles, error)):
         label = f"certified draws' error, ± {error:.2f}" if not number else "_nolegend_"
-        ax.axvspan(low, high, color=BAND, alpha=0.45, linewidth=0, label=label, zorder=0)
+        ax.axvspan(low, high, color=NOMINAL, alpha=0.25, linewidth=0, label=label, zorder=0)
     for quantile in quantiles:
         ax.axvline(float(quantile), color=NOMINAL, linestyle=":", linewidth=1.0, zorder=1)
     for is_drawn, colour, marker, label in _kinds(shown):

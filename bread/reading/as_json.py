@@ -12,7 +12,7 @@ from bread.reading.evidence import Evidence
 from bread.reading.other_reports import refuse_other_reports
 from bread.reading.prior_integrals import smallest_p_value
 from bread.reading.summary import summary
-from bread.reading.verdict import verdict
+from bread.reading.verdict import verdict_of
 from bread.report.compat import read_attributes, read_group
 
 _OF_INTEGRALS = ("log_integral", "standard_error", "p_value", "varies_p_value", "draws_p_value")
@@ -28,31 +28,35 @@ def as_json(report: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``status``, ``verdict`` (its sentences), ``n_temperatures``, ``n_simulations``, ``bound`` ("V" or "B", which
-        decides); ``V`` (``error``, ``error_limit``, ``error_limit_exact``, ``max_error``) and ``B`` (``jeffreys``,
-        ``lower``, ``upper``, ``is_reliable``, ``target``; nats), None where nothing was finished; ``p_values`` by test;
-        ``fit``, ``comparison``, ``agreement``, ``n_missed_modes`` as the attributes of `bread.verdict`;
+        ``status``, ``verdict`` (its lines), ``details``, ``n_temperatures``, ``n_simulations``, ``bound`` ("V" or "B",
+        which decides); ``V`` (``error``, ``error_limit``, ``error_limit_exact``, ``max_error``) and ``B``
+        (``jeffreys``, ``lower``, ``upper``, ``is_reliable``, ``target``; nats), None where nothing was finished;
+        ``p_values`` by test; ``fit``, ``comparison``, ``agreement``, ``n_missed_modes`` as the attributes of
+        `bread.verdict`;
         ``prior_integrals``, a row for each prior that is not known to be normalised; ``path``, ``simulate_from``,
         ``held``, ``observed``, ``kernel``, ``model``, ``seed``, ``versions``, ``notes``, ``warnings``;
-        ``temperatures``, the rows of `bread.summary`. A number that was not computed is None; an infinite
-        one, which JSON has no number for, is the text "Infinity" or "-Infinity". Of a report of `bread.debug`:
-        ``status``, ``verdict``, ``p_values``, ``level``, ``is_reversible``, ``model``, ``seed``, ``diagnosis``, and
-        ``tests``, the rows of `bread.summary`.
+        ``temperatures``, the rows of `bread.summary` of the kind "bounds". A number that was not computed is None; an
+        infinite one, which JSON has no number for, is the text "Infinity" or "-Infinity". Of a report of `bread.debug`:
+        ``status``, ``verdict``, ``details``, ``p_values``, ``level``, ``is_reversible``, ``model``, ``seed``,
+        ``diagnosis``, and ``tests``, the rows of `bread.summary`.
     """
     if is_debug(report):
         tests: dict[str, Any] = _plain(debug_json(report))
         return tests
     refuse_other_reports(report, "report", "bread.check or bread.debug")
-    attributes, found, frame = read_attributes(report), verdict(report), summary(report, kind="bounds")
+    attributes, frame = read_attributes(report), summary(report, kind="bounds")
+    is_stan = str(attributes.get("inference_library", "")) == "stan"  # spelt as on the command line
+    found = verdict_of(report, as_options if is_stan else str)
+    frame = frame if "n_simulations" in frame else frame.iloc[:0]  # nothing was annealed
     rows = [{"n_temperatures": n, **row} for n, row in zip(frame.index, frame.to_dict("records"), strict=True)]
     row = next((row for row in rows if row["n_temperatures"] == found.n_temperatures), None)
     agreement, observed = read_group(report, "agreement"), read_group(report, "observed_data")
     integrals = read_group(report, "prior_integrals")
-    is_stan = str(attributes.get("inference_library", "")) == "stan"  # spelt as on the command line
     error = ("error", "error_limit", "error_limit_exact")
     numbers = {
         "status": found.status,
-        "verdict": as_options(str(found)) if is_stan else str(found),
+        "verdict": str(found),
+        "details": found.details,
         "bound": found.bound,
         "n_temperatures": found.n_temperatures,
         "n_simulations": found.n_simulations,

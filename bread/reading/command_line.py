@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from bread.reading.fit import fit_status, read_fit
+from bread.reading.lines import MORE
 from bread.report.compat import read_attributes, read_group
 
 _RENAMED = {"hyperparameters": "hyperparameter", "n_temperatures": "temperatures", "random_seed": "seed"}
@@ -21,6 +22,8 @@ _ASSIGNED = re.compile(rf"(?<![\w.-])(?P<name>{'|'.join(_OPTIONS)})=(?!=){_VALUE
 _NAMED = re.compile(rf"(?<![\w.=-])(?P<name>{'|'.join((*_LONG, 'hyperparameters(?= names )'))})(?![\w=])")
 _PLACEHOLDERS = {"observed": "NAME", "hyperparameters": "NAME", "likelihood": "LINE"}
 
+_MORE = "the tables below; --json (details); --html FILE"  # in place of attributes and functions
+
 _UNREMARKABLE = (
     "Observed, ", "Lines of the program by part: ", "The tempered program has the density of the original",
     "Simulator and density agree on ", "The program's generated quantities are not computed",
@@ -29,6 +32,7 @@ _UNREMARKABLE = (
 _PROTOCOLS = {
     "prior": "from the prior",
     "fitted": "near your data, hyperparameters held at draws of the fit (an estimate)",
+    "posterior": "at draws of the posterior, added to your data; nothing held",
     "localised": "from the model with a fit to your data as the law of the hyperparameters",
 }
 
@@ -39,6 +43,8 @@ def as_options(text: str) -> str:
     ``observed=[...]`` becomes ``--observed NAME``, ``simulate_from='prior'`` becomes ``--simulate-from prior``. What
     stands between backquotes is text of a program, and stays.
     """
+    if text == MORE:
+        return _MORE
     parts = text.split("`")
     parts[::2] = [_NAMED.sub(_option, _ASSIGNED.sub(_option, part)) for part in parts[::2]]
     return "`".join(parts)
@@ -66,6 +72,9 @@ def how_it_was_made(report: Any) -> list[tuple[str, str]]:
     attributes = read_attributes(report)
     settings = json.loads(str(attributes.get("settings", "{}")))
     lines = [("Path", _path(report, attributes, settings)), ("Data sets", _protocol(attributes, settings))]
+    why = str(attributes.get("not_certified", ""))
+    if why:  # nothing was annealed
+        lines = [("Not certified", why)]
     held = ", ".join(held_parameters(attributes))
     if held:
         lines.append(("Held" if attributes["simulate_from"] == "fitted" else "Localised", held))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import xarray as xr
 from bread.errors import InvalidArgumentError
 from bread.reading.direct import DIRECT_LEVEL
 from bread.reading.findings import FEWEST_SIMULATIONS
+from bread.reading.lines import Answer, Row, counted, fitted
 from bread.reading.numbers import nats
 from bread.reading.words import NOTHING_MEANS_ANYTHING, p_words
 from bread.report.compare import CONTRASTS, COSTS, GROUP
@@ -24,15 +25,9 @@ _TESTS = {
     "forms_p_value": "the two forms of V",
     "rank_p_value": "weighted ranks of its paths",
 }
+_LETTERS = 60  # of the best model's name in the first line
+_SHOWN = 5  # rows of comparisons
 _HUGE = 1000.0  # ratios beyond are not worth a number
-
-
-class CompareText(NamedTuple):
-    """Status, sentences and the best model's name ("" for none)."""
-
-    status: str
-    text: str
-    best: str
 
 
 def is_compare(report: Any) -> bool:
@@ -48,7 +43,7 @@ def read_comparison(report: Any, verb: str) -> xr.Dataset:
     return found
 
 
-def compare_text(report: Any) -> CompareText:
+def compare_answer(report: Any) -> Answer:
     """Return what a report of `bread.compare` says.
 
     Status is the first that holds: "bug" (a test of exact draws or of the chains of one model fails at its share of
@@ -58,35 +53,62 @@ def compare_text(report: Any) -> CompareText:
     table, contrasts = require_group(report, GROUP), require_group(report, CONTRASTS)
     broken = broken_models(table)
     if broken:
-        return CompareText("bug", " ".join(["Bug.", *broken, NOTHING_MEANS_ANYTHING]), "")
+        return _bug(broken)
     names = [str(name) for name in table["model"].values]
     n = int(np.isfinite(table["error_by_simulation"].values).any(axis=(0, 1)).sum())
     if bool(read_attributes(report).get("is_interrupted", 0)) or len(names) < 2:
-        return CompareText("inconclusive", "Inconclusive. The comparison was interrupted.", "")
+        details = "Inconclusive. The comparison was interrupted."
+        return Answer("inconclusive", "the comparison was stopped", advice="run it again to the end", details=details)
     if n < FEWEST_SIMULATIONS:
-        text = f"Inconclusive. {n} simulated data sets are too few: run at least {FEWEST_SIMULATIONS}."
-        return CompareText("inconclusive", text, "")
+        return Answer(
+            "inconclusive",
+            f"{counted(n, 'simulated data set')} decide nothing",
+            advice=f"run at least {FEWEST_SIMULATIONS} simulations=",
+            details=f"Inconclusive. {n} simulated data sets are too few: run at least {FEWEST_SIMULATIONS}.",
+        )
     wins = _wins(contrasts)
     best = next(
         (name for name in names if all(wins.get((name, other)) == {True} for other in names if other != name)), ""
     )
-    ending = f" All over the same {n} simulated data sets."
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     if best:
-        said = [_pair(contrasts, best, other) for other in names if other != best]
-        return CompareText("better", f"{best} is better. {' '.join(said)}{ending}", best)
-    others = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    said = [_pair(contrasts, a, b) for a, b in others]
-    is_mixed = any(wins.get(pair) == {True, False} for pair in others)
-    status = "trade-off" if is_mixed else "cannot tell"
-    first = (
-        "It depends on the cost." if is_mixed else "Cannot tell which is best." if len(names) > 2 else "Cannot tell."
+        pairs = [(best, other) for other in names if other != best]
+    status = "better" if best else "trade-off" if any(wins.get(p) == {True, False} for p in pairs) else "cannot tell"
+    first = {
+        "better": f"{best} is better.",
+        "trade-off": "It depends on the cost.",
+        "cannot tell": "Cannot tell which is best." if len(names) > 2 else "Cannot tell.",
+    }[status]
+    said = [_said(contrasts, row, *pair) for pair in pairs for row in _rows(contrasts, *pair)]
+    rows = [row for _, row in said]
+    if len(rows) > _SHOWN:
+        rows[_SHOWN - 1 :] = [("", f"and {len(rows) - _SHOWN + 1} more comparisons: verdict.details")]
+    shown = fitted(best, best, room=_LETTERS) if best else "it depends on the cost" if status == "trade-off" else ""
+    return Answer(
+        status,
+        shown,
+        (*rows, ("Data sets", f"the same {n} simulated data sets for all")),
+        details=" ".join([first, *(sentence for sentence, _ in said), f"All over the same {n} simulated data sets."]),
+        numbers={"best": best},
     )
-    return CompareText(status, f"{first} {' '.join(said)}{ending}", "")
 
 
-def broken_models(table: xr.Dataset) -> list[str]:
-    """Return a sentence for each model of which a test fails: exact draws do not follow it, or its chains do not."""
-    sentences = []
+def _bug(broken: list[tuple[str, str]]) -> Answer:
+    """Return the answer where tests of some models fail; ``broken``: their names, and what fails."""
+    rows = [("Broken", fitted(f"{name}: {failed}", name)) for name, failed in broken]
+    details = [f"Something in {name} is broken {failed}." for name, failed in broken]
+    return Answer(
+        "bug",
+        f"{counted(len(broken), 'model')} of these {'is' if len(broken) == 1 else 'are'} broken",
+        tuple(rows[:_SHOWN]),
+        advice="bread.debug(model) looks closer; until it is found, no number here means anything",
+        details=" ".join(["Bug.", *details, NOTHING_MEANS_ANYTHING]),
+    )
+
+
+def broken_models(table: xr.Dataset) -> list[tuple[str, str]]:
+    """Return each model of which a test fails, and what: exact draws do not follow it, or its chains do not."""
+    found = []
     n_models = table.sizes["model"]
     for i, name in enumerate(table["model"].values):
         failed = [
@@ -97,10 +119,8 @@ def broken_models(table: xr.Dataset) -> list[str]:
         if failed:
             same = str(table["same_by"].values[i])
             mapped = "" if same in ("", "density") else ", or its mapping from the first model"
-            sentences.append(
-                f"Something in {name} is broken (its simulator, density or kernel{mapped}): {', '.join(failed)}."
-            )
-    return sentences
+            found.append((str(name), f"(its simulator, density or kernel{mapped}): {', '.join(failed)}"))
+    return found
 
 
 def _wins(contrasts: xr.Dataset) -> dict[tuple[str, str], set[bool]]:
@@ -115,20 +135,21 @@ def _wins(contrasts: xr.Dataset) -> dict[tuple[str, str], set[bool]]:
     return found
 
 
-def _pair(contrasts: xr.Dataset, name: str, other: str) -> str:
-    """Return the sentences on two models: one for each cost, the named one first."""
-    rows = [
-        (i, str(contrasts["first"].values[i]) == name)
-        for i in range(contrasts.sizes["contrast"])
-        if {str(contrasts["first"].values[i]), str(contrasts["second"].values[i])} == {name, other}
-    ]
-    return " ".join(_sentence(contrasts, i, is_first, name, other) for i, is_first in rows)
+def _rows(contrasts: xr.Dataset, name: str, other: str) -> list[int]:
+    """Return where two models are compared: once for each cost."""
+    both = {name, other}
+    pairs = zip(contrasts["first"].values, contrasts["second"].values, strict=True)
+    return [i for i, pair in enumerate(pairs) if set(map(str, pair)) == both]
 
 
-def _sentence(contrasts: xr.Dataset, row: int, is_first: bool, name: str, other: str) -> str:
+def _said(contrasts: xr.Dataset, row: int, name: str, other: str) -> tuple[str, Row]:
+    """Return what one comparison says of two models, the named one first: a sentence, and a line."""
+    is_first = str(contrasts["first"].values[row]) == name
     axis, decides = str(contrasts["axis"].values[row]), str(contrasts["decides"].values[row])
+    label = axis.capitalize()
     if not decides:
-        return f"At equal {axis} {name} and {other} were not run."
+        text = f"{name} and {other} were not run"
+        return f"At equal {axis} {text}.", (label, fitted(text, name, other))
     key = "jeffreys" if decides == "B" else "error"
     ratio, (low, high) = float(contrasts[f"{key}_ratio"].values[row]), contrasts[f"{key}_ratio_ci"].values[row]
     pair = contrasts[f"{key}_pair"].values[row]
@@ -145,11 +166,14 @@ def _sentence(contrasts: xr.Dataset, row: int, is_first: bool, name: str, other:
         "seconds": f"At equal processor time ({cost:.2g} s a chain, on this machine)",
     }.get(axis, f"At equal {axis} ({cost:.3g} a chain)")
     if math.isnan(ratio):
-        return f"{where}: {name} and {other} are equal."
+        text = f"{name} and {other} are equal"
+        return f"{where}: {text}.", (label, fitted(text, name, other))
     between = f"{_times(low)} to {_times(high)}"
     if better == 0:
-        return f"{where}, cannot tell: {decides} of {name} is {between} times that of {other} ({sizes}{unit})."
-    return f"{where}, {decides} of {name} is {_times(ratio)} times that of {other} ({between}; {sizes}{unit})."
+        text = f"cannot tell: {decides} of {name} is {between} times that of {other} ({sizes}{unit})"
+        return f"{where}, {text}.", (label, fitted(text, name, other))
+    text = f"{decides} of {name} is {_times(ratio)} times that of {other} ({between}; {sizes}{unit})"
+    return f"{where}, {text}.", (label, fitted(text, name, other))
 
 
 def _times(value: float) -> str:

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bread.reading.direct import bug_of_draws
+from bread.reading.direct import bug_answer
+from bread.reading.lines import Answer, counted
+from bread.reading.words import NOT_EXCLUDED, YOUR_DATA
 from bread.report.compat import read_group, require_group
 from bread.report.data_annealing import GROUP
 
 FEWEST_SIMULATIONS = 5
 _DIGITS = 5
+_EVIDENCE = "Log evidence"
 
 
 def is_data_annealing(report: Any) -> bool:
@@ -20,50 +23,91 @@ def is_data_annealing(report: Any) -> bool:
     return read_group(report, GROUP) is not None
 
 
-def data_annealing_text(report: Any) -> tuple[str, str]:
+def data_annealing_answer(report: Any) -> Answer:
     """Return status and sentences: "bug", "sandwiched", or "inconclusive" with the reason."""
-    if (bug := bug_of_draws(report)) is not None:
-        return "bug", bug
+    if (bug := bug_answer(report)) is not None:
+        return bug
     found = require_group(report, GROUP)
     told, n = found.attrs, found.sizes["simulation"]
-    percent = f"{100 * told['level']:g}%"
     if told["n_failed"]:
-        return "inconclusive", (
-            f"Inconclusive. {told['n_failed']} runs failed: a density was NaN or raised. Mend the model; nothing is "
-            "said from the runs that were left."
+        return Answer(
+            "inconclusive",
+            f"{counted(told['n_failed'], 'run')} failed",
+            ((_EVIDENCE, "no bound is given: a density was NaN or raised an error"),),
+            advice="mend the model where that happened",
+            details=f"Inconclusive. {told['n_failed']} runs failed: a density was NaN or raised. Mend the model; "
+            "nothing is said from the runs that were left.",
         )
-    sure = 100 * (1 + told["level"]) / 2
-    real = (
-        f" On the real data, where no exact draw is known, log evidence is at least {told['real_lower']:.2f} nats "
-        f"(confidence {sure:g}%; estimate {told['real_log_evidence']:.2f}), and no upper bound is known: a mode that "
-        "no particle met is not in it."
-    )
-    if n < FEWEST_SIMULATIONS:
-        few = f"Inconclusive: {n} simulated data sets have been sandwiched, and {FEWEST_SIMULATIONS} are needed."
-        return "inconclusive", few + real
     n_dead = int(np.isneginf(found["forward"].values).any(axis=1).sum())
-    if n_dead:
-        return "inconclusive", (
-            f"Inconclusive: on {n_dead} of {n} data sets simulated from the model, all particles of a forward run lost "
-            "their weight, so that the bounds are infinitely far apart. Raise particles or blocks." + real
-        )
-    low, high = told["mean_gap_lower"], told["mean_gap_upper"]
-    gap = f"{told['mean_gap']:.2g} nats ({percent} interval {low:.2g} to {high:.2g})"
-    average = f"on {n} data sets simulated from the model, upper minus lower bound of log evidence is {gap} on average"
-    if high < 0.0:
-        return "inconclusive", (
-            f"Inconclusive: {average}, and its expectation cannot be negative. Either this is chance, or simulator, "
-            "density and kernel do not belong together: run bread.check."
-        )
-    if np.isfinite(told["mean_gap"]) and high <= told["max_gap"]:
-        unseen = 1.0 - 0.05 ** (1.0 / n)
-        return "sandwiched", (
-            f"Sandwiched: {average}. What fails on fewer than {100 * unseen:.2g}% of data sets may go unseen." + real
-        )
-    return "inconclusive", (
-        f"Inconclusive: {average}, and its limit is not below {told['max_gap']:g}. Raise particles, moves or blocks."
-        + real
+    status, finding, reason, advice = _status(told, n, n_dead)
+    sure = 100 * (1 + told["level"]) / 2
+    unseen = f"{100 * (1.0 - 0.05 ** (1.0 / max(n, 1))):.2g}%"
+    details = [
+        f"{status.capitalize()}{': ' if finding else ''}{finding}.",
+        _gap(told, n) if n >= FEWEST_SIMULATIONS and not n_dead else "",
+        reason,
+        f"What fails on fewer than {unseen} of data sets may go unseen." if status == "sandwiched" else "",
+        "On the real data, where no exact draw is known, log evidence is at least "
+        f"{told['real_lower']:.2f} nats (confidence {sure:g}%; estimate {told['real_log_evidence']:.2f}), and no upper "
+        "bound is known: a mode that no particle met is not in it.",
+    ]
+    rows = (
+        (_EVIDENCE, _gap_line(told, n) if n >= FEWEST_SIMULATIONS and not n_dead else ""),
+        (
+            YOUR_DATA,
+            f"log evidence at least {told['real_lower']:.2f} nats (estimate {told['real_log_evidence']:.2f}); "
+            "no upper bound",
+        ),
+        (
+            NOT_EXCLUDED,
+            f"modes that no particle met; failures in up to {unseen} of data sets" if status == "sandwiched" else "",
+        ),
     )
+    return Answer(status, finding, rows, advice=advice, details=" ".join(one for one in details if one))
+
+
+def _status(told: Any, n: int, n_dead: int) -> tuple[str, str, str, str]:
+    """Return status, finding, what there is to be said of it, and what to do."""
+    open_ = "inconclusive"
+    if n < FEWEST_SIMULATIONS:
+        few = f"{counted(n, 'simulated data set')} decide nothing"
+        return open_, few, f"{FEWEST_SIMULATIONS} are needed.", f"run it with {FEWEST_SIMULATIONS} simulations= or more"
+    if n_dead:
+        return (
+            open_,
+            f"the bounds are infinitely far apart on {n_dead} of {n} data sets",
+            "All particles of a forward run lost their weight there.",
+            "raise particles or blocks",
+        )
+    if told["mean_gap_upper"] < 0.0:
+        return (
+            open_,
+            "the bounds contradict each other",
+            "The expectation of their gap cannot be negative: this is chance, or simulator, density and kernel do not "
+            "belong together.",
+            "run bread.check, which tests whether simulator, density and kernel belong together",
+        )
+    if np.isfinite(told["mean_gap"]) and told["mean_gap_upper"] <= told["max_gap"]:
+        return "sandwiched", "", "", ""
+    return (
+        open_,
+        "the bounds are too far apart",
+        f"The limit of their gap is not below {told['max_gap']:g}.",
+        "raise particles, moves or blocks",
+    )
+
+
+def _gap(told: Any, n: int) -> str:
+    return (
+        f"On {n} data sets simulated from the model, upper minus lower bound of log evidence is {told['mean_gap']:.2g} "
+        f"nats ({100 * told['level']:g}% interval {told['mean_gap_lower']:.2g} to {told['mean_gap_upper']:.2g}) on "
+        "average."
+    )
+
+
+def _gap_line(told: Any, n: int) -> str:
+    limits = f"{told['mean_gap_lower']:.2g} to {told['mean_gap_upper']:.2g}; asked: {told['max_gap']:g}"
+    return f"bounds {told['mean_gap']:.2g} nats apart ({limits}), on {counted(n, 'simulated data set')}"
 
 
 def data_annealing_summary(report: Any) -> pd.DataFrame:

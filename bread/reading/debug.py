@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import xarray as xr
 
 from bread.errors import KNOWN_DEFECT
 from bread.reading.comparison_words import in_words
-from bread.reading.words import p_words
+from bread.reading.lines import Answer, counted, fitted
+from bread.reading.words import NOT_EXCLUDED, p_words
 from bread.report.compat import read_attributes, read_group, require_group
 from bread.report.debug import GROUP
 
@@ -32,16 +34,24 @@ def is_drawn(found: xr.Dataset, index: int) -> bool:
     return bool(tested and (found["is_random"].values[index] or found["fails"].values[index]))
 
 
-def debug_text(report: Any) -> tuple[str, str, float]:
-    """Return status, sentences and the smallest p-value of a report of `bread.debug`."""
+def debug_answer(report: Any) -> Answer:
+    """Return what a report of `bread.debug` says; the smallest p-value is among its numbers."""
     found = require_group(report, GROUP)
-    p_value = float(found["p_value"])
+    p_value, known = float(found["p_value"]), _known(report)
     if bool(found["alarm"]):
-        return "bug", " ".join([*_bug(found), *_known(report)]), p_value
-    untested = _untested(found)
-    if untested:
-        return "inconclusive", " ".join(["Inconclusive.", untested, *_known(report)]), p_value
-    return "no bug found", " ".join(_no_bug(found, read_attributes(report))), p_value
+        answer = _bug(found)
+    elif untested := _untested(found):
+        reason = untested.split(". ")[0].rstrip(".")
+        rows = (("Not tested", f"{reason[:1].lower()}{reason[1:]}"),)
+        answer = Answer("inconclusive", "not all could be tested", rows, details=f"Inconclusive. {untested}")
+    else:
+        answer = _no_bug(found, read_attributes(report))
+    return replace(
+        answer,
+        warnings=(*answer.warnings, *known),
+        details=" ".join([answer.details, *known]),
+        numbers={"direct_p_value": p_value},
+    )
 
 
 def _known(report: Any) -> list[str]:
@@ -59,28 +69,36 @@ def _untested(found: xr.Dataset) -> str:
     return "".join(f"{reason[0].upper()}{reason[1:].rstrip('.')}. " for reason in reasons).strip()
 
 
-def _bug(found: xr.Dataset) -> list[str]:
+def _bug(found: xr.Dataset) -> Answer:
     failed = np.flatnonzero(found["fails"].values)
-    counted = [i for i in failed if str(found["about"].values[i]) != "reversibility"]
-    first = min(counted or failed, key=lambda i: float(found["test_p_value"].values[i]))
+    counting = [i for i in failed if str(found["about"].values[i]) != "reversibility"]
+    first = int(min(counting or failed, key=lambda i: float(found["test_p_value"].values[i])))
     names = list(dict.fromkeys(str(found["name"].values[i]) for i in failed))
-    of = _of(found, int(first))
     which = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-    fail = "fails" if len(failed) == 1 else "fail"
-    sentences = [
-        f"Bug. Something is wrong: {_counted(len(failed), 'test')} of {found.sizes['test']} {fail} ({which}).",
-        f"Most plainly {names_of(found, int(first))}, by {of} ({_p(found, int(first))}).",
-    ]
+    fail = f"{counted(len(failed), 'test')} of {found.sizes['test']} {'fails' if len(failed) == 1 else 'fail'}"
     culprits = json.loads(found.attrs["diagnosis"])
-    if culprits:
-        sentences.append("Likely: " + " Or: ".join(culprits[:NAMED]))
-    return sentences
+    of, named = _of(found, first), names_of(found, first)
+    details = [
+        f"Bug. Something is wrong: {fail} ({which}).",
+        f"Most plainly {named}, by {of} ({_p(found, first)} after correction for all that was tested)."
+        if bool(found["is_random"].values[first])
+        else f"Most plainly {named}, by {of} ({_p(found, first)}).",
+        f"Likely: {' Or: '.join(culprits[:NAMED])}" if culprits else "",
+    ]
+    rows = (
+        ("Tests", fitted(f"{which}; most plainly {named}", which)),
+        ("", fitted(f"by {of} ({_p(found, first)})", of)),
+        ("Likely", culprits[0].rstrip(".") if culprits else ""),
+        ("Or", culprits[1].rstrip(".") if len(culprits) > 1 else ""),
+    )
+    advice = "mend that, and run bread.debug again: until then no draw of it means anything"
+    return Answer("bug", fail, rows, advice=advice, details=" ".join(one for one in details if one))
 
 
 def _p(found: xr.Dataset, index: int) -> str:
     if not bool(found["is_random"].values[index]):
         return "nothing is left to chance there"
-    return f"{p_words(float(found['test_p_value'].values[index]))} after correction for all that was tested"
+    return p_words(float(found["test_p_value"].values[index]))
 
 
 def names_of(found: xr.Dataset, index: int) -> str:
@@ -95,10 +113,9 @@ def _of(found: xr.Dataset, index: int) -> str:
     return in_words(str(found["function"].values[worst]), str(found["quantity"].values[worst]))
 
 
-def _no_bug(found: xr.Dataset, attributes: Any) -> list[str]:
-    n_tests = int(found.sizes["test"])
-    sentences = [f"No bug found. {_counted(n_tests, 'test')} of {_subjects(found)} passed."]
-    seen = []
+def _no_bug(found: xr.Dataset, attributes: Any) -> Answer:
+    passed = f"{counted(int(found.sizes['test']), 'test')} of {_subjects(found)} passed"
+    details, seen = [f"No bug found. {passed}."], []
     for what, kind in (("chains", "kernel"), ("exact draws", "draws")):
         shift, scale = float(found.attrs[f"{kind}_shift"]), float(found.attrs[f"{kind}_scale"])
         parts = []
@@ -109,19 +126,27 @@ def _no_bug(found: xr.Dataset, attributes: Any) -> list[str]:
         if parts:
             seen.append(f"{what} {' or '.join(parts)}")
     if seen:
-        sentences.append(
+        details.append(
             "In the coordinate where it sees least it would, with probability 0.95, have seen "
             f"{', and '.join(seen)}; smaller defects may be there.{_by_subject(found)}"
         )
-    if not bool(found["is_reversible"]):
-        sentences.append(
-            "The kernel is not reversible, which a right one need not be: reversed chains need its steps turned round."
-        )
-    left_out = json.loads(found.attrs["left_out"])
+    turned = "reversed chains need its steps turned round"
+    is_reversible = bool(found["is_reversible"])
+    if not is_reversible:
+        details.append(f"The kernel is not reversible, which a right one need not be: {turned}.")
+    left_out = len(json.loads(found.attrs["left_out"]))
     if left_out:
-        sentences.append(f"Not tested: {_counted(len(left_out), 'part')}, for reasons that bread.summary lists.")
-    sentences += json.loads(attributes.get("notes", "[]"))
-    return sentences
+        details.append(f"Not tested: {counted(left_out, 'part')}, for reasons that bread.summary lists.")
+    details += [one for one in json.loads(attributes.get("notes", "[]")) if not one.startswith(KNOWN_DEFECT)]
+    short = [one.replace("standard deviations", "sd") for one in seen]
+    untested = f"; {counted(left_out, 'part')} could not be tested (bread.summary)" if left_out else ""
+    rows = (
+        ("Tests", passed),
+        *(("Would be seen" if not i else "", one) for i, one in enumerate(short)),
+        (NOT_EXCLUDED, f"smaller defects{untested}"),
+    )
+    warnings = () if is_reversible else (f"the kernel is not reversible, which a right one need not be: {turned}",)
+    return Answer("no bug found", "", rows, warnings, details=" ".join(details))
 
 
 def _by_subject(found: xr.Dataset) -> str:
@@ -146,18 +171,15 @@ def _subjects(found: xr.Dataset) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
-def _counted(n: int, word: str) -> str:
-    return f"{n} {word}" + ("" if n == 1 else "s")
-
-
 def debug_json(report: Any) -> dict[str, Any]:
     """Return what a pipeline wants of a report of `bread.debug`: status, sentences, and a row for each test."""
-    status, text, p_value = debug_text(report)
+    answer = debug_answer(report)
     attributes, found = read_attributes(report), require_group(report, GROUP)
     return {
-        "status": status,
-        "verdict": text,
-        "p_values": {"debug": p_value},
+        "status": answer.status,
+        "verdict": "\n".join(answer.lines()),
+        "details": answer.details,
+        "p_values": {"debug": answer.numbers["direct_p_value"]},
         "level": float(found.attrs["level"]),
         "is_reversible": bool(found["is_reversible"]),
         "model": attributes.get("model"),

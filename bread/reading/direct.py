@@ -5,32 +5,52 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from bread.reading.lines import LETTERS, Answer, short
 from bread.reading.numbers import percent
-from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING, p_words
+from bread.reading.words import (
+    CERTIFIED_DRAWS,
+    NOTHING_MEANS_ANYTHING,
+    SEEN_WITHOUT_ANNEALING,
+    YOUR_MODEL,
+    p_words,
+)
 from bread.report.compat import read_attributes, read_group
 
 DIRECT_LEVEL = 0.001
 MUCH_DISCARDED = 0.1  # of the joint draws: from here on the verdict speaks of the prior
+
 LONGEST_REASON = 160  # characters; the notes of the report have all of them
 
-_CULPRITS = {
-    "prior score": "The random draws of {variable} do not follow its log density: look for a custom distribution whose "
-    "random function and log density differ, such as a variance where a standard deviation is meant.",
-    "likelihood score": "Simulated data do not follow the likelihood, by its slope in {variable}: look for an observed "
-    "custom distribution (or simulator) whose draws and log density differ, or a term of the likelihood that does not "
-    "depend on the data.",
-    "outcome score": "Simulated data do not follow the likelihood, by the {variable}: look for an observed custom "
-    "distribution (or simulator) whose draws and log density differ, such as a variance where a standard deviation is "
-    "meant.",
-    "joint score": "Simulated parameters and data do not follow the log density, by its slope in {variable}: look at "
-    "the simulator, and at distributions whose draws and log density differ.",
+_CULPRITS = {  # what is wrong, and what to look at
+    "prior score": (
+        "The random draws of {variable} do not follow its log density",
+        "look for a custom distribution whose random function and log density differ, such as a variance where a "
+        "standard deviation is meant",
+    ),
+    "likelihood score": (
+        "Simulated data do not follow the likelihood, by its slope in {variable}",
+        "look for an observed custom distribution (or simulator) whose draws and log density differ, or a term of the "
+        "likelihood that does not depend on the data",
+    ),
+    "outcome score": (
+        "Simulated data do not follow the likelihood, by the {variable}",
+        "look for an observed custom distribution (or simulator) whose draws and log density differ, such as a "
+        "variance where a standard deviation is meant",
+    ),
+    "joint score": (
+        "Simulated parameters and data do not follow the log density, by its slope in {variable}",
+        "look at the simulator, and at distributions whose draws and log density differ",
+    ),
 }
+_KERNEL = "Steps of the kernel change the law of exact draws"
+_STEP_METHOD = "look for a step method without a correct accept step, or one that does not leave its density unchanged"
+DERIVED = "or the simulator that bread derived from it is wrong: simulator= tells which"
 _DRAWS_FIRST = (
     "Look first for a custom distribution whose random draws and log density differ: such draws do not follow what the "
     "kernel leaves unchanged"
@@ -68,12 +88,9 @@ class Makers:
     def of_kernel(self) -> str:
         """Say where to look when steps of the kernel change the law of exact draws: never first at one well tried."""
         if not self.library:
-            return (
-                "Steps of the kernel change the law of exact draws: look for a step method without a correct accept "
-                "step, or one that does not leave its density unchanged."
-            )
+            return f"{_KERNEL}: {_STEP_METHOD}."
         parts = [
-            f"Steps of the kernel change the law of exact draws. {_DRAWS_FIRST}.",
+            f"{_KERNEL}. {_DRAWS_FIRST}.",
             self.or_derived(),
             f"Least likely is {self.kernel or 'the kernel'}, whose steps are {self.library}'s own.",
         ]
@@ -146,6 +163,17 @@ class Unguarded:
             f"unseen. Not tested: {listed}."
         )
 
+    def warnings(self) -> list[str]:
+        """Return the same, and what is said of the prior, as warnings of one line."""
+        found = []
+        if self.untested:
+            why = _short(next(iter(self.untested.values())))
+            found.append(f"faults may go unseen, as not tested: {', '.join(self.untested)} ({why})")
+        if self.share_discarded > MUCH_DISCARDED:
+            share = percent(self.share_discarded)
+            found.append(f"{share} of the data sets that your priors make cannot be represented: tighten the priors")
+        return found
+
     def about_prior(self) -> str:
         """Return a sentence on the prior where it makes many data sets that cannot be represented; else ""."""
         if not self.share_discarded > MUCH_DISCARDED:
@@ -190,11 +218,10 @@ def read_direct(dataset: xr.Dataset) -> DirectFindings:
 
 def direct_bug(direct: DirectFindings, p_value: str, makers: Makers) -> list[str]:
     """Return the sentences of a bug that these tests found; ``p_value`` is written out."""
-    variable = direct.variable.replace(" (", "'s ").removesuffix(")") if "score" in direct.test else direct.variable
     where = f"{direct.variable}, function {direct.function}"
     culprits = [makers.of_kernel()]
     if direct.test in _CULPRITS:
-        culprits = [_CULPRITS[direct.test].format(variable=variable), makers.or_derived()]
+        culprits = [": ".join(_culprit(direct)) + ".", makers.or_derived()]
     return [
         f"{SEEN_WITHOUT_ANNEALING}: the {direct.test} of {direct.n_draws} exact "
         f"draws fails ({p_value} after correction for all that was tested; {where}).",
@@ -203,11 +230,43 @@ def direct_bug(direct: DirectFindings, p_value: str, makers: Makers) -> list[str
     ]
 
 
-def bug_of_draws(report: Any) -> str | None:
+def _culprit(direct: DirectFindings, variable: str = "") -> tuple[str, str]:
+    """Return what is wrong, and what to look at, where a score fails; ``variable`` as it is to be called."""
+    what, look = _CULPRITS[direct.test]
+    named = variable or direct.variable
+    return what.format(variable=named.replace(" (", "'s ").removesuffix(")")), look
+
+
+def direct_lines(direct: DirectFindings, makers: Makers) -> Answer:
+    """Return the same as lines; ``details`` are left to the caller."""
+    finding = f"the test '{direct.test}' of {direct.n_draws} exact draws fails ({p_words(direct.p_value)})"
+    if direct.test in _CULPRITS:
+        return bug(finding, *_culprit(direct, short(direct.variable, LETTERS)), is_derived=makers.is_derived)
+    look = "look first for a custom distribution whose random draws and log density differ; then bread.debug(model)"
+    return bug(finding, _KERNEL, look if makers.library else _STEP_METHOD, is_derived=makers.is_derived)
+
+
+def bug(finding: str, what: str, look: str, *, is_derived: bool = False) -> Answer:
+    """Return the lines of a bug: what is wrong with the model, and what to look at."""
+    return Answer(
+        "bug",
+        finding,
+        (
+            (YOUR_MODEL, what[:1].lower() + what[1:]),
+            ("", DERIVED if is_derived else ""),
+            (CERTIFIED_DRAWS, "none: until that is found, no bound in this report means anything"),
+        ),
+        advice=look,
+    )
+
+
+def bug_answer(report: Any) -> Answer | None:
     """Return what a verb without findings of its own says where the tests of exact draws failed; None elsewhere."""
     group = read_group(report, "direct_tests")
     tested = None if group is None else read_direct(group)
     if tested is None or not tested.is_bug:
         return None
-    found = direct_bug(tested, p_words(tested.p_value), Makers.of(read_attributes(report)))
-    return " ".join(sentence for sentence in found if sentence)
+    makers = Makers.of(read_attributes(report))
+    found = direct_bug(tested, p_words(tested.p_value), makers)
+    details = " ".join(sentence for sentence in found if sentence)
+    return replace(direct_lines(tested, makers), details=details, numbers={"direct_p_value": tested.p_value})

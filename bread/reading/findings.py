@@ -14,7 +14,7 @@ from bread.backends.base import Failure
 from bread.reading.agreement import DrawsFound, read_draws
 from bread.reading.carriers import CarriersFound, read_carriers
 from bread.reading.direct import DirectFindings, Makers, Unguarded, read_direct, read_unguarded
-from bread.reading.first_look import FirstLookFound, read_first_look
+from bread.reading.first_look import LookFound, read_look
 from bread.reading.fit import FitFindings, read_fit
 from bread.reading.fit_quality import FitQuality, read_fit_quality
 from bread.reading.gap import gap_location
@@ -23,14 +23,16 @@ from bread.reading.own_draws import GivenDraws
 from bread.reading.prior_integrals import PriorIntegralFindings, read_prior_integrals
 from bread.reading.quantities import QuantitiesFound, read_quantities, worse_draws
 from bread.reading.unfinished import PhaseSeconds, read_phase_seconds
+from bread.reading.words import YOURS
 from bread.reading.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
-from bread.report.first_look import GROUP as FIRST_LOOK
 from bread.statistics.goal import Goal
 
 _NAN = float("nan")
 FEWEST_SIMULATIONS = 10  # below, nothing converges
 EXACT_SIMULATIONS = ("prior", "localised")  # values of simulate_from under which everything is exact
+AT_DRAWS = ("fitted", "posterior")  # those under which data are simulated at draws of a fit
+BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Findings:
         Priors that do not integrate to one.
     fit_quality : FitQuality or None
         Diagnostics of the fit on the real data.
-    first_look : FirstLookFound or None
+    first_look : LookFound or None
         Those draws against the gradient of the density at them.
     draws : DrawsFound or None
         The comparison of the user's own draws, or the fit's, with annealed draws on the real data; that of added
@@ -149,7 +151,7 @@ class Findings:
     unguarded: Unguarded = field(default_factory=Unguarded)
     prior_integrals: PriorIntegralFindings | None = None
     fit_quality: FitQuality | None = None
-    first_look: FirstLookFound | None = None
+    first_look: LookFound | None = None
     draws: DrawsFound | None = None
     not_compared: tuple[str, ...] = ()
     quantities: QuantitiesFound | None = None
@@ -168,7 +170,23 @@ class Findings:
     def is_fit_doubtful(self) -> bool:
         """Whether data sets were simulated at draws of a fit that did not converge."""
         fit = self.fit_quality
-        return self.simulate_from == "fitted" and fit is not None and fit.is_doubtful
+        return self.simulate_from in AT_DRAWS and fit is not None and fit.is_doubtful
+
+    @property
+    def chains_contradict(self) -> bool:
+        """Whether an exact test of the chains failed; exact where the draws that data were simulated at are."""
+        tests = (self.alarm_p_value, self.forms_p_value, self.rank_p_value, self.quantity_p_value)
+        return any(p_value <= BUG_LEVEL for p_value in tests)
+
+    @property
+    def contradicts_draws(self) -> bool:
+        """Whether such a test says that the draws which data were simulated at are not the posterior's."""
+        return self.simulate_from == "posterior" and self.chains_contradict and not self.is_fit_doubtful
+
+    @property
+    def has_own_draws(self) -> bool:
+        """Whether draws on the real data are the user's, not those of a fit that bread made."""
+        return self.fit_quality is None or self.fit_quality.source == YOURS
 
     @property
     def is_reached(self) -> bool:
@@ -232,6 +250,7 @@ def read_findings(report: Any) -> Findings:
         "n_simulations": 0,
         "makers": Makers.of(attributes),
         "fit_quality": read_fit_quality(attributes),
+        "first_look": read_look(report),
         "zero_weights": read_zero_weights(attributes),
         "unguarded": read_unguarded(attributes),
         "phase_seconds": read_phase_seconds(read_group(report, "cost"), settings),
@@ -250,7 +269,6 @@ def read_findings(report: Any) -> Findings:
         ("annealing_path", _path),
         ("consistency", _consistency),
         ("alarm", _alarm),
-        (FIRST_LOOK, lambda look: {"first_look": read_first_look(look)}),
         ("fit", lambda group: {"fit": read_fit(group, () if simulate_from == "prior" else names)}),
         ("direct_tests", lambda dataset: {"direct": read_direct(dataset)}),
         ("prior_integrals", lambda dataset: {"prior_integrals": read_prior_integrals(dataset)}),

@@ -11,7 +11,10 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from bread.reading.lines import LETTERS, fitted, short
 from bread.statistics.fit import FIT_LEVEL, RANKED_LEVEL
+
+_BY_RANK = " by its rank among simulated data sets"
 
 NAMED = 3  # extreme elements in a sentence
 FAR = 3.0  # standard deviations from which an element is named
@@ -70,7 +73,7 @@ class FitFindings:
     def is_poor(self) -> bool:
         """Whether the real data do not look like the model's.
 
-        The p-value by annealed draws decides. Where its rank is known too, a rank above 0.05 overrules it: a sampler
+        The p-value by certified draws decides. Where its rank is known too, a rank above 0.05 overrules it: a sampler
         that ends far from the posterior finds misfits in every data set.
         """
         return self.p_value <= FIT_LEVEL and not self.ranked_p_value > RANKED_LEVEL
@@ -79,7 +82,7 @@ class FitFindings:
     def p_words(self) -> str:
         """Return the p-value that decides, in words."""
         if self.p_value <= FIT_LEVEL and not self.is_poor:
-            return f"{_p(self.ranked_p_value)} by its rank among simulated data sets"
+            return f"{_p(self.ranked_p_value)}{_BY_RANK}"
         return _p(self.p_value)
 
 
@@ -131,10 +134,34 @@ def looks_like(fit: FitFindings | None) -> str:
     return f"Your data look like the model's ({fit.p_words})" if fit_status(fit) == "ok" and fit else ""
 
 
+def looks_words(fit: FitFindings | None) -> str:
+    """Return whether the real data look like the model's, as a part of a line."""
+    if fit is None or fit_status(fit) == "not tested":
+        return "likeness to the model's: not tested"
+    p_value = f"({fit.p_words.removeprefix('fit ').removesuffix(_BY_RANK)}"
+    if not fit.is_poor:
+        return f"like the model's {p_value})"
+    node = short(fit.node, LETTERS)
+    return f"{node} unlike its prior {p_value})" if fit.is_of_prior else f"unlike the model's {p_value}, {node})"
+
+
+def what_misfits(fit: FitFindings | None, held: Collection[str] = ()) -> str:
+    """Return what misfits most, as a warning of one line; "" where nothing does. ``held`` as in `misfit_sentence`."""
+    if fit is None or not fit.is_poor:
+        return ""
+    of_fit = fit.is_of_prior and set(fit.node.split(", ")) <= set(held)
+    ending = "simulated data have it too" if of_fit else "the error is about unlike data"
+    name, size = max(fit.extremes, key=lambda one: abs(one[1]), default=("", 0.0))
+    if abs(size) >= FAR:
+        many = "infinitely many" if math.isinf(size) else f"{abs(size):.2g}"
+        return fitted(f"{name} is {many} sd {'above' if size > 0 else 'below'} expectation: {ending}", name)
+    return fitted(f"{fit.node} is unlike the model's ({_STATISTIC[fit.statistic]}): {ending}", fit.node)
+
+
 def misfit_sentence(fit: FitFindings | None, has_compared: bool, held: Collection[str] = ()) -> str:
     """Say where the real data do not look like the model's, and what that does to the bound; "" where they do.
 
-    ``has_compared``: the user's draws were compared with annealed ones on the real data. ``held``: parameters that
+    ``has_compared``: the user's draws were compared with certified ones on the real data. ``held``: parameters that
     simulated data have from the fit.
     """
     if fit is None or not fit.is_poor:

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bread.reading.lines import LETTERS, counted, short
+from bread.reading.words import YOURS
 from bread.statistics.mixing import Mixing
 from bread.statistics.repeats import ALMOST_DISTINCT
+
+_SMALLER_STEPS = {"pymc": "target_accept", "stan": "adapt_delta", "numpyro": "target_accept_prob"}
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,29 @@ def doubt(fit: FitQuality, compared: tuple[float, str] | None = None) -> str:
     if fit.n_divergences:
         signs.append(f"{fit.n_divergences} transition{'' if fit.n_divergences == 1 else 's'} diverged")
     return " and ".join([", ".join(signs[:-1]), signs[-1]] if len(signs) > 1 else signs)
+
+
+def fit_warning(
+    fit: FitQuality, backend: str, compared: tuple[float, str] | None = None, *, has_advice: bool = True
+) -> str:
+    """Return the same as a warning of one line, with what to do about it.
+
+    ``backend`` says how the setting is called that makes steps smaller. Not ``has_advice``: draws of other data
+    are not to be made longer.
+    """
+    signs, advice = [], "sample longer or reparametrise"
+    if fit.is_doubtful:
+        if not math.isnan(fit.mixing.r_hat):
+            signs.append(f"R-hat {fit.mixing.r_hat:.2f} ({short(fit.mixing.r_hat_name, LETTERS)})")
+        size, name = compared or (fit.mixing.n_effective, fit.mixing.n_effective_name)
+        signs.append(f"{size:.0f} effective draws ({short(name, LETTERS)})")
+    if fit.distinct_share < ALMOST_DISTINCT:
+        signs.append(f"copies (draws count for {100 * fit.distinct_share:.0f}% of their number)")
+    if fit.n_divergences:
+        if not signs:
+            advice = f"raise {_SMALLER_STEPS.get(backend, 'the target of acceptance')}, sample again, check again"
+        signs.append(f"{counted(fit.n_divergences, 'transition')} diverged")
+    if not signs:
+        return ""
+    whose = "" if fit.source == YOURS else "the fit: "
+    return f"{whose}{', '.join(signs)}{f': {advice}' if has_advice else ''}"

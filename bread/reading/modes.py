@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
+from bread.reading.lines import LETTERS, short
 from bread.reading.words import YOURS
 
 NO_MODES = "Modes on the real data were not looked for"  # how the warning of a search that was left out begins
 _NAMED = 3  # parameters that say where a mode is
+
 _FAR = 0.5  # of the largest distance from the draws: the others are not named
 
 
@@ -25,8 +27,8 @@ class Modes:
         Modes that the draws under test miss: 0 is "none found", never "there is none".
     n_annealed, n_prior : int
         Draws under test; draws that the search began with.
-    place : str
-        "mu = 8.1, tau = 0.3": where the heaviest missed mode is; "" without one.
+    where : tuple of (str, str)
+        ("mu", "8.1"), ...: names and values that say where the heaviest missed mode is; empty without one.
     mass : float
         Share of the posterior that it holds at least.
     share_annealed, share_own, own_limit : float
@@ -42,7 +44,7 @@ class Modes:
     n_missed: int
     n_annealed: int
     n_prior: int
-    place: str = ""
+    where: tuple[tuple[str, str], ...] = ()
     mass: float = math.nan
     share_annealed: float = math.nan
     share_own: float = math.nan
@@ -52,19 +54,29 @@ class Modes:
     has_prior: bool = True
 
     @property
+    def place(self) -> str:
+        """Return "mu = 8.1, tau = 0.3"; "" without a missed mode."""
+        return _in_words(self.where)
+
+    @property
+    def first_place(self) -> str:
+        """Return the same of one parameter, with a short name."""
+        return "".join(f"{short(name, LETTERS)} = {value}" for name, value in self.where[:1])
+
+    @property
     def who(self) -> str:
-        """Return "the annealed draws", "your draws" or "the draws of pm.sample": those under test."""
+        """Return "the certified draws", "your draws" or "the draws of pm.sample": those under test."""
         return self._named("the", "")
 
     @property
     def how_many(self) -> str:
-        """Return the same with their number: "100 annealed draws", "your 100 draws"."""
+        """Return the same with their number: "100 certified draws", "your 100 draws"."""
         return self._named("", f"{self.n_annealed} ")
 
     def _named(self, article: str, number: str) -> str:
         if self.tested_draws == YOURS:
             return f"your {number}draws"
-        kind, source = ("annealed ", "") if self.tested_draws == "annealed" else ("", f" of {self.tested_draws}")
+        kind, source = ("certified ", "") if self.tested_draws == "annealed" else ("", f" of {self.tested_draws}")
         return f"{article} {number}{kind}draws{source}".strip()
 
 
@@ -84,7 +96,7 @@ def read_modes(group: xr.Dataset) -> Modes:
     one = group.isel(mode=int(missed[0]))
     return replace(
         modes,
-        place=place_of(one),
+        where=_where(one),
         mass=float(one["mass_lower"]),
         share_annealed=float(one["share_annealed"]),
         share_own=float(one["share_own"]),
@@ -97,8 +109,10 @@ def missed_mode(modes: Modes) -> list[str]:
     if modes.share_annealed == 0.0:
         there = f"none of {modes.how_many} is there"
     else:
-        there = f"only {_percent(modes.share_annealed)} of {modes.how_many} are there"
-    sentences = [f"On your data a mode at {modes.place} holds at least {_percent(modes.mass)} of the mass and {there}."]
+        there = f"only {percent_down(modes.share_annealed)} of {modes.how_many} are there"
+    sentences = [
+        f"On your data a mode at {modes.place} holds at least {percent_down(modes.mass)} of the mass and {there}."
+    ]
     if modes.n_missed > 1:
         sentences.append(f"They miss {modes.n_missed - 1} more.")
     whose = "Your own draws" if modes.own_draws == YOURS else "The fit's draws"
@@ -106,10 +120,24 @@ def missed_mode(modes: Modes) -> list[str]:
         sentences.append(f"{whose} miss it too: they say nothing of that part of the posterior.")
     elif modes.share_own > 0:
         sentences.append(
-            f"{_percent(modes.share_own)} of {whose.lower()} are there: it is the annealed draws that miss it, and "
-            "the bound does not carry over to your data."
+            f"{percent_down(modes.share_own)} of {whose.lower()} are there: it is the certified draws that miss it, "
+            "and the bound does not carry over to your data."
         )
     return sentences
+
+
+def mode_todo(modes: Modes) -> str:
+    """Return what to do about a missed mode, as one line."""
+    if modes.own_limit >= modes.mass / 2 and modes.share_own > 0:
+        return "weigh both places by a tempered sampler, or rule one of them out by its prior"
+    return f"start chains at {modes.first_place}; if that mode is implausible, tighten its prior"
+
+
+def modes_words(modes: Modes | None) -> str:
+    """Return what came of the search for modes, as a part of a line."""
+    if modes is None:
+        return "modes not sought"
+    return f"a mode at {modes.first_place} is missed" if modes.n_missed else "no missed mode found"
 
 
 def mode_advice() -> str:
@@ -130,16 +158,25 @@ def none_found(modes: Modes | None) -> str:
 
 
 def place_of(mode: xr.Dataset) -> str:
-    """Return where a mode is, by the parameters in which it is farthest from the annealed draws."""
+    """Return the same as text: "mu = 8.1, tau = 0.3"."""
+    return _in_words(_where(mode))
+
+
+def _in_words(where: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in where)
+
+
+def _where(mode: xr.Dataset) -> tuple[tuple[str, str], ...]:
+    """Return where a mode is, by the parameters in which it is farthest from the certified draws."""
     place, names = mode["place"].values, mode["parameter"].values
     spread = np.maximum(mode["annealed_sd"].values, 1e-12 * (1.0 + np.abs(place)))
     away = np.nan_to_num(np.abs(place - mode["annealed_mean"].values) / spread, nan=0.0)
     order = np.argsort(-away, kind="stable")[:_NAMED]
     named = [index for index in order if away[index] >= _FAR * away[order[0]]]
-    return ", ".join(f"{names[index]} = {place[index]:.2g}" for index in named)
+    return tuple((str(names[index]), f"{place[index]:.2g}") for index in named)
 
 
-def _percent(share: float) -> str:
+def percent_down(share: float) -> str:
     """Return a share as a whole percentage, rounded down: "97%"; one decimal below 10%."""
     value = 100 * share
     return f"{math.floor(value + 1e-9)}%" if value >= 10 else f"{value:.1f}%"

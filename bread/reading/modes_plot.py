@@ -16,7 +16,7 @@ from bread.reading.words import YOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MASS, TESTED, OWN = "#B8B8B8", "#0072B2", "#D55E00"  # Okabe & Ito, colour-blind safe; markers differ too
+MASS, TESTED, OWN = "#7F7F7F", "#0072B2", "#D55E00"  # Okabe & Ito, colour-blind safe; markers differ too
 MOST_ROWS = 10
 _APART = 0.12  # of a row, between the draws that stand in it
 
@@ -37,7 +37,7 @@ def plot_modes(report: Any) -> Axes:
     rows = np.arange(shown.sizes["mode"])
     ax = new_axes(1)[0]
     begin(ax)
-    ax.barh(rows, shown["mass_lower"].values, height=0.7, color=MASS, alpha=0.6, label="of the posterior, at least")
+    ax.barh(rows, shown["mass_lower"].values, height=0.7, color=MASS, alpha=0.35, label="of the posterior, at least")
     tested = "of the certified draws" if found.tested_draws == "annealed" else "of the draws compared"
     own = "of your draws" if found.own_draws == YOURS else "of the fit's draws"
     for name, label, colour, marker, away in (

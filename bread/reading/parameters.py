@@ -19,6 +19,7 @@ from bread.statistics.agreement import LOG_DENSITY
 
 _OF_LOOK = ("shift", "shift_se", "sd_ratio", "sd_ratio_se")
 _POWER = ("detectable_shift", "detectable_sd_ratio")
+_DECIMALS = {"mean": "sd", "shift": "shift_se", "sd_ratio": "sd_ratio_se"}
 _ORDER = ("mean", "sd", "in_90", *_OF_LOOK, *_POWER, "error_limit")
 
 
@@ -42,8 +43,10 @@ def parameter_table(report: Any) -> pd.DataFrame | None:
     table = looked.combine_first(compared).loc[list(label)]
     table.index = pd.Index(list(label.values()), name="parameter")
     table = table[[name for name in _ORDER if name in table]]
-    table["mean"] = [_as_precise_as(sd, mean) for mean, sd in zip(table["mean"], table["sd"], strict=True)]
-    others = table.columns.drop("mean")
+    pairs = [(value, size) for value, size in _DECIMALS.items() if value in table]
+    for value, size in pairs:
+        table[value] = [_as_precise_as(*both) for both in zip(table[value], table[size], strict=True)]
+    others = table.columns.drop([value for value, _ in pairs])
     table[others] = table[others].apply(rounded)
     return table
 
@@ -84,8 +87,8 @@ def _variable(component: str) -> str:
     return safe_name(component.partition("[")[0])
 
 
-def _as_precise_as(sd: float, mean: float) -> float:
-    """Return a mean with the decimals of its standard deviation's three significant digits."""
-    if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0.0):
-        return float(rounded(np.array([mean]))[0])
-    return round(float(mean), SIGNIFICANT_DIGITS - 1 - int(np.floor(np.log10(sd))))
+def _as_precise_as(value: float, size: float) -> float:
+    """Return a number with the decimals of three significant digits of its standard deviation, or standard error."""
+    if not (np.isfinite(value) and np.isfinite(size) and size > 0.0):
+        return float(rounded(np.array([value]))[0])
+    return round(float(value), SIGNIFICANT_DIGITS - 1 - int(np.floor(np.log10(size))))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from bread.reading.direct import bug
+from bread.reading.lines import LETTERS, Answer, short
 from bread.reading.words import NOTHING_MEANS_ANYTHING, SEEN_WITHOUT_ANNEALING
 
 
@@ -94,6 +96,24 @@ def prior_integral_bug(found: PriorIntegralFindings, p_value: str) -> list[str]:
         f"{name} that depends on its parents and is missing, or is there twice.",
         NOTHING_MEANS_ANYTHING,
     ]
+
+
+def prior_integral_lines(found: PriorIntegralFindings, p_value: str) -> Answer:
+    """Return the same as lines; ``details`` are left to the caller."""
+    if found.differ:
+        name = short(found.differ[0], LETTERS)
+        return bug(
+            f"random draws do not follow their density ({p_value})",
+            f"random draws of {name} do not follow its log density",
+            "look for a random function and a log density that differ, in a distribution of your own or of PyMC's",
+        )
+    name, low, high = found.varies[0]
+    name = short(name, LETTERS)
+    return bug(
+        f"a prior does not integrate to one ({p_value})",
+        f"the density of {name} integrates to exp({low:.2g}) to exp({high:.2g}), by its parents",
+        f"look for a term of the log density of {name} that depends on its parents and is missing, or there twice",
+    )
 
 
 def named_constants(found: PriorIntegralFindings | None) -> str:

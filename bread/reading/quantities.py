@@ -70,7 +70,7 @@ def quantities_sentence(found: QuantitiesFound | None, level: float) -> str:
         return f"{said} {too_few(draws)}".strip()
     if draws.status == "agreement":
         held = f"{draws.lowest:.2f}" if number == 1 else f"{draws.lowest:.2f} to {draws.highest:.2f}"
-        return f"{said} Your 90% intervals of {subject} hold {held} of the annealed draws.".strip()
+        return f"{said} Your 90% intervals of {subject} hold {held} of the certified draws.".strip()
     return said
 
 

@@ -60,4 +60,5 @@ def plot_report(report: Any, *, figure: Figure | None = None) -> Axes:
             plot(report, ax=ax)
         except InvalidArgumentError as error:
             say_why(ax, str(error))
-    return grid.flat[0]
+    first: Axes = grid.flat[0]
+    return first

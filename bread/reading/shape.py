@@ -30,6 +30,19 @@ def size_of_difference(findings: Findings) -> str:
     return f", {nats(abs(findings.effect))} nats {'harder' if findings.effect > 0 else 'easier'}"
 
 
+def sampling_words(findings: Findings) -> str:
+    """Return whether the real data are as easy to sample as simulated ones, as a part of a line."""
+    p_value = findings.consistency_p_value
+    if math.isnan(p_value):
+        return "whether harder to sample: not tested"
+    if p_value > SHAPE_LEVEL:
+        here = ", blind here" if findings.simulate_from == "localised" else ""
+        return f"no harder to sample ({p_words(p_value)}{here})"
+    if not findings.consistency_is_final:
+        return "whether harder to sample: not yet known"
+    return f"sampled unlike simulated data ({p_words(p_value)}{size_of_difference(findings)})"
+
+
 def harder(findings: Findings) -> str:
     """Say whether the real data look like the model's, and are harder to sample than simulated ones."""
     looks = looks_like(findings.fit)

@@ -23,7 +23,7 @@ from bread.reading.plot_text import begin, finish, names_that_fit, say_why
 from bread.reading.plots import FORWARD, REVERSE, plot_bounds, plot_consistency, plot_work
 from bread.reading.unbiased import is_unbiased
 from bread.reading.unbiased_plot import plot_unbiased
-from bread.reading.verdict import verdict
+from bread.reading.verdict import Verdict, verdict
 from bread.report.opening import takes_report
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _Plot = Callable[..., Any]
 _OF_STATUS: dict[str, tuple[_Plot, ...]] = {
     "bug": (plot_work,),
     "mismatch": (plot_consistency,),
-    "disagreement": (plot_agreement,),
     "not converged": (plot_modes, plot_bounds),
 }
 _OTHERWISE: tuple[_Plot, ...] = (plot_agreement, plot_first_look, plot_bounds)
@@ -76,7 +75,7 @@ def plot(report: Any) -> Axes:
     """
     own = next((one for is_its, one in _OF_VERB if is_its(report)), None)
     of_verb = (own,) if own is not None else (plot_first_look,) if is_first_look(report) else _OTHERWISE
-    of_status = () if own is not None else _OF_STATUS.get(verdict(report).status, ())
+    of_status = () if own is not None else _of_status(verdict(report))
     reasons = []
     for one in (*of_status, *of_verb):
         try:
@@ -86,6 +85,13 @@ def plot(report: Any) -> Axes:
     ax = new_axes(1)[0]
     say_why(ax, reasons[len(of_status)])
     return ax
+
+
+def _of_status(answer: Verdict) -> tuple[_Plot, ...]:
+    """Return what shows why the status is what it is: of a disagreement, what saw it."""
+    if answer.status == "disagreement" and answer.comparison != "disagreement":
+        return (plot_first_look,)
+    return _OF_STATUS.get(answer.status, ())
 
 
 def _drawn(one: _Plot, report: Any) -> Axes:

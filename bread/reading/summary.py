@@ -52,9 +52,10 @@ def summary(report: Any, *, kind: Literal["parameters", "bounds"] = "parameters"
     Returns
     -------
     DataFrame
-        Numbers have three significant digits; a column is missing where the report has nothing of it, a value is NaN
-        where it is not known. Of "parameters", the index is ``parameter``, in the order of the model, then quantities
-        that were added; your draws are those that you gave, else those of bread's fit:
+        Numbers have three significant digits, those with a standard deviation or error its decimals. A column is
+        missing where the report has nothing of it, a value is NaN where it is not known. Of "parameters", the index is
+        ``parameter``, in the order of the model, then quantities that were added; your draws are those that you gave,
+        else those of bread's fit:
 
         * ``mean``, ``sd``: of your draws;
         * ``in_90``: share of the certified draws between the 5% and the 95% quantile of yours, 0.9 in theory;

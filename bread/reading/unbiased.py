@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bread.reading.lines import Answer
+from bread.reading.words import NOT_EXCLUDED
 from bread.report.compat import read_group, require_group
 from bread.report.unbiased import GROUP
 
 _ROWS = 12
+_CHAINS, _MEETINGS = "Chains", "Meetings"
 _DIGITS = 3
 ABOUT = (
     "This is about bread's own kernel from that start, on the real data, not about draws of another sampler; a mode "
@@ -24,55 +27,85 @@ def is_unbiased(report: Any) -> bool:
     return read_group(report, GROUP) is not None
 
 
-def unbiased_text(report: Any) -> tuple[str, str]:
+def unbiased_answer(report: Any) -> Answer:
     """Return status and sentences: "bounded", or "inconclusive" with the reason."""
     found = require_group(report, GROUP)
     told = found.attrs
     start = "the prior" if told["start"] == "prior" else f"Normal(0, {told['start']}^2)"
     if told["n_unmet"]:
-        return "inconclusive", _unmet(told, start)
+        return _unmet(told, start)
     if told["is_heavy"]:
-        return "inconclusive", _heavy(found, start)
+        return _heavy(found, start)
     longest = int(found["meeting_time"].max()) - int(told["lag"])
     first = int(told["first_iteration"])
+    met = f"all {told['n_pairs']} pairs from {start} met, the last {longest} iterations after the start"
     if first < 0:
         smallest = float(found["limit"].min())
-        return "inconclusive", (
-            f"Inconclusive. All {told['n_pairs']} pairs met, the last {longest} iterations after the start, but the "
-            f"limit of the total variation is never below {told['max_error']:g}; the smallest is {smallest:.2g}. Run "
-            f"more pairs. {ABOUT}"
+        return Answer(
+            "inconclusive",
+            f"the limit is never below {told['max_error']:g}",
+            (
+                (_CHAINS, f"total variation limit {smallest:.2g} at best (asked: {told['max_error']:g})"),
+                (_MEETINGS, met),
+            ),
+            advice="run more pairs",
+            details=f"Inconclusive. All {told['n_pairs']} pairs met, the last {longest} iterations after the start, "
+            f"but the limit of the total variation is never below {told['max_error']:g}; the smallest is "
+            f"{smallest:.2g}. Run more pairs. {ABOUT}",
         )
     row = found.sel(iteration=first)
     bound, error, limit, exact = (float(row[name]) for name in ("bound", "standard_error", "limit", "limit_exact"))
-    unseen = 1.0 - 0.05 ** (1.0 / int(told["n_pairs"]))
-    return "bounded", (
+    unseen = f"{100 * (1.0 - 0.05 ** (1.0 / int(told['n_pairs']))):.2g}%"
+    details = (
         f"Bounded, if longer meeting times are as rare as those seen let expect. From iteration {first} on, from "
         f"{start}, no probability is off by more than {told['max_error']:g}: the total variation is at most "
         f"{bound:.2g} (standard error {error:.1g}, 95% limit {limit:.2g}). All {told['n_pairs']} pairs met, the last "
         f"{longest} iterations after the start. The bound is an expectation, and rare long meeting times carry it: "
-        f"what happens to fewer than {100 * unseen:.2g}% of pairs may go unseen, such as a second mode that few starts "
+        f"what happens to fewer than {unseen} of pairs may go unseen, such as a second mode that few starts "
         f"lead to. Without that assumption: the law after {first} iterations is within {exact:.2g} of that after "
         f"{first + int(told['lag'])}. {ABOUT}"
     )
+    rows = (
+        (_CHAINS, f"total variation at most {limit:.2g} from iteration {first} on (asked: {told['max_error']:g})"),
+        ("", "if longer meeting times are as rare as those seen let expect"),
+        (_MEETINGS, met),
+        (NOT_EXCLUDED, f"what happens to fewer than {unseen} of pairs; a mode that no start leads to"),
+    )
+    return Answer("bounded", f"chains are near from iteration {first} on", rows, details=details)
 
 
-def _unmet(told: Any, start: str) -> str:
+def _unmet(told: Any, start: str) -> Answer:
     which = "pilot pairs" if told["is_pilot"] else "pairs"
-    return (
-        f"Inconclusive: the bound is not known. {told['n_unmet']} of {told['n_pairs']} {which} from {start} did not "
-        f"meet in {told['horizon']} iterations: chains mix slowly (several modes, narrow or curved shapes), or the "
-        "coupling does not draw them together, which this cannot tell apart. Raise max_iterations, use another "
-        "form of the model, or bread.check, which needs no meeting. A bound from pairs that met would be too small."
+    share = f"{told['n_unmet']} of {told['n_pairs']} {which} from {start} did not meet in {told['horizon']} iterations"
+    return Answer(
+        "inconclusive",
+        "the bound is not known",
+        (
+            (_MEETINGS, share),
+            ("", "chains mix slowly, or the coupling does not draw them together: this cannot tell"),
+        ),
+        advice="raise max_iterations, use another form of the model, or bread.check",
+        details=f"Inconclusive: the bound is not known. {share}: chains mix slowly (several modes, narrow or curved "
+        "shapes), or the coupling does not draw them together, which this cannot tell apart. Raise max_iterations, use "
+        "another form of the model, or bread.check, which needs no meeting. A bound from pairs that met would be too "
+        "small.",
     )
 
 
-def _heavy(found: xr.Dataset, start: str) -> str:
+def _heavy(found: xr.Dataset, start: str) -> Answer:
     times = found["meeting_time"].values - int(found.attrs["lag"])
-    return (
-        f"Inconclusive: no limit of the bound can be given. All {len(times)} pairs from {start} met, half of them "
-        f"within {int(np.median(times))} iterations after the start, but the last took {int(times.max())}: a few take "
-        "so long that rarer and longer ones must be expected (several modes, or narrow shapes). Raise pairs and "
-        "lag, use another form of the model, or bread.check."
+    half = f"half of them within {int(np.median(times))} iterations after the start"
+    return Answer(
+        "inconclusive",
+        "no limit can be given",
+        (
+            (_MEETINGS, f"all {len(times)} pairs from {start} met, {half}"),
+            ("", f"the last took {int(times.max())}: rarer and longer ones must be expected"),
+        ),
+        advice="raise pairs and lag, use another form of the model, or bread.check",
+        details=f"Inconclusive: no limit of the bound can be given. All {len(times)} pairs from {start} met, {half}, "
+        f"but the last took {int(times.max())}: a few take so long that rarer and longer ones must be expected "
+        "(several modes, or narrow shapes). Raise pairs and lag, use another form of the model, or bread.check.",
     )
 
 

@@ -44,8 +44,8 @@ _PHASES: Mapping[str, tuple[str, str]] = {
         "comparing your data with simulated data",
         "One number as n_temperatures= leaves that out.",
     ),
-    "draws": ("annealed draws on the real data", "Fewer draws= need less, and draws=0 leaves them out."),
-    "compare": ("comparing your draws with annealed ones", "Fewer draws= need less, and draws=0 leaves them out."),
+    "draws": ("certified draws on your data", "Fewer draws= need less, and draws=0 leaves them out."),
+    "compare": ("comparing your draws with certified ones", "Fewer draws= need less, and draws=0 leaves them out."),
     "modes": ("the search for modes on the real data", _OTHER),
     "replicate": ("the test whether your data look like the model's", _OTHER),
     "rough": ("the rough first look", _OTHER),
@@ -85,14 +85,37 @@ def read_phase_seconds(cost: xr.Dataset | None, settings: Mapping[str, Any]) -> 
     return PhaseSeconds({str(phase): float(seconds) for phase, seconds in pairs if seconds > 0.0}, settings)
 
 
-def what_took_the_time(found: PhaseSeconds) -> list[str]:
-    """Say which phase took the most time and how to make it shorter; nothing where no phase took long."""
+def _longest(found: PhaseSeconds) -> tuple[str, str] | None:
+    """Return what took the most time, and how to make it shorter; None where no phase took long."""
     phase = found.longest
     if not phase or found.seconds[phase] < FEWEST_SECONDS:
-        return []
+        return None
     name, advice = _PHASES.get(phase, (phase, _OTHER))
-    advice = advice or _on_tuning(found.settings)
-    return [f"Of {found.total:.0f} s, {found.seconds[phase]:.0f} went into {name}. {advice}"]
+    return name, advice or _on_tuning(found.settings)
+
+
+def what_took_the_time(found: PhaseSeconds) -> list[str]:
+    """Say which phase took the most time and how to make it shorter; nothing where no phase took long."""
+    longest = _longest(found)
+    return [] if longest is None else [f"Of {found.total:.0f} s, {_spent(found)} went into {longest[0]}. {longest[1]}"]
+
+
+def time_line(found: PhaseSeconds) -> str:
+    """Return the former as one line."""
+    longest = _longest(found)
+    return "" if longest is None else f"{_spent(found)} of {found.total:.0f} s went into {longest[0]}"
+
+
+def advice_on_time(found: PhaseSeconds) -> str:
+    """Return what to do about it as one line."""
+    longest = _longest(found)
+    if longest is None or longest[1] == _OTHER:
+        return "give it more time"
+    return f"give it more time, or less to do: {longest[1][:1].lower()}{longest[1][1:].rstrip('.')}"
+
+
+def _spent(found: PhaseSeconds) -> str:
+    return f"{found.seconds[found.longest]:.0f}"
 
 
 def _on_tuning(settings: Mapping[str, Any]) -> str:

@@ -1,20 +1,23 @@
-"""The verdict: one status, and a few plain sentences that say what the number means and what to do next."""
+"""The verdict: one status, at most eight lines that answer what a user asks, and the details behind them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
-from bread.reading import sentences as _sentences
-from bread.reading.compare import compare_text, is_compare
-from bread.reading.data_annealing import data_annealing_text, is_data_annealing
-from bread.reading.debug import debug_text, is_debug
+from bread.reading.check_lines import check_answer
+from bread.reading.compare import compare_answer, is_compare
+from bread.reading.data_annealing import data_annealing_answer, is_data_annealing
+from bread.reading.debug import debug_answer, is_debug
 from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
-from bread.reading.first_look import first_look_text, is_first_look
+from bread.reading.first_look import first_look_answer, is_first_look
 from bread.reading.fit import fit_status
-from bread.reading.path_sampling import is_path_sampling, path_sampling_text
+from bread.reading.lines import Answer
+from bread.reading.path_sampling import is_path_sampling, path_sampling_answer
 from bread.reading.printable import printable
-from bread.reading.unbiased import is_unbiased, unbiased_text
+from bread.reading.unbiased import is_unbiased, unbiased_answer
 from bread.report.opening import takes_report
 from bread.statistics.sequential import SHAPE_LEVEL
 
@@ -24,14 +27,14 @@ Status = Literal[
     "no difference seen",
 ]  # fmt: skip
 
-BUG_LEVEL = 0.01 / 3  # of each of three exact tests: 0.01 together; as much again where quantities were added
-
 
 class Verdict(str):
-    """The sentences of a verdict, with its numbers as attributes.
+    """The lines of a verdict, at most eight of at most 100 columns, with details and numbers as attributes.
 
     Attributes
     ----------
+    details : str
+        Everything else that is to be said, as sentences.
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
         Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
         `bread.look`: "disagreement", "no difference seen" or "inconclusive", with the same number. Of one of
@@ -66,13 +69,13 @@ class Verdict(str):
     direct_p_value : float
         Of the tests of exact draws: do simulator, density and kernel fit together? Corrected for all that was tested.
     agreement : bool or None
-        Whether the user's own draws, or the fit's, agree with the annealed draws on the real data; None where that is
+        Whether the user's own draws, or the fit's, agree with certified draws on the real data; None where that is
         not known: nothing was compared, or not all; the draws, or those they were compared with, were too few; or they
         differ by no more than V explains.
     comparison : {"agreement", "difference", "disagreement", "too few draws", ""}
         What came of it; "" where nothing was compared.
     n_missed_modes : int or None
-        Modes on the real data that the annealed draws miss: 0 is "none found", never "there is none"; None where none
+        Modes on the real data that certified draws miss: 0 is "none found", never "there is none"; None where none
         were looked for.
     gap_location : float
         Inverse temperature below which half of the gap arises.
@@ -81,6 +84,7 @@ class Verdict(str):
     """
 
     status: Status
+    details: str = ""
     error: float = math.nan
     error_lower: float = math.nan
     error_limit: float = math.nan
@@ -110,7 +114,7 @@ class Verdict(str):
     best: str = ""
 
     def __new__(cls, *lines: str, **numbers: Any) -> Verdict:
-        """Return the sentences of ``lines``, such as a terminal may show, with these attributes."""
+        """Return these lines, such as a terminal may show, with these attributes."""
         verdict = super().__new__(cls, "\n".join(map(printable, lines)))
         verdict.__dict__.update(numbers)
         return verdict
@@ -126,10 +130,8 @@ class Verdict(str):
         return verdict_html(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the sentences in lines, where IPython shows text."""
-        from bread.reading.page.verdict_html import verdict_text
-
-        printer.text("Verdict(...)" if cycle else verdict_text(self))
+        """Print the lines, where IPython shows text."""
+        printer.text("Verdict(...)" if cycle else str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the attributes."""
@@ -153,7 +155,9 @@ def verdict(report: Any) -> Verdict:
     Returns
     -------
     Verdict
-        A string of a few sentences with the attribute ``status``, the first of these that holds:
+        A string of at most eight lines of at most 100 columns: the status, a line or two for each question ("Your
+        draws", "Certified draws", "Your data", "Not excluded"), a warning where there is one, and what to do now. The
+        rest is in ``details``. The attribute ``status`` is the first of these that holds:
 
         * "bug": a test of exact draws (simulator against density, kernel against density) has p < 0.001; the
           integral of a prior varies with its parents (p < 0.001); or simulated from the prior or localised, and an
@@ -163,9 +167,11 @@ def verdict(report: Any) -> Verdict:
           them): the bound says little about them;
         * "disagreement": the draws given as ``posterior=``, or the fit's, are of other data or fail the first look
           (p < 0.001; see `bread.look`), whatever the bound, and before "mismatch" where data were simulated at them;
-          or the bound is small enough, and they differ from the annealed ones by more than V explains;
+          or, simulated from the posterior, an exact test of the chains has p <= 0.0033: these tests are of the draws
+          that data were simulated at; or the bound is small enough, and the draws differ from the annealed ones by more
+          than V explains;
         * "converged": V's limit is at most ``max_error`` (or B's upper end at most ``target``), and no mode was found
-          on the real data that the annealed draws miss;
+          on the real data that certified draws miss;
         * "not converged": V's lower limit is above that ("not shown to be near", never "wrong"), or a mode is missed:
           then whatever the bound, before "disagreement" and "inconclusive";
         * "inconclusive": in between, interrupted, fewer than 10 simulations, a parameter that lies where its prior
@@ -184,7 +190,7 @@ def verdict(report: Any) -> Verdict:
         Of a report of `bread.path_sampling`: "bug" in the same way; "estimated" where all pairs met and the estimates
         show no heavy tail; else "inconclusive".
 
-        ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about annealed draws
+        ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about certified draws
         with this kernel and schedule.
 
     Raises
@@ -192,57 +198,64 @@ def verdict(report: Any) -> Verdict:
     InvalidArgumentError
         It is no report of bread.
     """
-    if is_debug(report):
-        found, text, p_value = debug_text(report)
-        return Verdict(text, status=found, direct_p_value=p_value)
-    if is_compare(report):
-        compared = compare_text(report)
-        return Verdict(compared.text, status=compared.status, best=compared.best)
-    if is_first_look(report):
-        found, lines, p_value = first_look_text(report)
-        return Verdict(*lines, status=found, direct_p_value=p_value)
-    if is_data_annealing(report):
-        found, text = data_annealing_text(report)
-        return Verdict(text, status=found)
-    if is_unbiased(report):
-        found, text = unbiased_text(report)
-        return Verdict(text, status=found)
-    if is_path_sampling(report):
-        found, text = path_sampling_text(report)
-        return Verdict(text, status=found)
-    findings = read_findings(report)
-    status = _status(findings)
-    drawn = "" if findings.draws is None else findings.draws.status
-    return Verdict(
-        _sentences.text(findings, status),
-        status=status,
-        error=findings.error,
-        error_lower=findings.error_lower,
-        error_limit=findings.error_upper,
-        error_limit_exact=findings.error_limit_exact,
-        jeffreys=findings.jeffreys,
-        is_reliable=findings.is_reliable,
-        bound=findings.decides,
-        estimate=findings.estimate,
-        ci_lower=findings.lower,
-        ci_upper=findings.upper,
-        limit=findings.limit,
-        n_temperatures=findings.n_temperatures,
-        n_simulations=findings.n_simulations,
-        consistency_p_value=findings.consistency_p_value,
-        effect=findings.effect,
-        fit=fit_status(findings.fit),
-        fit_p_value=float("nan") if findings.fit is None else findings.fit.p_value,
-        alarm_p_value=findings.alarm_p_value,
-        forms_p_value=findings.forms_p_value,
-        rank_p_value=findings.rank_p_value,
-        quantity_p_value=findings.quantity_p_value,
-        direct_p_value=math.nan if findings.direct is None else findings.direct.p_value,
-        agreement={"agreement": None if findings.not_compared else True, "disagreement": False}.get(drawn),
-        comparison=drawn,
-        gap_location=findings.gap_beta,
-        n_missed_modes=None if findings.modes is None else findings.modes.n_missed,
+    return verdict_of(report)
+
+
+def verdict_of(report: Any, spell: Callable[[str], str] = str) -> Verdict:
+    """Return the verdict with messages spelt for a reader: `as_options` for those who use the command line."""
+    answer = _answer(report).spelt(spell)
+    details = printable(answer.details)
+    return Verdict(*answer.lines(), details=details, **{**answer.numbers, "status": answer.status})
+
+
+def _answer(report: Any) -> Answer:
+    """Return what a report of any verb says."""
+    verbs = (
+        (is_debug, debug_answer),
+        (is_compare, compare_answer),
+        (is_first_look, first_look_answer),
+        (is_data_annealing, data_annealing_answer),
+        (is_unbiased, unbiased_answer),
+        (is_path_sampling, path_sampling_answer),
     )
+    for is_its, answer in verbs:
+        if is_its(report):
+            return answer(report)
+    findings = read_findings(report)
+    return replace(check_answer(report, findings, _status(findings)), numbers=_numbers(findings))
+
+
+def _numbers(findings: Findings) -> dict[str, Any]:
+    """Return the attributes of a verdict on a check."""
+    drawn = "" if findings.draws is None else findings.draws.status
+    return {
+        "error": findings.error,
+        "error_lower": findings.error_lower,
+        "error_limit": findings.error_upper,
+        "error_limit_exact": findings.error_limit_exact,
+        "jeffreys": findings.jeffreys,
+        "is_reliable": findings.is_reliable,
+        "bound": findings.decides,
+        "estimate": findings.estimate,
+        "ci_lower": findings.lower,
+        "ci_upper": findings.upper,
+        "limit": findings.limit,
+        "n_temperatures": findings.n_temperatures,
+        "n_simulations": findings.n_simulations,
+        "consistency_p_value": findings.consistency_p_value,
+        "effect": findings.effect,
+        "fit": fit_status(findings.fit),
+        "fit_p_value": math.nan if findings.fit is None else findings.fit.p_value,
+        "alarm_p_value": findings.alarm_p_value,
+        "forms_p_value": findings.forms_p_value,
+        "rank_p_value": findings.rank_p_value,
+        "quantity_p_value": findings.quantity_p_value,
+        "direct_p_value": math.nan if findings.direct is None else findings.direct.p_value,
+        "agreement": {"agreement": None if findings.not_compared else True, "disagreement": False}.get(drawn),
+        "comparison": drawn,
+        "gap_location": findings.gap_beta,
+        "n_missed_modes": None if findings.modes is None else findings.modes.n_missed,
+    }
 
 
 def _status(findings: Findings) -> Status:
@@ -251,11 +264,12 @@ def _status(findings: Findings) -> Status:
         return "bug"
     if findings.prior_integrals is not None and findings.prior_integrals.is_bug:
         return "bug"
-    tests = (findings.alarm_p_value, findings.forms_p_value, findings.rank_p_value, findings.quantity_p_value)
-    if findings.simulate_from in EXACT_SIMULATIONS and any(p_value <= BUG_LEVEL for p_value in tests):
+    if findings.simulate_from in EXACT_SIMULATIONS and findings.chains_contradict:
         return "bug"
     look = findings.first_look
     if look is not None and look.is_disagreement and findings.simulate_from != "prior":  # data were drawn at these
+        return "disagreement"
+    if findings.contradicts_draws:
         return "disagreement"
     if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 SEEN_WITHOUT_ANNEALING = "Something is broken, and annealing was not needed to see it"
 YOURS = "posterior="  # the source of draws that the user gave
+YOUR_DRAWS, FITS_DRAWS = "Your draws", "The fit's draws"  # labels of lines
+YOUR_MODEL = "Your model"
+CERTIFIED_DRAWS, YOUR_DATA, NOT_EXCLUDED = "Certified draws", "Your data", "Not excluded"
 NOTHING_MEANS_ANYTHING = "Until it is found, no bound in this report means anything."
 
 

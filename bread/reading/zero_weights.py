@@ -32,7 +32,7 @@ def zero_weights(found: ZeroWeights | None, ratio: str) -> str:
         return ""
     if found.n_zero == found.n_chains:
         return (
-            f"On your data every one of {found.n_chains} annealed chains met a {ratio} of zero: there are no annealed "
+            f"On your data every one of {found.n_chains} annealed chains met a {ratio} of zero: there are no certified "
             "draws, and no bound of their evidence. Priors under which your data are possible would mend that."
         )
     return (

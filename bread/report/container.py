@@ -18,7 +18,8 @@ group                     what it holds
 `prior_integrals`         what priors integrate to that are not known to be normalised
 `alarm`                   theory alarm and weighted ranks: is anything broken?
 `ranked_paths`            the draws that are ranked: the exact one of each simulation, and annealed ones
-`prior_sbc`               ranks of parameters as ArviZ's plots take them; `posterior_sbc` under "fitted"
+`prior_sbc`               ranks of parameters as ArviZ's plots take them; under "posterior" `posterior_sbc`, under
+                          "fitted" `fitted_sbc` (`posterior_sbc` in reports of version 0.1.0)
 `agreement`               the user's own draws, or the fit's, against annealed draws, by parameter
 `modes`                   modes on the real data, and whether the annealed draws miss one
 `annealing_path`          log ratios up and down the path
@@ -93,7 +94,8 @@ def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any
     -------
     InferenceData or DataTree
         The groups of the module's table. Attributes at the root: versions, `seed`, `simulate_from`, `target`,
-        `level`, `is_interrupted` (0 or 1), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), `git_commit`
+        `level`, `is_interrupted` (0 or 1), `not_certified` (where nothing could be: "<reason>; <what would allow
+        it>"), diagnostics of the fit (`fit_r_hat`, `fit_n_effective`, ...), `git_commit`
         of the working folder where it is in a repository, and as JSON strings `budget` (where there
         was one), `settings`, `warnings`, `notes`,
         `versions`, `unguarded`, what the tests of exact draws could not look at (`untested`, with reasons) and which
@@ -162,6 +164,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
         "simulate_from": str(result.settings.get("simulate_from", "prior")),
         "settings": _json(result.settings),
         "is_interrupted": int(result.is_interrupted),
+        **({"not_certified": result.not_certified} if result.not_certified else {}),
         "model": identity.name,
         "engine": identity.engine,
         "kernel": identity.kernel,

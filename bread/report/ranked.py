@@ -13,6 +13,7 @@ from bread.report.bounds import usable_simulations
 from bread.running.results import CheckResult
 
 EXACT, DIAGNOSTIC = "exact test", "diagnostic of init_steps, or a bug"
+OF_DRAWS = "exact test of the draws that data were simulated at"
 RANKED_PATH = "0: the reverse chain from the exact draw; from 1 on: the forward chains"
 
 
@@ -70,7 +71,7 @@ class RankedPaths(NamedTuple):
 
 def meaning(result: CheckResult) -> str:
     """Return what a small p-value of these tests means."""
-    return DIAGNOSTIC if result.settings.get("simulate_from", "prior") == "fitted" else EXACT
+    return {"fitted": DIAGNOSTIC, "posterior": OF_DRAWS}.get(str(result.settings.get("simulate_from")), EXACT)
 
 
 def tested_runs(result: CheckResult) -> CountedRuns | None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bread.backends.base import FloatArray, IntArray
 from bread.report.labels import model_dataset
 from bread.report.model import Constrain, constrained
-from bread.report.ranked import EXACT, RANKED_PATH, meaning, ranked_paths
+from bread.report.ranked import DIAGNOSTIC, RANKED_PATH, meaning, ranked_paths
 from bread.running.results import CheckResult
 from bread.seeds import Purpose, named_seed
 from bread.statistics.alarms import weighted_ranks
@@ -39,18 +39,22 @@ def ranked_paths_dataset(result: CheckResult, constrain: Constrain | None) -> xr
 
 
 def sbc_group(simulate_from: str) -> str:
-    """Return the name of the group of ranks: `prior_sbc`, or `posterior_sbc` where data are simulated near the fit."""
-    return "posterior_sbc" if simulate_from == "fitted" else "prior_sbc"
+    """Return the name of the group of ranks: `prior_sbc`; where draws of a fit enter, `posterior_sbc` or `fitted_sbc`.
+
+    "Posterior SBC" (Säilynoja et al. 2025) has all parameters from the posterior and its data added to the real ones.
+    """
+    return {"posterior": "posterior_sbc", "fitted": "fitted_sbc"}.get(simulate_from, "prior_sbc")
 
 
 def sbc_dataset(result: CheckResult, paths: xr.Dataset | None) -> xr.Dataset | None:
-    """Return the group `prior_sbc` or `posterior_sbc`: a rank of every parameter, as ArviZ's plots of ranks take them.
+    """Return the group that `sbc_group` names: a rank of every parameter, as ArviZ's plots of ranks take them.
 
     Weighted ranks in [0, 1] (`bread.statistics.alarms.weighted_ranks`) of exact draws among annealed ones, by the
     model's own variables (chain, draw, ...): one chain, whose draws are the simulations (their numbers label `draw`).
     They are uniform in theory, at any number of chains and temperatures, simulated from the prior or localised; under
-    "fitted" they are a diagnostic of `init_steps`. Random numbers of their own divide ties, so that they differ a
-    little from those of the group `alarm`, which decide and count more functions. Variables with a NaN are left out.
+    "posterior" they are, if the draws that data were simulated at are the posterior's; under "fitted" they are a
+    diagnostic of `init_steps`. Random numbers of their own divide ties, so that they differ a little from those of the
+    group `alarm`, which decide and count more functions. Variables with a NaN are left out.
 
     Parameters
     ----------
@@ -71,7 +75,7 @@ def sbc_dataset(result: CheckResult, paths: xr.Dataset | None) -> xr.Dataset | N
     if not ranks:
         return None
     dataset = xr.Dataset(ranks).rename_dims(simulation="draw").rename_vars(simulation="draw").expand_dims(chain=[0])
-    is_exact = meaning(result) == EXACT
+    is_exact = meaning(result) != DIAGNOSTIC
     return dataset.assign_attrs(
         meaning=meaning(result), description="weighted ranks, uniform" + (" in theory" if is_exact else " in the limit")
     )

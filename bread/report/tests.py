@@ -24,7 +24,8 @@ def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
     """Return the group `alarm`: theory alarm, forms of V and weighted ranks; None without usable simulations.
 
     Exact when simulated from the prior: a small `p_value` (theory alarm), `forms_p_value` or
-    `weighted_rank_p_value_combined` then means a bug. Under "fitted" it means that the reverse chains have not
+    `weighted_rank_p_value_combined` then means a bug. Under "posterior" it means that the draws which data were
+    simulated at are not the posterior's. Under "fitted" it means that the reverse chains have not
     forgotten their start, or a bug; the ranks of the hyperparameters are then the diagnostic of `init_steps` (Grosse,
     Ancha & Roy 2016, section 3.2).
 

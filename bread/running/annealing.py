@@ -36,12 +36,18 @@ class Annealing:
         """Anneal what has not run, both ways on simulations and forward on the real data; yield after each task."""
         result = self._result
         pairs = self._missing(indices, n_temperatures)
-        if (OBSERVED, "forward", n_temperatures) not in result.runs:
+        if not self._plan.adds_data and (OBSERVED, "forward", n_temperatures) not in result.runs:
             if OBSERVED not in result.paths and (self._plan.tune_each or result.reference_fit is not None):
                 self._preparation.fit_paths([OBSERVED])
             pairs.append((OBSERVED, "forward"))
         name = f"T = {n_temperatures}" + (", confirm" if phase == "confirm" and self._plan.is_searching else "")
         yield from self._run(pairs, n_temperatures, name, phase)
+
+    def on_real_data(self, n_temperatures: int) -> None:
+        """Anneal forward on the real data, with a path and a kernel of their own."""
+        self._preparation.fit_paths([OBSERVED])
+        for _ in self._run([(OBSERVED, "forward")], n_temperatures, f"T = {n_temperatures}", "draws"):
+            pass
 
     def simulated(self, indices: Sequence[int], n_temperatures: int, phase: str) -> None:
         """Anneal what has not run, both ways on simulations, and nothing on the real data."""

@@ -47,7 +47,7 @@ def draw_and_compare(
         names = [name for name in result.partial.draws if name not in result.info.layout.parameters]
         result.observed_derived = model.derive(result.observed_draws, names) if names else {}
     elif is_compared(result):
-        result.fit_log_density = _log_density_of_fit(model, result, ledger)
+        result.fit_log_density = log_density_of_fit(model, result, ledger)
 
 
 def is_compared(result: CheckResult) -> bool:
@@ -64,7 +64,9 @@ def has_enough_draws(result: CheckResult) -> bool:
     The same sizes as in the report's group `agreement`, which asks them of the log density too.
     """
     assert result.compared is not None
-    for values in result.compared.draws.values():
+    for name, values in result.compared.draws.items():
+        if name not in result.info.layout.parameters and result.partial is None:
+            continue
         own = np.asarray(values, dtype=np.float64)
         columns = own.reshape(*own.shape[:2], -1)
         if not columns.shape[2]:
@@ -127,7 +129,7 @@ def _in_time(result: CheckResult, n_temperatures: int, seconds_left: float) -> i
     return int(min(in_time, MOST_IN_TIME))
 
 
-def _log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> FloatArray | None:
+def log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> FloatArray | None:
     """Return the log density of the fit's draws, up to a constant, (chain, draw); None where the backend has none."""
     assert result.fit is not None
     states = model.unconstrain(result.fit.flat_draws())

@@ -183,7 +183,7 @@ class Scores:
         rows = np.full((2, dim + len(labels), len(result.functions)), np.nan)
         rows[:, :dim] = result.p_values, result.effect
         rows[0, dim : dim + len(result.pooled_p_values), :2] = result.pooled_p_values
-        for coordinate, *moves in self._moves(np.flatnonzero(jumping)[:MOST_MOVED], of_draws or density):
+        for coordinate, *moves in self._moves(np.flatnonzero(jumping & self._own)[:MOST_MOVED], of_draws or density):
             rows[:, coordinate, :2] = moves
         labels = [*self._info.layout.coordinates, *labels]
         return DirectTest(name, tuple(labels), result.functions, rows[0], rows[1], len(self._states))

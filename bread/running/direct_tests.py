@@ -90,14 +90,14 @@ class DirectPhase:
 
     def _scores(self, budget: float) -> ScoreResults:
         """Test simulator against density."""
-        is_split = PriorPath.name in self._info.paths
+        is_split = PriorPath.name in self._info.paths or self._plan.adds_data
         size = max(1, sum(np.size(values) for values in self._info.data.observed.values()))
         most = min(MOST_DRAWS, MOST_NUMBERS // size)
         n_sets = 1 + (is_split and self._held is not None)  # those near the real data are as many again
         n_draws = int(np.clip(budget / (1 + 2 * is_split + DRAWING) / n_sets, MIN_DRAWS, max(most, MIN_DRAWS)))
         found = score_tests(
             self._info, self._plan.root, n_draws // BATCH, BATCH,
-            lambda tasks: self._run(tasks, "testing the density"), self._held,
+            lambda tasks: self._run(tasks, "testing the density"), self._held, are_given=self._plan.adds_data,
         )  # fmt: skip
         self._tests += found.tests
         self._left_out |= found.left_out

@@ -59,7 +59,7 @@ def timed_phase(
 ) -> Iterator[None]:
     """Show a phase and add its wall time to the result; none begins once a signal has come, or time is over."""
     raise_pending()
-    display.phase(name, n_chains)
+    display.phase(name, n_chains, phase)
     began = time.perf_counter()
     try:
         yield

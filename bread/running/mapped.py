@@ -174,6 +174,10 @@ class MappedModel(Model):
         """Return the model with another prior, and with draws of its own."""
         return self.inner.localise(names, reference)
 
+    def given_real_data(self) -> Model:
+        """Return the model with its posterior as its prior, and with draws of its own."""
+        return self.inner.given_real_data()
+
     def nodes(self) -> tuple[Node, ...]:
         """Return the nodes of the fit test."""
         return self.inner.nodes()

@@ -20,8 +20,9 @@ from bread.running.users_draws import own_draws, posterior_draws
 def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
     """Look for modes of the user's model that draws on the real data miss; ``result.modes`` keeps them.
 
-    The draws are the annealed ones, or under "localised", whose annealed draws are of another model, those of the fit:
-    nobody knows a lower bound of the evidence of the user's model then but what these hold.
+    The draws are the annealed ones, or under "localised", whose annealed draws are of another model, and where nothing
+    was annealed, those of the fit: nobody knows a lower bound of the evidence of the user's model then but what these
+    hold.
 
     Where that is not possible a warning of the report says why. An error of the model in a corner where no chain went
     ends the search, not the check.
@@ -29,11 +30,11 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     The lower bound of the log evidence is that of the real data's chains, whose prior is normalised; the density here
     has the constants that its priors lack, so they are put back.
     """
-    is_localised = result.localisation is not None
+    is_about_fit = result.is_about_fit
     with interruptible():
         draws = posterior_draws(model, result, FEWEST_DRAWS)
     reason = why_not(
-        model, "draws of the fit" if is_localised else "annealed draws", 0 if draws is None else len(draws)
+        model, "draws of the fit" if is_about_fit else "annealed draws", 0 if draws is None else len(draws)
     )
     if reason is not None:
         result.warnings.append(reason)
@@ -42,7 +43,7 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     with ledger.phase("modes, your data", "modes"):
         search = ModeSearch(model, ledger.run_tasks, plan.root, sum(result.n_gradients.values()))
         try:
-            if is_localised:
+            if is_about_fit:
                 assert result.fit is not None
                 found = search.run(draws, -np.inf, None, result.observed_draws)
                 result.modes = None if found is None else replace(found, source=result.fit.source)

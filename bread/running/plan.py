@@ -54,6 +54,11 @@ class Plan:
     budget: Budget | None = None
 
     @property
+    def adds_data(self) -> bool:
+        """Whether simulated data sets come on top of the real one, so that this one alone is another posterior."""
+        return self.simulate_from == "posterior"
+
+    @property
     def check_simulations(self) -> float:
         """About how many data sets search and confirmation anneal: what the predicted cost of a check counts."""
         return 1.5 * self.simulations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -119,6 +120,12 @@ class Preparation:
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" and not is_rough else 1
         pilots = self._chooser.choose(self.draw_simulations(n, SHARED), is_rough=is_rough)
         self._take(pilots, self._chosen_cost())
+
+    def alone(self, model: Model, ledger: Ledger) -> Preparation:
+        """Return what prepares the real data alone, of ``model``, as this one prepares those that are added to them."""
+        other = copy(self)
+        vars(other).update(_model=model, _ledger=ledger, _plan=replace(self._plan, tune_each=True))
+        return other
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
         """Return whether a path that looked cheap has cost more than looking for another would."""

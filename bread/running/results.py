@@ -122,6 +122,8 @@ class CheckResult:
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool
+    not_certified : str
+        Why nothing was annealed, and what would allow it; "" where something was.
     budget : BudgetResult or None
         What was predicted and spent, where the check had a budget.
     warnings : list of str
@@ -174,6 +176,7 @@ class CheckResult:
     n_gradients: dict[str, int] = field(default_factory=dict)
     n_temperatures: int = 0
     is_interrupted: bool = False
+    not_certified: str = ""
     budget: BudgetResult | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -181,6 +184,11 @@ class CheckResult:
     def compared(self) -> Fit | None:
         """The draws that are compared with annealed ones: the user's, or those of the fit."""
         return self.partial or self.fit
+
+    @property
+    def is_about_fit(self) -> bool:
+        """Whether what is asked of draws on the real data is asked of the fit's: no others are of the user's model."""
+        return self.localisation is not None or bool(self.not_certified)
 
     def path_of(self, simulation: int) -> Path:
         """Return the path of one data set."""

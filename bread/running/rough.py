@@ -100,7 +100,11 @@ def rough_look(
         try:
             share = SHARE if len(plans) == 1 else SHARES[number]
             left = share * seconds - (time.monotonic() - began)
-            with interrupts.ends_after(left, _Late()), open_executor() as executor:
+            with (
+                display.together("a first estimate"),
+                interrupts.ends_after(left, _Late()),
+                open_executor() as executor,
+            ):
                 _look_along(model, rough_of, look, executor, display)
         except _Late:
             pass

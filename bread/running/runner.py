@@ -14,7 +14,7 @@ from bread.backends.base import Fit, Model
 from bread.running import costs, curve, fresh_simulations, shape
 from bread.running.annealing import BOTH, Annealing
 from bread.running.bridge import bridge_the_fit
-from bread.running.comparison import draw_and_compare, wanted_draws
+from bread.running.comparison import FEWEST_DRAWS, draw_and_compare, wanted_draws
 from bread.running.direct_tests import DirectPhase
 from bread.running.executors import Executor
 from bread.running.fit_phase import look_at_fit
@@ -102,16 +102,31 @@ class Runner:
         else:
             temperatures = list(plan.n_temperatures)
             confirm = self._preparation.simulate(plan.simulations, "confirm")
-            for n_temperatures in temperatures:
+            for number, n_temperatures in enumerate(temperatures):
                 self.result.n_temperatures = n_temperatures
+                self._expect(n_temperatures, len(confirm), temperatures[number + 1 :], has_curve=len(temperatures) > 1)
                 self._anneal_both(confirm, n_temperatures, "confirm")
         self._consistency(temperatures)
+        if plan.adds_data:  # chains on the real data are of another model, on other workers: `draw_alone`
+            return
         if self._budgeted is not None:
             plan = self._budgeted.with_draws(wanted_draws(plan, self.result, temperatures[-1]))
         draw_and_compare(self._model, plan, self.result, self._annealing, self._ledger, temperatures[-1])
         bridge_the_fit(self._model, plan, self.result, self._ledger)
         if plan.simulate_from != "localised":  # that is another model than the user's
             look_at_model(self._model, plan, self.result, self._ledger)
+
+    def draw_alone(self, model: Model, executor: Executor) -> None:
+        """Draw on the real data alone, where simulated data came on top of them; ``model`` is of the real data."""
+        result, n_temperatures = self.result, self.result.n_temperatures
+        ledger = Ledger(result, executor, self._display)
+        annealing = Annealing(self._plan, result, self._preparation.alone(model, ledger), ledger)
+        annealing.on_real_data(n_temperatures)
+        plan = self._plan
+        if self._budgeted is not None:
+            plan = self._budgeted.with_draws(wanted_draws(plan, result, n_temperatures))
+        draw_and_compare(model, plan, result, annealing, ledger, n_temperatures)
+        bridge_the_fit(model, plan, result, ledger)
 
     # -- what a search within a budget needs ------------------------------------------------------------------
 
@@ -180,6 +195,7 @@ class Runner:
             self.result.level = intervals.alpha_level(self._attempts)
             self.result.error_level = one_sided(self.result.level)
             self._attempts += 1
+            self._expect(n_temperatures, len(fresh))
             decision = self._anneal_both(fresh, n_temperatures, "confirm")
             if decision.is_reached:
                 return True
@@ -299,6 +315,19 @@ class Runner:
             ),
             sum(int(run.n_gradients.sum()) for run in runs) / n_transitions,
         )
+
+    def _expect(
+        self, n_temperatures: int, n_confirm: int, later: Sequence[int] = (), *, has_curve: bool = True
+    ) -> None:
+        """Tell the display what is to come at least, in chains at this T: those at others, consistency, draws."""
+        plan, chains = self._plan, self._plan.chains
+        draws = FEWEST_DRAWS if plan.draws is None else plan.draws
+        more = max(0, shape.FIRST_SIMULATIONS - n_confirm) if has_curve and shape.left_out(plan) is None else 0
+        others = 2 * chains * n_confirm * sum(later) / n_temperatures
+        last = (later[-1] if later else n_temperatures) / n_temperatures
+        self._display.expect("confirm", others + last * (chains * more + draws))
+        self._display.expect("consistency", draws)
+        self._display.expect("draws", 0)
 
     # -- the real data ----------------------------------------------------------------------------------------
 

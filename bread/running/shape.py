@@ -74,6 +74,11 @@ class Items:
 
 def left_out(plan: Plan) -> str | None:
     """Return why these data sets cannot be compared; None where they can."""
+    if plan.adds_data:
+        return (
+            "Whether your data are harder to sample was not tested: simulated data come on top of yours, so that "
+            "their posterior is another one."
+        )
     if plan.path.reference is not None:
         return (
             "Whether your data are harder to sample was not tested: one reference, which you passed as path=, serves "

@@ -1,7 +1,8 @@
 """Draws of the posterior of the user's own model, where another one may have been annealed.
 
-Under "localised" the annealed draws are of a model with another prior. Where modes are, and whether the real data look
-like the model's, is asked of the user's own model: with its density, and with draws of the fit.
+Under "localised" the annealed draws are of a model with another prior; where nothing can be certified there are none.
+Where modes are, and whether the real data look like the model's, is asked of the user's own model: with its density,
+and with draws of the fit.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ def own_draws(model: Model, fit: Fit | None) -> FloatArray | None:
 def posterior_draws(model: Model, result: CheckResult, fewest: int = 0) -> FloatArray | None:
     """Return draws of the posterior of the user's model on the real data, shape (n, dim); None without them.
 
-    The annealed ones, or under "localised" draws of the fit in an order without chains: as many as they are worth, but
-    no fewer than ``fewest`` where there are so many.
+    The annealed ones, or under "localised" and where nothing is annealed draws of the fit in an order without chains:
+    as many as they are worth, but no fewer than ``fewest`` where there are so many.
     """
-    if result.localisation is None:
+    if not result.is_about_fit:
         return result.observed_draws
     own = own_draws(model, result.fit)
     if own is None or result.fit is None:

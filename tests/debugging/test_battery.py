@@ -200,9 +200,9 @@ def test_what_was_detectable_is_told_by_subject():
     report = debug_container(result, "both", 2, {}, 1.0)
     shift = by["normal"].kernel_shift
     said = f"chains shifted by {shift:.2g} standard deviations would have been seen on normal, by "
-    assert bread.verdict(report).status == "no bug found" and said in bread.verdict(report)
+    assert bread.verdict(report).status == "no bug found" and said in bread.verdict(report).details
     alone = run_battery(subjects[:1], budget=SMALL, seed=2)
-    assert "differs by what was tested" not in bread.verdict(debug_container(alone, "one", 2, {}, 1.0))
+    assert "differs by what was tested" not in bread.verdict(debug_container(alone, "one", 2, {}, 1.0)).details
 
 
 @pytest.mark.statistical

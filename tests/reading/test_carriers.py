@@ -41,23 +41,23 @@ def carried(simulations, gap, *, goal=Goal(), tau=None, **changes):  # noqa: B00
 )
 def test_a_few_data_sets_carry_the_bound(simulations, gap, goal, status, sentence):
     verdict = judge(carried(simulations, gap, goal=goal))
-    assert verdict.status == status and sentence in verdict
-    assert f"(simulation{'s' if len(simulations) > 1 else ''} {', '.join(map(str, simulations))}" in verdict
-    assert "Look at" in verdict and "whether your data are like" in verdict
-    assert "More simulations narrow the limits; more temperatures lower the bound." not in verdict
+    assert verdict.status == status and sentence in verdict.details
+    assert f"(simulation{'s' if len(simulations) > 1 else ''} {', '.join(map(str, simulations))}" in verdict.details
+    assert "Look at" in verdict.details and "whether your data are like" in verdict.details
+    assert "More simulations narrow the limits; more temperatures lower the bound." not in verdict.details
 
 
 def test_all_data_sets_alike_are_carried_by_none():
     verdict = judge(fake_result(gap=1.2, goal=Goal(target=1.2)))  # the limits hold the target
-    assert verdict.status == "inconclusive" and "carr" not in verdict
-    assert "More simulations narrow the limits; more temperatures lower the bound." in verdict
+    assert verdict.status == "inconclusive" and "carr" not in verdict.details
+    assert "More simulations narrow the limits; more temperatures lower the bound." in verdict.details
 
 
 def test_a_parameter_that_sets_them_apart_is_named():
     result = carried((8, 12, 20), 400.0, goal=Goal(target=1.0), tau=1e-6)
     others = [index for index in CONFIRM if index not in (8, 12, 20)]
     nearest = float(result.simulations.parameters["tau"][others].min())
-    assert f"all with tau below {nearest:.3g}, where no other has it" in judge(result)
+    assert f"all with tau below {nearest:.3g}, where no other has it" in judge(result).details
     assert "where no other has it" not in judge(carried((8, 12, 20), 400.0, goal=Goal(target=1.0)))
 
 
@@ -76,4 +76,4 @@ def test_summary_counts_them():
 def test_an_interrupted_check_says_it_too():
     result = carried((8, 12, 20), 400.0, goal=Goal(target=1.0))
     result.is_interrupted = True
-    assert "3 of 20 simulated data sets carry" in judge(result)
+    assert "3 of 20 simulated data sets carry" in judge(result).details

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
 from typing import Any
 
 import matplotlib
@@ -14,7 +13,6 @@ import pytest
 import typer
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.cli_output import Output
 from bread.errors import BreadError, InvalidArgumentError
 from bread.reading.as_json import as_json
@@ -22,36 +20,11 @@ from bread.report import container as report
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.opening import opened_report
 from tests.support.fake_results import constrain, fake_result
+from tests.support.verb_reports import MADE, made
 
 matplotlib.use("Agg")
 
-QUICK: dict[str, Any] = {"random_seed": 3, "progressbar": False}
 COLUMNS = ["error", "error_limit", "jeffreys", "role", "n_gradients"]
-
-
-def model() -> NormalMean:
-    return NormalMean(np.array([0.4, 1.9, 1.1]), prior_mean=0.5, prior_sd=1.5, noise_sd=1.2, kernel=HMCKernel())
-
-
-def small() -> Any:
-    """A check with all groups that are read, small enough to be read hundreds of times."""
-    result = fake_result(
-        temperatures=(4, 8), n_search=2, n_confirm=10, n_forward=2, n_draws=100, posterior_shift=0.0, misfit=True
-    )
-    return report.to_container(result, constrain)
-
-
-MADE: dict[str, Callable[[], Any]] = {
-    "check": small,
-    "debug": lambda: bread.debug(model(), only="simulator", budget=0.002, cores=1, **QUICK),
-    "compare": lambda: bread.compare(
-        {"a": model(), "b": model()}, n_temperatures=(4, 8), simulations=4, cores=1, tune=10, **QUICK
-    ),
-    "unbiased": lambda: bread.unbiased(model(), pairs=40, lag=20, tune=60, **QUICK),
-    "path_sampling": lambda: bread.path_sampling(model(), pairs=40, tune=60, **QUICK),
-    "data_annealing": lambda: bread.data_annealing(model(), simulations=2, runs=2, particles=8, tune=10, **QUICK),
-}
-made = cache(lambda kind: MADE[kind]())
 
 
 def shown(read: Any, **options: Any) -> None:
@@ -188,7 +161,7 @@ def test_a_newcomers_lines_never_fail_wherever_a_check_was_stopped() -> None:
             result.kernels.clear()
             result.base_log_ratio = []
         found = report.to_container(result, constrain)
-        assert "bad" not in str(bread.verdict(found)) and bread.verdict(found).status
+        assert "bad" not in bread.verdict(found).details and bread.verdict(found).status
         bread.summary(found)
         assert not bread.summary(found, kind="bounds")[COLUMNS].isna().all(axis=None) or not n_left or n_left < 40
 

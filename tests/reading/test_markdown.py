@@ -30,7 +30,11 @@ def test_markdown_holds_what_the_page_does() -> None:
     assert text.startswith("# Converged: schools\n")
     for title in ("Numbers", "Temperatures", "Draws on your data", "Tests", "Settings", "Provenance", "Notes"):
         assert f"\n## {title}\n" in text
-    assert escaped(str(verdict).removeprefix("Converged. ")) in text
+    lines = text[: text.index("\n## Numbers")].split("\n")[2:]
+    assert [re.sub(r"[*\\ ]", "", line) for line in lines if line] == [
+        re.sub("[* ]", "", escaped(line)).replace("\\", "") for line in verdict.split("\n")
+    ]
+    assert f"## Details\n\n{escaped(verdict.details)}\n" in text
     tables = [block for block in text.split("\n\n") if block.startswith("|")]
     for table in tables:
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}

@@ -37,11 +37,11 @@ SITUATIONS = {
         {},
         "not converged",
         [
-            "On your data a mode at mu = 8.1 holds at least 97% of the mass and none of 100 annealed draws is there.",
+            "On your data a mode at mu = 8.1 holds at least 97% of the mass and none of 100 certified draws is there.",
             "Simulated data do not show that: on them V is at most 0.08.",
             "Start chains there",
         ],
-        ["more", "annealed draws that miss"],
+        ["more", "certified draws that miss"],
     ),
     "missed, and the bound is loose": (
         [mode(missed=True)],
@@ -75,7 +75,7 @@ SITUATIONS = {
         [mode(missed=True, annealed=Share(0.031, 0.001, 0.1))],
         {},
         "not converged",
-        ["only 3.1% of 100 annealed draws are there"],
+        ["only 3.1% of 100 certified draws are there"],
         [],
     ),
     "two missed": ([mode(missed=True), mode(missed=True)], {}, "not converged", ["They miss 1 more."], []),
@@ -83,7 +83,7 @@ SITUATIONS = {
         [mode(missed=True, own=Share(0.93, 0.9, 0.95))],
         {"posterior_shift": 1.5},
         "not converged",
-        ["93% of your own draws are there: it is the annealed draws that miss it"],
+        ["93% of your own draws are there: it is the certified draws that miss it"],
         ["Your draws are not the posterior's", "one of the two is wrong"],
     ),
     "own draws miss it too": (
@@ -105,10 +105,10 @@ SITUATIONS = {
         [mode(missed=False, annealed=HALF)],
         {},
         "converged",
-        ["No mode that the annealed draws miss was found on your data (looking from 4000 prior draws"],
+        ["No mode that the certified draws miss was found on your data (looking from 4000 prior draws"],
         ["there is no", "there is none", "holds at least"],
     ),
-    "nothing found at all": ([], {}, "converged", ["No mode that the annealed draws miss was found"], []),
+    "nothing found at all": ([], {}, "converged", ["No mode that the certified draws miss was found"], []),
 }
 
 
@@ -118,10 +118,10 @@ def test_what_a_verdict_says_of_modes(name):
     verdict = judge(with_modes(*modes, **changes))
     assert verdict.status == status and bool(verdict) == (status == "converged")
     for words in said:
-        assert words in verdict
+        assert words in verdict.details
     for words in unsaid:
-        assert words not in verdict
-    assert "nan" not in verdict and "  " not in verdict and ".." not in verdict
+        assert words not in verdict.details
+    assert "nan" not in verdict.details and "  " not in verdict.details and ".." not in verdict.details
     assert verdict.n_missed_modes == sum(one.weighed.missed for one in modes)
 
 
@@ -133,23 +133,27 @@ def test_what_a_verdict_says_of_modes(name):
     ],
 )
 def test_draws_of_the_fit_are_named_where_they_are_under_test(source, named, whose):
-    """Under "localised" the annealed draws are of another model: the fit's are looked at in the user's own."""
+    """Under "localised" the certified draws are of another model: the fit's are looked at in the user's own."""
     result = with_modes(mode(missed=True), simulate_from="localised", posterior_shift=0.0)
     result.fit = replace(result.fit, source=source)
     result.settings["posterior"] = source == "posterior="
     result.modes = replace(result.modes, source=source)
     verdict = judge(result)
-    assert verdict.status == "not converged" and named in verdict and "annealed draws is there" not in verdict
+    assert (
+        verdict.status == "not converged"
+        and named in verdict.details
+        and "certified draws is there" not in verdict.details
+    )
     result.modes = replace(result.modes, modes=(mode(missed=False),), has_prior=False)
     found = judge(result)
-    assert f"No mode of your own model {whose} was found on your data" in found
-    assert "looking from 4000 draws spread far around them" in found
+    assert f"No mode of your own model {whose} was found on your data" in found.details
+    assert "looking from 4000 draws spread far around them" in found.details
 
 
 def test_without_a_search_nothing_is_said():
     verdict = judge(fake_result())
     assert verdict.status == "converged" and verdict.n_missed_modes is None
-    assert "mode " not in verdict and "modes" not in verdict
+    assert "mode " not in verdict.details and "modes" not in verdict.details
 
 
 def test_a_bug_comes_first():
@@ -159,7 +163,11 @@ def test_a_bug_comes_first():
 def test_place_names_what_is_far_from_the_draws():
     away = replace(mode(missed=True), state=np.array([7.0, 0.0, 0.0, -7.4, 0.0, 1.0]))
     verdict = judge(with_modes(away))
-    assert "mu = 7" in verdict and "theta[1] = -7.4" in verdict and "tau" not in verdict.split(" holds ")[0]
+    assert (
+        "mu = 7" in verdict.details
+        and "theta[1] = -7.4" in verdict.details
+        and "tau" not in verdict.details.split(" holds ")[0]
+    )
 
 
 def test_summary_has_a_column_where_modes_were_looked_for():

@@ -28,7 +28,7 @@ def first_look(names: list[str]) -> xr.Dataset:
     """Return a group whose numbers say which row they are of; 100 times as precise as a table is."""
     rows = np.arange(len(names))
     columns = {
-        "mean": 10.0 + rows, "sd": 1.0 + rows, "shift": 0.123456 + rows, "shift_se": 0.0123456 + rows,
+        "mean": 10.0 + rows, "sd": 1.0 + rows, "shift": 0.123456 + rows, "shift_se": 0.0123456 * 3.0**rows,
         "sd_ratio": 1.0 + 0.1 * rows, "sd_ratio_se": 0.01 * (1 + rows), "detectable_shift": 0.2 + rows,
         "detectable_sd_ratio": 0.3 + rows,
     }  # fmt: skip
@@ -61,7 +61,7 @@ def test_the_first_look_stands_beside_them_whatever_components_are_called() -> N
     table = bread.summary(with_groups(compared()[1], first_look=first_look(NUMBERED)))
     assert table.index.tolist() == NAMES and len(table.columns) <= 9
     assert list(table.columns) == ["mean", "sd", "in_90", "shift", "shift_se", "sd_ratio", "sd_ratio_se", "error_limit"]
-    assert table["shift"].tolist() == [0.123, 1.12, 2.12, 3.12, 4.12, 5.12]
+    assert table["shift"].tolist() == [0.1235, 1.1235, 2.123, 3.123, 4.123, 5.12]
     assert table.notna().all(axis=None)
 
 
@@ -69,8 +69,8 @@ def test_components_that_cannot_be_told_apart_are_not_put_in_one_row() -> None:
     """The first look left one of three out, and does not say which by the model's names."""
     table = bread.summary(with_groups(compared()[1], first_look=first_look(["mu", "theta[1]", "theta[2]"])))
     assert set(table.index) == {*NAMES, "theta[1]", "theta[2]"}
-    assert table.loc["theta[1]", "shift"] == 1.12 and np.isnan(table.loc["theta[1]", "in_90"])
-    assert np.isnan(table.loc["theta[Deerfield]", "shift"]) and table.loc["mu", "shift"] == 0.123
+    assert table.loc["theta[1]", "shift"] == 1.1235 and np.isnan(table.loc["theta[1]", "in_90"])
+    assert np.isnan(table.loc["theta[Deerfield]", "shift"]) and table.loc["mu", "shift"] == 0.1235
 
 
 def test_the_first_look_alone_says_what_it_would_have_seen() -> None:

@@ -26,8 +26,8 @@ def test_a_constant_is_named_with_its_error_and_no_bug(tmp_path):
     found = made(integral("corr", 0.577), integral("sound", 0.012), integral("theta", 0.01, -0.02, 0.0, 0.015))
     verdict = bread.verdict(found)
     assert verdict.status == "converged"
-    assert "Priors that do not integrate to one: the density of corr to exp(0.577) +- 0.01 nats." in verdict
-    assert "sound" not in verdict
+    assert "Priors that do not integrate to one: the density of corr to exp(0.577) +- 0.01 nats." in verdict.details
+    assert "sound" not in verdict.details
     assert (
         "The density of 'corr' integrates to exp(0.577), not to 1 (standard error 0.01 nats, p = "
         in (found.attrs["notes"])
@@ -44,7 +44,10 @@ def test_an_integral_that_varies_is_a_bug_and_is_named():
     found = made(integral("theta", 0.4, -0.7, 0.1, 0.0), integral("corr", 0.577))
     verdict = bread.verdict(found)
     assert verdict.status == "bug"
-    assert "the density of theta integrates to exp(-0.7) to exp(0.4), by the values of what it depends on" in verdict
+    assert (
+        "the density of theta integrates to exp(-0.7) to exp(0.4), by the values of what it depends on"
+        in verdict.details
+    )
     assert "log_constant" in bread.summary(found, kind="bounds")  # corr's, which is no bug
     assert "The density of 'theta' integrates to exp(-0.700) to exp(0.400)" in found.attrs["notes"]
 
@@ -55,8 +58,8 @@ def test_draws_of_another_law_are_a_bug_and_no_constant_is_named(tmp_path):
     found = made(wrong, integral("corr", 0.577))
     verdict = bread.verdict(found)
     assert verdict.status == "bug"
-    assert "the random draws of car do not follow the log density (p < 0.001 after correction" in verdict
-    assert "integrates" not in verdict
+    assert "the random draws of car do not follow the log density (p < 0.001 after correction" in verdict.details
+    assert "integrates" not in verdict.details
     assert "The random draws of 'car' do not follow its density (p = 1e-09)" in found.attrs["notes"]
     group = read_group(found, "prior_integrals")
     assert group["draws_differ"].values.tolist() == [True, False]
@@ -76,12 +79,14 @@ def test_what_is_small_or_within_its_error_is_neither(values):
     error = 0.001 if values == (0.015,) else 0.02
     found = made(integral("theta", *values, error=error))
     assert bread.verdict(found).status == "converged"
-    assert "integrate to one" not in bread.verdict(found) and "log_constant" not in bread.summary(found, kind="bounds")
+    assert "integrate to one" not in bread.verdict(found).details and "log_constant" not in bread.summary(
+        found, kind="bounds"
+    )
 
 
 def test_a_known_constant_needs_no_error():
     found = made(integral("cut", -np.log(6.0), error=0.0, is_known=True))
-    assert "the density of cut to exp(-1.79)." in bread.verdict(found)
+    assert "the density of cut to exp(-1.79)." in bread.verdict(found).details
     assert float(read_group(found, "prior_integrals")["standard_error"].values[0]) == 0.0
 
 

@@ -14,7 +14,7 @@ import xarray as xr
 import bread
 from bread.errors import InvalidArgumentError
 from bread.report import container as report
-from bread.report.compat import make_container, read_attributes
+from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.running.mode_results import FoundMode, ModeResults
 from bread.statistics.modes import RegionEvidence, Share, WeighedMode
 from tests.support.fake_results import constrain, fake_result
@@ -63,7 +63,7 @@ def look(p_value: float = 0.5, shift: float = 0.01, other_data: Any = (), names:
         coords={"parameter": np.array(names)},
         attrs={"n_draws": 1000, "left_out": "{}", "other_data": json.dumps(other_data)},
     )
-    return make_container({"first_look": group}, read_attributes(interrupted()))
+    return make_container({"first_look": group}, read_attributes(interrupted()) | {"is_interrupted": 0})
 
 
 CASES = {
@@ -108,7 +108,43 @@ def test_a_missed_mode_shows_what_it_holds_and_who_is_there() -> None:
     assert shares["of your draws"] == shares["of the certified draws"] == [0.0, 0.97]
 
 
+def test_a_disagreement_is_drawn_by_what_saw_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look failed, and the comparison with certified draws, which sees less, did not."""
+    whole = container(gap=0.01, posterior_shift=0.0)
+    both = make_container(
+        {
+            **{name: read_group(whole, name) for name in group_names(whole)},
+            "first_look": read_group(look(1e-5, 0.5), "first_look"),
+        },
+        read_attributes(whole),
+    )
+    says = bread.Verdict("DISAGREEMENT", status="disagreement", comparison="agreement")
+    monkeypatch.setattr("bread.reading.status_plot.verdict", lambda report: says)
+    assert bread.plot(both).get_title().replace("\n", " ").startswith("Your draws are not the posterior's")
+    says.__dict__["comparison"] = "disagreement"
+    assert "certified draws" in bread.plot(both).get_xlabel().replace("\n", " ")
+
+
+def test_added_quantities_that_differ_more_are_drawn() -> None:
+    fine, wrong = container(gap=0.01, posterior_shift=0.0), container(gap=0.01, posterior_shift=1.5)
+    added = read_group(wrong, "agreement").isel(parameter=[0], tested=[0]).assign_coords(parameter=["profit"])
+    groups = {name: read_group(fine, name) for name in group_names(fine)}
+    made = make_container({**groups, "quantity_agreement": added}, read_attributes(fine))
+    assert [text.get_text() for text in bread.plot_agreement(made).get_yticklabels()] == ["profit"]
+    assert len(bread.plot_agreement(fine).get_yticklabels()) == 7
+
+
 class TestFirstLook:
+    def test_what_the_gradient_does_not_tell_has_a_row_without_a_point(self) -> None:
+        made = look(names=("mu", "tau", "nu"))
+        group = read_group(made, "first_look").copy(deep=True)
+        for name in group.data_vars:
+            if group[name].dims == ("parameter",):
+                group[name][2] = np.nan
+        ax = bread.plot_first_look(make_container({"first_look": group}, read_attributes(made)))
+        ax.figure.canvas.draw()
+        assert [text.get_text() for text in ax.get_yticklabels()][-1] == "nu"
+
     def test_the_worst_stands_out_where_the_test_fails(self) -> None:
         ax = bread.plot_first_look(look(1e-5, 0.5))
         assert [text.get_text() for text in ax.get_yticklabels()] == ["tau", "mu"]
@@ -118,7 +154,7 @@ class TestFirstLook:
         assert bar[:, 0] == pytest.approx([0.44, 0.56])
         unseen = [one.get_segments() for one in ax.collections if one.get_label() == "would go unseen"]
         assert unseen[0][0][:, 0] == pytest.approx([-0.15, 0.15])
-        assert ax.figure.axes[1].get_xlabel().startswith("your sd")
+        assert ax.figure.axes[1].get_xlabel().startswith("sd over")
 
     def test_nothing_stands_out_where_the_test_passes(self) -> None:
         """One of a hundred parameters is two standard errors off by chance."""
@@ -141,7 +177,7 @@ class TestFirstLook:
         with pytest.raises(InvalidArgumentError, match="needs the group 'first_look'.*no draws were looked at"):
             bread.plot_first_look(container())
         group = xr.Dataset({"p_value": ((), np.nan)}, attrs={"left_out": '{"k": "it is discrete"}', "other_data": "[]"})
-        made = make_container({"first_look": group}, read_attributes(interrupted()))
+        made = make_container({"first_look": group}, read_attributes(look()))
         with pytest.raises(InvalidArgumentError, match="nothing to draw: it is discrete"):
             bread.plot_first_look(made)
         assert "it is discrete" in bread.plot(made).texts[0].get_text().replace("\n", " ")
@@ -151,7 +187,7 @@ class TestFirstLook:
 def test_every_plot_says_that_it_returns_axes(name: str) -> None:
     function = getattr(bread, name)
     assert inspect.signature(function).return_annotation == "Axes"
-    assert "\n    matplotlib.axes.Axes\n" in function.__doc__.partition("Returns\n")[2]
+    assert "\nmatplotlib.axes.Axes\n" in str(inspect.getdoc(function)).partition("Returns\n")[2]
 
 
 def test_a_plot_of_the_fit_that_bread_made_names_it() -> None:

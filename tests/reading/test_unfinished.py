@@ -19,7 +19,7 @@ from tests.support.verdicts import judge
         ("search", "the search for a number of temperatures", "max_error="),
         ("confirm", "chains on fresh simulated data", "max_error="),
         ("consistency", "comparing your data with simulated data", "n_temperatures="),
-        ("draws", "annealed draws on the real data", "draws=0"),
+        ("draws", "certified draws on your data", "draws=0"),
         ("modes", "the search for modes on the real data", "Run it again with more time"),
         ("another", "another", "Run it again with more time"),
     ],
@@ -34,7 +34,7 @@ def test_the_longest_phase_is_named(phase, name, advice, has_bound):
     total = sum(result.seconds.values())
     verdict = judge(result)
     assert verdict.status == "inconclusive"
-    assert f"Of {total:.0f} s, 81 went into {name}." in verdict and advice in verdict
+    assert f"Of {total:.0f} s, 81 went into {name}." in verdict.details and advice in verdict.details
 
 
 @pytest.mark.parametrize(
@@ -54,30 +54,30 @@ def test_what_is_set_already_is_no_advice(settings, advice):
     result = fake_result()
     result.is_interrupted, result.seconds = True, {"tune": 81.0}
     result.settings |= {"path": "auto", "tune_on": "each"} | settings
-    assert f"went into choosing a path, tuning and fitting references. {advice}" in judge(result)
+    assert f"went into choosing a path, tuning and fitting references. {advice}" in judge(result).details
 
 
 def test_nothing_is_blamed_where_nothing_took_long():
     result = fake_result()
     result.is_interrupted, result.seconds = True, {"compile": 0.2, "fit": 0.3}
-    assert "went into" not in judge(result)
+    assert "went into" not in judge(result).details
     result.runs.clear()
-    assert "Run it again, with more time or fewer temperatures." in judge(result)
+    assert "Run it again, with more time or fewer temperatures." in judge(result).details
 
 
 def test_a_finished_check_blames_nothing():
     result = fake_result()
     result.seconds = {"fit": 81.0}
-    assert "went into" not in judge(result)
+    assert "went into" not in judge(result).details
 
 
 def test_fresh_simulations_that_were_done_are_said():
     result = fake_result()
     result.is_interrupted = True
-    assert "fresh simulations gave; what comes after that is missing" in judge(result)
+    assert "fresh simulations gave; what comes after that is missing" in judge(result).details
     for key in [key for key in result.runs if key[2] == 64 and key[0] >= 6]:
         del result.runs[key]
-    assert "shows where things stand but confirms nothing" in judge(result)
+    assert "shows where things stand but confirms nothing" in judge(result).details
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_proposals_from_the_reference_are_named_where_they_would_help(path, kern
         return bread.verdict(found)
 
     stuck = verdict_of(fake_result(gap=3.0, rate=0.0))
-    assert stuck.status == "not converged" and ('kernel="independence"' in stuck) == is_named
+    assert stuck.status == "not converged" and ('kernel="independence"' in stuck.details) == is_named
     stopped, fitting = fake_result(), fake_result()
     for result, phase in ((stopped, "search"), (fitting, "fit")):
         result.is_interrupted, result.seconds = True, {phase: 81.0}
-    assert ('kernel="independence"' in verdict_of(stopped)) == is_named
-    assert "independence" not in verdict_of(fitting)
+    assert ('kernel="independence"' in verdict_of(stopped).details) == is_named
+    assert "independence" not in verdict_of(fitting).details

@@ -51,8 +51,11 @@ def direct(name, p_value):
 def test_a_failed_test_of_exact_draws_is_a_bug_under_every_protocol(simulate_from, name, sentence):
     verdict = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=direct(name, 1e-5)))
     assert verdict.status == "bug" and verdict.direct_p_value == pytest.approx(8e-5)
-    assert f"the {name} of 1000 exact draws fails (p < 0.001" in verdict and "tau, function tanh(own)" in verdict
-    assert sentence in verdict
+    assert (
+        f"the {name} of 1000 exact draws fails (p < 0.001" in verdict.details
+        and "tau, function tanh(own)" in verdict.details
+    )
+    assert sentence in verdict.details
     kept = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=direct(name, 2e-4)))
     assert kept.status == "converged"  # 8 p-values: 0.0016 after correction
 
@@ -62,15 +65,19 @@ def test_converged_says_first_what_was_not_tested(simulate_from):
     """Nobody may read "converged" without it; a report of an older version, which does not know, says nothing."""
     whole, scores = direct("kernel at beta = 0", 0.5), "ValueError: lam is too large"
     sound = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=whole))
-    assert sound.status == "converged" and "Not tested" not in sound and "your priors" not in sound
+    assert sound.status == "converged" and "Not tested" not in sound.details and "your priors" not in sound.details
     lacking = {"likelihood score": scores, "outcome score": scores, "outcome score of y": "atoms"}
     verdict = judge(replace(fake_result(simulate_from=simulate_from), direct_tests=replace(whole, left_out=lacking)))
     assert verdict.status == "converged"
     said = "Not tested: likelihood score, outcome score (ValueError: lam is too large)."
-    assert said in verdict and "atoms" not in verdict and verdict.index(said) < verdict.index("typical")
+    assert (
+        said in verdict.details
+        and "atoms" not in verdict.details
+        and verdict.details.index(said) < verdict.details.index("typical")
+    )
     empty = replace(whole.tests[0], name="prior score", p_values=np.full((2, 2), np.nan))
     nothing = replace(whole, tests=(empty, *whole.tests), left_out={"prior score of mu, tau": "it jumps"})
-    assert "Not tested: prior score (it jumps)." in judge(replace(fake_result(), direct_tests=nothing))
+    assert "Not tested: prior score (it jumps)." in judge(replace(fake_result(), direct_tests=nothing)).details
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.8, "Most"), (0.3, "Many"), (0.05, None)])
@@ -78,14 +85,14 @@ def test_a_prior_whose_data_cannot_be_represented_is_named(share, words):
     tests = replace(direct("kernel at beta = 0", 0.5), share_discarded=share, why_discarded="y overflows.")
     verdict = judge(replace(fake_result(), direct_tests=tests))
     said = f"{words} data sets that your priors make cannot be represented ({share:.0%}: y overflows): tighten"
-    assert (said in verdict) == (words is not None) == ("your priors" in verdict)
+    assert (said in verdict.details) == (words is not None) == ("your priors" in verdict.details)
 
 
 def test_a_score_that_fails_is_named_before_a_kernel_that_fails_with_it():
     (score, kernel), *_ = [direct("prior score", 1e-6).tests]
     failed = replace(kernel, p_values=np.full((2, 2), 1e-30))
     verdict = judge(replace(fake_result(), direct_tests=DirectTests((score, failed))))
-    assert "the prior score of 1000 exact draws fails" in verdict
+    assert "the prior score of 1000 exact draws fails" in verdict.details
 
 
 SITUATIONS = {
@@ -162,7 +169,7 @@ SITUATIONS = {
         "converged",
         [
             "Converged. Your 90% intervals (4 chains) hold between 0.8",
-            "of the annealed draws (1000 on your data). Those are within 0.08 of the posterior, if the 20 simulated ",
+            "of the certified draws (1000 on your data). Those are within 0.08 of the posterior, if the 20 simulated ",
             "data sets are typical (95% limit whatever others are like: 0.20; B = 0.019 nats)",
             "No difference was seen (p = ",
             "a shift of one continuous parameter by 0.3",
@@ -176,7 +183,7 @@ SITUATIONS = {
         "disagreement",
         [
             "Disagreement. Your draws are not the posterior's: your 90% interval of mu holds 0.",
-            "of annealed draws that are within 0.08 of it (p < 0.001). Run longer, or reparametrise.",
+            "of certified draws that are within 0.08 of it (p < 0.001). Run longer, or reparametrise.",
         ],
         ["Converged"],
     ),
@@ -184,7 +191,7 @@ SITUATIONS = {
         {"posterior_shift": 0.35},
         "inconclusive",
         [
-            "Inconclusive. Your draws differ from the annealed draws on your data: 0.6",
+            "Inconclusive. Your draws differ from the certified draws on your data: 0.6",
             "of those lie below your median of mu (p < 0.001)",
             "own error, up to 0.08, may be why",
         ],
@@ -193,7 +200,7 @@ SITUATIONS = {
     "own draws that differ where nothing is certified": (
         {"posterior_shift": 1.5, "gap": 1.0},
         "not converged",
-        ["Your draws differ from the annealed draws on your data: ", "One of the two is wrong"],
+        ["Your draws differ from the certified draws on your data: ", "One of the two is wrong"],
         ["are not the posterior's"],
     ),
     "a target in nats": (
@@ -224,11 +231,11 @@ def test_what_a_verdict_says(name):
     assert verdict.status == status
     assert bool(verdict) == (status == "converged")
     for words in said:
-        assert words in verdict
+        assert words in verdict.details
     for words in unsaid:
-        assert words not in verdict
-    assert verdict.startswith(f"{status.capitalize()}. ") and verdict.endswith(".")
-    assert "nan" not in verdict and "  " not in verdict and ".." not in verdict
+        assert words not in verdict.details
+    assert verdict.details.startswith(f"{status.capitalize()}. ") and verdict.details.endswith(".")
+    assert "nan" not in verdict.details and "  " not in verdict.details and ".." not in verdict.details
 
 
 def test_numbers_are_those_of_the_report():
@@ -246,7 +253,7 @@ def test_bug_precedes_mismatch():
     verdict = judge(shift_reverse_starts(fake_result(observed_extra=8.0, n_forward=179)))
     assert verdict.status == "bug"
     assert verdict.rank_p_value <= 0.003
-    assert "mu (beta=1)" in verdict and "impossible" not in verdict
+    assert "mu (beta=1)" in verdict.details and "impossible" not in verdict.details
 
 
 def test_log_weights_that_contradict_each_other_are_a_bug():
@@ -264,23 +271,32 @@ def test_fitted_simulations_never_show_a_bug_but_a_start_that_is_not_forgotten()
     verdict = judge(shift_reverse_starts(fake_result(simulate_from="fitted")))
     assert verdict.status == "converged"
     assert verdict.rank_p_value <= 0.003
-    assert "raise init_steps" in verdict
+    assert "raise init_steps" in verdict.details
+
+
+def test_simulated_from_the_posterior_the_tests_of_chains_are_about_the_draws():
+    verdict = judge(shift_reverse_starts(fake_result(simulate_from="posterior")))
+    assert verdict.status == "disagreement" and verdict.rank_p_value <= 0.003
+    assert "Your draws are not the posterior's" in verdict and "first in mu" in verdict and "bug" not in verdict[:40]
+    assert judge(fake_result(simulate_from="posterior")).status == "converged"  # the control
+    doubtful = fitted("posterior", shift=3.0, n_divergences=7)  # too few draws to say that of
+    assert judge(shift_reverse_starts(doubtful)).status == "inconclusive"
 
 
 def test_zero_weights_leave_v_finite_and_b_infinite():
     verdict = judge(zero_weight(fake_result(gap=0.002, goal=Goal(max_error=0.2))))
     assert verdict.jeffreys == np.inf
     assert verdict.status == "converged" and verdict.error_limit < 0.2
-    assert "B is infinite" in verdict
+    assert "B is infinite" in verdict.details
     loose = judge(zero_weight(fake_result(gap=1.0)))
-    assert "1 of 80 forward chains met a likelihood of zero" in loose
+    assert "1 of 80 forward chains met a likelihood of zero" in loose.details
 
 
 def test_an_unreliable_b_decides_nothing():
     asked = Goal(target=1.0)
     verdict = judge(heavy_start(fake_result(goal=asked, gap=0.4)))
     assert verdict.bound == "V" and verdict.limit == pytest.approx(0.479, abs=1e-3)
-    assert verdict.status == "converged" and "B =" not in verdict
+    assert verdict.status == "converged" and "B =" not in verdict.details
     assert judge(fake_result(goal=asked, gap=0.4)).bound == "B"
 
 
@@ -288,17 +304,20 @@ def test_a_fit_that_did_not_converge_lets_fitted_simulations_decide_nothing():
     assert judge(fitted("fitted")).status == "converged"  # the control
     verdict = judge(fitted("fitted", shift=3.0, n_divergences=7))
     assert verdict.status == "inconclusive"
-    assert "did not converge: its largest R-hat is 1." in verdict and "(tau)" in verdict
-    assert "7 transitions diverged (pm.sample)" in verdict and "pass its draws as posterior=" in verdict
+    assert "did not converge: its largest R-hat is 1." in verdict.details and "(tau)" in verdict.details
+    assert "7 transitions diverged (pm.sample)" in verdict.details and "pass its draws as posterior=" in verdict.details
     assert judge(fitted("fitted", shift=3.0, gap=1.0)).status == "not converged"
 
 
 def test_a_doubtful_fit_is_said_where_it_does_not_decide():
     verdict = judge(fitted("localised", shift=3.0))
-    assert verdict.status == "converged" and "The fit to your data (pm.sample) may be off: its largest R-hat" in verdict
+    assert (
+        verdict.status == "converged"
+        and "The fit to your data (pm.sample) may be off: its largest R-hat" in verdict.details
+    )
     verdict = judge(fitted("fitted", n_divergences=1))
-    assert verdict.status == "converged" and "may be off: 1 transition diverged." in verdict
-    assert "may be off" not in judge(fitted("fitted", n_divergences=0))
+    assert verdict.status == "converged" and "may be off: 1 transition diverged." in verdict.details
+    assert "may be off" not in judge(fitted("fitted", n_divergences=0)).details
 
 
 @pytest.mark.parametrize("simulate_from", ["fitted", "localised"])
@@ -306,7 +325,7 @@ def test_one_effective_size_is_said_of_draws_that_are_too_few(simulate_from):
     container = report.to_container(fitted(simulate_from, shift=3.0), constrain)
     container.attrs["fit_n_effective"] = 43.0  # of location and scale; that of a quantile is smaller
     verdict = bread.verdict(container)
-    sizes = re.findall(r"(\d+) (?:effective draws of|draws of) tau", str(verdict))
+    sizes = re.findall(r"(\d+) (?:effective draws of|draws of) tau", verdict.details)
     assert verdict.comparison == "too few draws" and len(sizes) == 2 and sizes[0] == sizes[1]
 
 
@@ -318,7 +337,7 @@ def test_numbers_of_nats_are_short(value: float, words: str) -> None:
 def test_level_that_was_spent_is_shown():
     result = fake_result()
     result.level, result.error_level = 0.975, 0.9875
-    assert "98.75% limit" in judge(result)
+    assert "98.75% limit" in judge(result).details
 
 
 @pytest.mark.parametrize("n_confirm", [1, 9])
@@ -332,7 +351,7 @@ def test_the_fit_is_no_status(misfit, fit):
     assert verdict.status == "converged" and bool(verdict)
     assert verdict.fit == fit and (verdict.fit_p_value <= 0.005) == misfit
     assert (
-        "What was compared on your own data stands" in judge(fake_result(misfit=misfit, posterior_shift=0.0))
+        "What was compared on your own data stands" in judge(fake_result(misfit=misfit, posterior_shift=0.0)).details
     ) == misfit
     untested = fake_result()
     untested.fit_check = None
@@ -345,15 +364,15 @@ def test_a_rank_among_simulated_data_sets_may_overrule_a_misfit(others, fit):
     result.fit_check = replace(result.fit_check, ranked_p_values=np.array([*np.full(40, others), 4e-4]))
     verdict = judge(result)
     assert verdict.fit == fit and verdict.fit_p_value <= 0.005
-    assert ("Your data look like the model's (fit p = 1 by its rank among simulated data sets)" in verdict) == (
+    assert ("Your data look like the model's (fit p = 1 by its rank among simulated data sets)" in verdict.details) == (
         fit == "ok"
     )
 
 
 def test_a_difference_that_too_few_simulations_show_is_no_mismatch():
     assert judge(fake_result(observed_extra=8.0)).status == "converged"  # 39 simulations: more would have been added
-    assert "harder to sample is not yet known" in judge(fake_result(observed_extra=8.0))
-    assert "blind to harder data here" in judge(fake_result(simulate_from="localised"))
+    assert "harder to sample is not yet known" in judge(fake_result(observed_extra=8.0)).details
+    assert "blind to harder data here" in judge(fake_result(simulate_from="localised")).details
 
 
 def of_library(library, simulator=None, **changes):
@@ -369,18 +388,20 @@ def of_library(library, simulator=None, **changes):
 def test_a_bug_may_be_in_the_simulator_that_bread_derived(library, name, test):
     derived = f"Or the simulator that bread derived from your {name} is wrong"
     verdict = judge(replace(of_library(library), direct_tests=direct(test, 1e-5)))
-    assert verdict.status == "bug" and derived in verdict
-    assert f"please report that to bread, with the {name}, its data and this report" in verdict
+    assert verdict.status == "bug" and derived in verdict.details
+    assert f"please report that to bread, with the {name}, its data and this report" in verdict.details
     own = judge(replace(of_library(library, "simulate"), direct_tests=direct(test, 1e-5)))
-    assert own.status == "bug" and "derived" not in own and "  " not in own
+    assert own.status == "bug" and "derived" not in own.details and "  " not in own.details
 
 
 @pytest.mark.parametrize(("library", "who"), [("pymc", "PyMC"), ("stan", "Stan"), ("numpyro", "NumPyro")])
 def test_a_step_method_of_the_library_is_never_blamed_first(library, who):
     verdict = judge(replace(of_library(library), direct_tests=direct("kernel at beta = 1", 1e-5)))
-    assert verdict.index("custom distribution") < verdict.index(f"Least likely is NUTS, whose steps are {who}'s own.")
-    assert "correct accept step" not in verdict and "  " not in verdict
+    assert verdict.details.index("custom distribution") < verdict.details.index(
+        f"Least likely is NUTS, whose steps are {who}'s own."
+    )
+    assert "correct accept step" not in verdict.details and "  " not in verdict.details
     ranks = judge(shift_reverse_starts(of_library(library)))
-    assert ranks.status == "bug" and "step method" not in ranks and "custom distribution" in ranks
+    assert ranks.status == "bug" and "step method" not in ranks.details and "custom distribution" in ranks.details
     own = judge(replace(of_library("finite"), direct_tests=direct("kernel at beta = 1", 1e-5)))
-    assert "look for a step method without a correct accept step" in own and "derived" not in own
+    assert "look for a step method without a correct accept step" in own.details and "derived" not in own.details

@@ -32,18 +32,17 @@ def test_a_verdict_in_a_notebook(gap: float) -> None:
     verdict = bread.verdict(report.to_container(fake_result(gap=gap), constrain))
     page = Page(verdict._repr_html_())
     assert page.is_whole and page.outside == [] and page.ids == []
-    assert verdict.status.capitalize() in page.text and verdict.split(". ", 1)[1] in page.text
-    assert f"{verdict.error:.2g} (limit" in page.text
-    assert "<style" not in verdict._repr_html_()
+    assert all(line in page.text for line in verdict.split("\n")) and verdict.details in page.text
+    assert "<style" not in verdict._repr_html_() and "<details>" in verdict._repr_html_()
     printer = Printer()
     verdict._repr_pretty_(printer, False)
-    assert " ".join(printer.said.split("\n")) == str(verdict) and max(map(len, printer.said.split("\n"))) <= 100
+    assert printer.said == str(verdict)
     assert pickle.loads(pickle.dumps(verdict))._repr_html_() == verdict._repr_html_()
 
 
 def test_its_colours_have_contrast_wherever_it_stands() -> None:
     for status in ("converged", "not converged", "inconclusive", "mismatch", "bug"):
-        text = Verdict(f"{status.capitalize()}. {HOSTILE}", status=status)._repr_html_()
+        text = Verdict(status.upper(), HOSTILE, status=status, details=HOSTILE)._repr_html_()
         found = re.search(r"background: (#\w{6}); color: (#\w{6})", text)
         assert found is not None and contrast(found[1], found[2]) >= 4.5
         assert HOSTILE in Page(text).text and Page(text).faults == []

@@ -116,7 +116,7 @@ ROADS = {
     "annealing on the real data never came": (unfinished, "none of the chains annealed on your data ended in a draw"),
     "all annealed chains failed": (all_failed, "none of the chains annealed on your data ended in a draw"),
     "one annealed chain is left": (one_left, "1 of the chains annealed on your data ended in a draw"),
-    "too few annealed draws": (few_left, "compared with 10 certified ones, which are too few"),
+    "too few certified draws": (few_left, "compared with 10 certified ones, which are too few"),
     "too few of the user's": (short, "are too few, 100 are needed"),
     "some variables": (partial, "in all variables: mu left out"),
     "no variable": (alone, "nothing in them varies, or they share no variable"),
@@ -132,8 +132,8 @@ def test_no_road_around_the_comparison_leads_to_converged(road):
     result = make()
     verdict = judge(result)
     assert verdict.status == "inconclusive" and not verdict and verdict.agreement is not True
-    assert why in verdict.split(" which takes", maxsplit=1)[0][:400], verdict
-    assert "nan" not in verdict and "  " not in verdict and ".." not in verdict
+    assert why in verdict.details.split(" which takes", maxsplit=1)[0][:400], verdict
+    assert "nan" not in verdict.details and "  " not in verdict.details and ".." not in verdict.details
     result.settings["posterior"] = False
     if result.fit is not None:
         result.fit = replace(result.fit, source="pm.sample")
@@ -146,7 +146,7 @@ def test_other_statuses_say_it_too(road):
     make, why = ROADS[road]
     result = make()
     result.is_interrupted = True
-    assert why in judge(result)
+    assert why in judge(result).details
 
 
 def test_draws_that_were_compared_well_still_converge():
@@ -161,7 +161,7 @@ def test_one_standard_deviation_is_what_must_be_seen(n_draws):
     assert judge(result).status == "converged"
     result.observed_draws, result.observed_log_density = result.observed_draws[:40], result.observed_log_density[:40]
     verdict = judge(result)
-    assert verdict.status == "inconclusive" and "one standard deviation is too much to go unseen" in verdict
+    assert verdict.status == "inconclusive" and "one standard deviation is too much to go unseen" in verdict.details
 
 
 def parameter_misfit(result, kind="parameter", deviation=4.4, p_value=1e-4, name="mu"):
@@ -196,18 +196,18 @@ def test_a_parameter_that_its_prior_does_not_expect(simulate_from, kind, name, d
     verdict = judge(parameter_misfit(fake_result(simulate_from=simulate_from), kind, deviation, name=name))
     assert verdict.status == status and verdict.fit == "poor"
     if status == "inconclusive":
-        assert f"{name} is where its prior hardly lets it be (fit p < 0.001" in verdict
-        assert "is no answer for your data" in verdict and "are within" not in verdict
-        assert ("4.4 standard deviations above" in verdict) == (deviation == 4.4)
+        assert f"{name} is where its prior hardly lets it be (fit p < 0.001" in verdict.details
+        assert "is no answer for your data" in verdict.details and "are within" not in verdict.details
+        assert ("4.4 standard deviations above" in verdict.details) == (deviation == 4.4)
     else:
-        assert "and simulated data have it from the fit to yours" in verdict and "unlike" not in verdict
+        assert "and simulated data have it from the fit to yours" in verdict.details and "unlike" not in verdict.details
     sound = parameter_misfit(fake_result(simulate_from=simulate_from), kind, deviation, 0.2, name)
     assert judge(sound).status == "converged"  # the control
 
 
 def test_own_draws_are_not_called_wrong_by_a_bound_that_is_no_answer():
     verdict = judge(parameter_misfit(given()))
-    assert verdict.status == "inconclusive" and "One of the two is wrong" in verdict
+    assert verdict.status == "inconclusive" and "One of the two is wrong" in verdict.details
     assert judge(given()).status == "disagreement"
 
 
@@ -218,16 +218,18 @@ def test_a_misfit_of_the_data_is_no_status_beside_it():
 def test_localised_says_first_which_model_it_is_about():
     verdict = judge(localise(fake_result(simulate_from="localised")))
     assert verdict.status == "converged"
-    assert verdict.startswith("Converged. What is certified are draws of the localised model, which has a widened fit")
-    assert "in place of the prior of mu, tau." in verdict
+    assert verdict.details.startswith(
+        "Converged. What is certified are draws of the localised model, which has a widened fit"
+    )
+    assert "in place of the prior of mu, tau." in verdict.details
 
 
 def test_a_search_for_modes_that_was_left_out_is_said():
     reason = "Modes on the real data were not looked for: the model has discrete variables."
     result = fake_result()
     result.warnings.append(reason)
-    assert judge(result).status == "converged" and reason in judge(result)
-    assert reason not in judge(fake_result())
+    assert judge(result).status == "converged" and reason in judge(result).details
+    assert reason not in judge(fake_result()).details
 
 
 def test_a_report_of_before_still_opens():

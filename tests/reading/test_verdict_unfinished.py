@@ -18,7 +18,7 @@ def test_interrupted_is_inconclusive_whatever_the_number():
     result.is_interrupted = True
     verdict = judge(result)
     assert verdict.status == "inconclusive"
-    assert "did not finish" in verdict
+    assert "did not finish" in verdict.details
     result.is_interrupted = False
     assert judge(result).status == "converged"  # the control: the flag alone made the difference
 
@@ -30,7 +30,7 @@ def test_unconfirmed_bounds_never_converge():
             del result.runs[key]
     verdict = judge(result)
     assert verdict.status == "inconclusive"
-    assert "no fresh simulations confirmed" in verdict
+    assert "no fresh simulations confirmed" in verdict.details
 
 
 def test_failed_chains_are_named():
@@ -41,7 +41,7 @@ def test_failed_chains_are_named():
     result.runs[8, "reverse", 64] = replace(run, log_weight=log_weight, failure=failure)
     verdict = judge(result)
     assert verdict.status == "inconclusive"
-    assert "1 annealed chain failed" in verdict
+    assert "1 annealed chain failed" in verdict.details
 
 
 def test_nothing_finished():
@@ -50,7 +50,7 @@ def test_nothing_finished():
     result.is_interrupted = True
     verdict = judge(result)
     assert verdict.status == "inconclusive"
-    assert "nothing can be said" in verdict
+    assert "nothing can be said" in verdict.details
     assert np.isnan(verdict.estimate)
 
 
@@ -72,10 +72,10 @@ def test_own_chains_that_disagree_with_each_other_are_too_few():
     verdict = judge(result)
     assert verdict.status == "inconclusive" and not verdict
     assert verdict.agreement is None and verdict.comparison == "too few draws"
-    assert "pass all of its draws" in verdict and verdict.count("were not compared") == 1
-    assert "Your draws were not compared" in verdict and "effective draws of mu are too few" in verdict
-    assert "No difference" not in verdict and "intervals" not in verdict
-    assert "not about a run of pm.sample." in verdict
+    assert "pass all of its draws" in verdict.details and verdict.details.count("were not compared") == 1
+    assert "Your draws were not compared" in verdict.details and "effective draws of mu are too few" in verdict.details
+    assert "No difference" not in verdict.details and "intervals" not in verdict.details
+    assert "not about a run of pm.sample." in verdict.details
 
 
 def test_the_fit_that_bread_made_is_named():
@@ -83,25 +83,28 @@ def test_the_fit_that_bread_made_is_named():
     for result in (same, other):
         result.fit = replace(result.fit, source="pm.sample")
     verdict = judge(same)
-    assert verdict.startswith("Converged. The 90% intervals of pm.sample (its defaults, 4 chains) hold between 0.")
-    assert "are estimated to be within" in verdict and "Your 90%" not in verdict
+    assert verdict.details.startswith(
+        "Converged. The 90% intervals of pm.sample (its defaults, 4 chains) hold between 0."
+    )
+    assert "are estimated to be within" in verdict.details and "Your 90%" not in verdict.details
     verdict = judge(other)
     assert verdict.status == "disagreement"
     assert (
-        "The draws of pm.sample (its defaults, 4 chains) are not the posterior's: their 90% interval of mu" in verdict
+        "The draws of pm.sample (its defaults, 4 chains) are not the posterior's: their 90% interval of mu"
+        in verdict.details
     )
 
 
 def test_chains_of_the_real_data_that_failed_are_counted():
     result = fake_result(posterior_shift=0.0)
-    assert "failed" not in judge(result)
+    assert "failed" not in judge(result).details
     result.n_draws_dropped = 3
-    assert "3 of 1003 annealed chains on your data failed" in judge(result)
+    assert "3 of 1003 annealed chains on your data failed" in judge(result).details
 
 
 def test_other_backends_are_not_told_of_pymc():
     verdict = judge(fake_result(info=model_info(backend="reference", versions={})))
-    assert "pm.sample" not in verdict and "your usual sampler" in verdict
+    assert "pm.sample" not in verdict.details and "your usual sampler" in verdict.details
 
 
 def test_pickle_keeps_the_numbers():

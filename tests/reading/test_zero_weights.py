@@ -36,7 +36,7 @@ def test_they_are_counted_and_said(n_chains, n_draws, said, tmp_path):
     file = str(tmp_path / "report.nc")
     made.to_netcdf(file)
     for kept in (made, file):
-        assert f"On your data {said} annealed chains met a likelihood of zero" in bread.verdict(kept)
+        assert f"On your data {said} annealed chains met a likelihood of zero" in bread.verdict(kept).details
     attributes = report.read_attributes(made)
     assert [int(attributes[name]) for name in ("n_observed_zero", "n_observed_chains")] == [
         int(part) for part in said.split(" of ")
@@ -46,11 +46,11 @@ def test_they_are_counted_and_said(n_chains, n_draws, said, tmp_path):
 def test_nothing_is_said_without_them():
     result = fake_result()
     result.n_draws_dropped = 3  # failed for another reason
-    assert "of zero" not in bread.verdict(report.to_container(result, constrain))
+    assert "of zero" not in bread.verdict(report.to_container(result, constrain)).details
 
 
 def test_no_chain_has_a_weight():
     result = with_zeros(4, 1000)
     result.observed_draws = result.observed_draws[:0]
     verdict = bread.verdict(report.to_container(result, constrain))
-    assert "every one of 1004 annealed chains" in verdict and "no annealed draws" in verdict
+    assert "every one of 1004 annealed chains" in verdict.details and "no certified draws" in verdict.details

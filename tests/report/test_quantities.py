@@ -21,7 +21,7 @@ ALONE = {name: (lambda p, name=name: p[name]) for name in ("mu", "tau", "kind")}
 
 
 def own_draws(seed: int, **changes: Any) -> dict[str, np.ndarray]:
-    """Four chains of 300 draws from the law of the annealed ones."""
+    """Four chains of 300 draws from the law of the certified ones."""
     states = draw_states(np.random.default_rng(seed), 1200)
     values = constrain(states) | changes
     return {name: array.reshape(4, 300, *array.shape[1:]) for name, array in values.items()}
@@ -93,7 +93,7 @@ def test_a_quantity_of_the_data_sees_what_no_parameter_does() -> None:
     seeing = bread.add_quantities(made, {"mu": ALONE["mu"], "aligned": lambda p, data: p["mu"] * data["y"][0, 0]})
     verdict = bread.verdict(seeing)
     assert verdict.status == "bug" and verdict.quantity_p_value < 1e-4 and verdict.rank_p_value > 0.01
-    assert "the quantity aligned, which was added after the check" in verdict
+    assert "the quantity aligned, which was added after the check" in verdict.details
     p_values = report.read_group(seeing, "quantities")["weighted_rank_p_value"].values
     assert verdict.quantity_p_value == pytest.approx(2 * p_values.min())
 
@@ -106,7 +106,7 @@ def test_near_the_fit_it_is_a_diagnostic_and_no_bug() -> None:
     added = bread.add_quantities(report.to_container(result, constrain), {"size of mu": lambda p: p["mu"]})
     verdict = bread.verdict(added)
     assert verdict.status != "bug" and verdict.quantity_p_value < 0.001
-    assert "not to have forgotten their start" in verdict
+    assert "not to have forgotten their start" in verdict.details
 
 
 @pytest.mark.parametrize("wrong", [False, True])
@@ -120,7 +120,9 @@ def test_own_draws_that_are_wrong_together_disagree(wrong: bool) -> None:
     added = bread.add_quantities(made, {"gap": lambda p: p["theta"][0] - p["theta"][1]}, posterior=own)
     verdict = bread.verdict(added)
     assert verdict.status == ("disagreement" if wrong else "converged")
-    assert ("interval of gap holds" if wrong else "Your 90% intervals of 1 added quantity (gap) hold 0.") in verdict
+    assert (
+        "interval of gap holds" if wrong else "Your 90% intervals of 1 added quantity (gap) hold 0."
+    ) in verdict.details
 
 
 def test_paths_of_weight_zero_are_not_asked_and_failed_chains_are_left_out() -> None:

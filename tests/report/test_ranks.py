@@ -97,11 +97,17 @@ def test_a_chain_of_weight_zero_has_no_say_wherever_it_ended() -> None:
     assert (other != ranks[0]).sum() == 1
 
 
-def test_near_the_fit_the_group_has_another_name_and_says_what_it_is() -> None:
-    made = report.to_container(fake_result(simulate_from="fitted", **SMALL), constrain)
-    assert "prior_sbc" not in report.group_names(made)
-    ranks = report.read_group(made, "posterior_sbc")
-    assert ranks.attrs["meaning"] == "diagnostic of init_steps, or a bug"
+@pytest.mark.parametrize(
+    ("simulate_from", "group", "meaning"),
+    [
+        ("fitted", "fitted_sbc", "diagnostic of init_steps, or a bug"),
+        ("posterior", "posterior_sbc", "exact test of the draws that data were simulated at"),
+    ],
+)
+def test_near_the_fit_the_group_has_another_name_and_says_what_it_is(simulate_from, group, meaning) -> None:
+    made = report.to_container(fake_result(simulate_from=simulate_from, **SMALL), constrain)
+    assert [name for name in report.group_names(made) if name.endswith("_sbc")] == [group]
+    assert report.read_group(made, group).attrs["meaning"] == meaning
 
 
 @pytest.mark.parametrize("kind", slow_but(("finished",), ["finished", "interrupted", "fitted", "no draws"]))

@@ -49,7 +49,7 @@ def hidden_names(made):
     """Return (group, name) of variables that an attribute of xarray's datasets hides, the model's own names apart."""
     groups = set(report.group_names(made)) - {
         "posterior", "approximate_posterior", "observed_data", "simulated_data", "constant_data",
-        "ranked_paths", "prior_sbc", "posterior_sbc",
+        "ranked_paths", "prior_sbc", "fitted_sbc",
     }  # fmt: skip
     return {
         (group, str(name))

@@ -50,9 +50,9 @@ def takes_all_of_the_time(monkeypatch: pytest.MonkeyPatch, clock: Clock, number:
     """Let the phase of this number, after the rough look, take all of the time: it notices nothing until its end."""
     display = ledger.Display.phase
 
-    def noted(self: Any, name: str, n_chains: int | None = None) -> None:
+    def noted(self: Any, name: str, n_chains: int | None = None, phase: str = "") -> None:
         clock.phases.append(name)
-        display(self, name, n_chains)
+        display(self, name, n_chains, phase)
 
     monkeypatch.setattr(ledger.Display, "phase", noted)
     timed = ledger.timed_phase

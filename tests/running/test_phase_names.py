@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bread.running.progress import NAME_COLUMNS
+from bread.running.progress import NAME_COLUMNS, STAGE_OF, STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = "## What the progress says"
@@ -49,6 +49,24 @@ def test_names_are_found_in_code() -> None:
 def test_each_is_explained_and_fits(name: str) -> None:
     assert name.strip() in explained()
     assert len(name) <= NAME_COLUMNS or name.startswith("testing simulator")
+
+
+def report_names(source: str) -> set[str]:
+    """Return what phases are called in the report, of calls that show them too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and len(node.args) > 1 and "phase" in ast.unparse(node.func):
+            texts = [one.value for one in node.args[1:] if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            found |= set(texts[-1:])
+    return found
+
+
+def test_every_phase_of_a_check_belongs_to_a_stage() -> None:
+    """The names that stand in the code; those that are passed on are looked for in a check's own report."""
+    files = [*(ROOT / "bread" / "running").glob("*.py"), ROOT / "bread" / "_look.py"]
+    found = set().union(*(report_names(file.read_text("utf-8")) for file in files))
+    assert {"simulate", "race", "replicate"} <= found and found <= set(STAGE_OF)
+    assert all(stage in explained() for stage in STAGES)
 
 
 @pytest.mark.parametrize("name", ["moving the reference", "reverse starts"])

@@ -76,7 +76,8 @@ def test_a_terminal_of_80_columns_shows_counts_times_and_bounds_whole(
     assert capsys.readouterr().out == ""  # a report may be piped on
     assert rows and max(len(row) for row in rows) <= 80
     running = [row for row in rows if "640/1280" in row]
-    assert running and any("KL 12346 (below 1.2e+05)" in row and " left" in row for row in running)
+    assert running and any(" left in this step" in row for row in running)
+    assert "KL 12346 (below 1.2e+05)" in rows[rows.index(running[-1]) + 1]
     assert any(re.match(r"T = 1024, confirm +1280/1280 +\d\S* \w+  KL 12346 \(below 1.2e\+05\)", row) for row in rows)
     assert any("20 chains failed" in row for row in rows)
 
@@ -122,6 +123,65 @@ def test_phases_of_one_name_in_a_row_leave_one_line_and_empty_ones_none(capsys: 
     assert lines == [["testing", "5/5", "2.0", "s"], ["other", "1/1", "1.0", "s"], ["testing", "4/4", "1.0", "s"]]
 
 
+CHECK = (  # phases of a check as they follow each other: name, chains, what the report calls them, seconds
+    ("compiling", None, "", 2.0), ("fitting", None, "fit", 3.0), ("simulating", None, "simulate", 1.0),
+    ("tuning", 2, "tune", 1.0), ("testing the density", 9, "direct tests", 1.0), ("T = 16", 8, "search", 1.0),
+    ("tuning", 4, "tune", 1.0), ("T = 16, confirm", 8, "confirm", 4.0), ("simulating", None, "simulate", 1.0),
+    ("consistency, T = 16", 4, "consistency", 1.0), ("reference, by data set", 4, "tune", 1.0),
+    ("draws, your data", 9, "draws", 1.0), ("something new", 9, "not known", 1.0),
+)  # fmt: skip
+
+
+def show_phases(display: Display, clock: Clock) -> None:
+    for name, total, phase, seconds in CHECK:
+        display.phase(name, total, phase)
+        clock.now += seconds
+        display.advance(total or 0)
+        if name.startswith("T ="):
+            display.bound("V", 0.02 * total, 0.3, 0.1)
+        display.done()
+
+
+def test_a_check_leaves_a_line_for_each_of_five_stages(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was reached is not left again: a reference for one more data set is part of measuring."""
+    clock = Clock()
+    with Display(is_visible=True, clock=clock) as display:
+        show_phases(display, clock)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "compiling                       2.0 s",
+        "looking at your draws           3.0 s",
+        "learning the posterior's shape  2.0 s",
+        "measuring the error             8.0 s  V 0.16 (below 0.3), limit 0.1",
+        "annealing on your data          4.0 s",
+    ]
+    assert [line[:30].strip() for line in lines] == list(progress.STAGES)
+
+
+def test_what_stands_together_is_one_line_and_stages_begin_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Display(is_visible=True, clock=clock) as display:
+        display.phase("compiling")
+        clock.now += 1.0
+        with display.together("a first estimate"):
+            show_phases(display, clock)
+        show_phases(display, clock)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:30].strip() for line in lines] == ["compiling", "a first estimate", *progress.STAGES]
+    assert re.fullmatch(r"a first estimate +19 s  V 0\.16 \(below 0\.3\), limit 0\.1", lines[1])
+
+
+def test_a_note_does_not_end_a_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Display(is_visible=True, clock=clock) as display:
+        for _ in range(2):
+            display.phase("T = 16", 8, "search")
+            clock.now += 1.0
+            display.note("This will take ten minutes.")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["This will take ten minutes."] * 2 and lines[2].split()[-2:] == ["2.0", "s"]
+
+
 def test_without_a_terminal_a_long_phase_is_not_silent(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +225,37 @@ def test_nothing_is_shown_when_it_is_not_wanted(capsys: pytest.CaptureFixture[st
 
 
 class TestTimeLeft:
-    """Time left in a phase, from its finished tasks alone."""
+    """Time left in a phase, from its finished tasks alone; of the whole check, where that is known."""
+
+    @pytest.fixture
+    def shown(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+        """Return what is shown of a phase after 10 of 20 chains have taken 30 s, and so many seconds later."""
+        seen: list[Callable[[], str]] = []
+        view = types.SimpleNamespace(show=lambda text, row: seen.append(text), keep=lambda line: None)
+        monkeypatch.setattr(progress, "open_view", lambda clock: view)
+
+        def show(phase: str, expect: float | None = None, ends_in: float | None = None, later: float = 0.0) -> str:
+            clock = Clock()
+            display = Display(is_visible=True, clock=clock)
+            if expect is not None:
+                display.expect("confirm", expect)
+            if ends_in is not None:
+                display.ends_in(ends_in)
+            display.phase("T = 64", 20, phase)
+            clock.now += 30.0
+            display.advance(10)
+            clock.now += later
+            return seen[-1]()
+
+        return show
+
+    def test_it_is_at_least_what_the_chains_to_come_take(self, shown: Callable[..., str]) -> None:
+        assert shown("confirm", expect=50).endswith("T = 64, 10/20, at least 3 min left")  # 60 chains, 3 s each
+        assert shown("search", expect=50).endswith("10/20, 30 s left in this step")
+
+    def test_it_is_at_most_what_the_user_allows(self, shown: Callable[..., str]) -> None:
+        assert shown("search", ends_in=100.0).endswith("10/20, at most 70 s left")
+        assert shown("search", ends_in=100.0, later=90.0).endswith("10/20, at most 0.0 s left")
 
     def phase(self, *finished: float, workers: int = 1, now: float | None = None) -> float | None:
         """Return the time left of 20 units in tasks of two, of which some finished at these times."""

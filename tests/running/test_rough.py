@@ -78,7 +78,7 @@ def test_a_fit_that_takes_all_of_the_time_leaves_the_rough_look(clock: Clock) ->
     attributes = read_attributes(report)
     assert attributes["simulate_from"] == "prior" and attributes["is_interrupted"] == 1
     assert "asked for was simulate_from='fitted'" in attributes["warnings"]
-    assert "confirms nothing" in verdict and "Held at" not in verdict
+    assert "confirms nothing" in verdict.details and "Held at" not in verdict.details
     assert rough.PHASE in read_group(report, "cost")["phase"].values
 
 
@@ -92,7 +92,7 @@ def test_without_the_rough_look_there_is_nothing(clock: Clock, monkeypatch: pyte
     with pytest.warns(UserWarning, match="Stopped after"):
         report = bread.check(slow_fit(clock), **QUICK, max_seconds=FOREVER)
     verdict = bread.verdict(report)
-    assert verdict.status == "inconclusive" and "nothing can be said" in verdict
+    assert verdict.status == "inconclusive" and "nothing can be said" in verdict.details
     assert read_attributes(report)["simulate_from"] == "fitted"
 
 
@@ -117,7 +117,7 @@ def test_there_are_as_many_draws_on_the_real_data_as_there_is_time_for(
     goes_on(monkeypatch, clock, 0.9 * FOREVER, lambda phase, number: is_short and phase == "confirm" and number == 3)
     model = NormalMean(Y, prior_mean=0.5, prior_sd=1.5, kernel=AutoregressiveKernel(rho=0.3))
     report = bread.check(model, **QUICK, max_seconds=FOREVER, max_error=0.3)
-    assert ("left time for 100 annealed draws" in read_attributes(report)["warnings"]) == is_short
+    assert ("left time for 100 certified draws" in read_attributes(report)["warnings"]) == is_short
     assert read_attributes(report)["is_interrupted"] == 0
     n_draws = read_group(report, "posterior").sizes["draw"] * read_group(report, "posterior").sizes["chain"]
     assert (n_draws == 100) == is_short and bread.verdict(report).status == "converged"

@@ -38,7 +38,7 @@ def test_effort_is_compared_too():
     assert float(group["shape_p_value"]) <= 0.05 < float(group["p_value"])  # the curves alone see nothing
     assert int(group["is_final"]) == 1 and int(group["n_simulations"]) == 199
     verdict = bread.verdict(report.to_container(with_gradients(fake_result(n_forward=179), 3), constrain))
-    assert verdict.status == "mismatch" and "most in gradients a transition" in verdict
+    assert verdict.status == "mismatch" and "most in gradients a transition" in verdict.details
     # Negative control: the same gradients as everyone's.
     clean = read_group(report.to_container(fake_result(n_forward=179), constrain), "consistency")
     assert float(clean["shape_p_value"]) > 0.05
@@ -67,7 +67,7 @@ def test_nothing_is_said_before_the_repeats_have_run():
     assert shape.repeats_wanted(result) == [(shape.REPEATS - 1, 32)] and shape.more_simulations(result) == 0
     assert not shape.items(result).shape.is_final
     verdict = bread.verdict(report.to_container(result, constrain))
-    assert verdict.status != "mismatch" and "harder to sample is not yet known" in verdict
+    assert verdict.status != "mismatch" and "harder to sample is not yet known" in verdict.details
 
 
 def test_interrupted_growth_is_read_up_to_the_first_that_did_not_finish():

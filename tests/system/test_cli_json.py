@@ -87,13 +87,13 @@ def test_json_of_a_report_in_which_nothing_is_finished_or_finite(
     full = bread.summary
     returns(monkeypatch, fake_result(gap=0.4))
 
-    def infinite(report: Any) -> Any:
-        return full(report).assign(upper=float("inf"), lower=float("-inf"), jeffreys=float("nan"))
+    def infinite(report: Any, **named: Any) -> Any:
+        return full(report, **named).assign(upper=float("inf"), lower=float("-inf"), jeffreys=float("nan"))
 
     monkeypatch.setattr("bread.reading.as_json.summary", infinite)
     found = loaded(run("check", program, "--json"))
     assert (found["B"]["jeffreys"], found["B"]["lower"], found["B"]["upper"]) == (None, "-Infinity", "Infinity")
-    monkeypatch.setattr("bread.reading.as_json.summary", lambda report: full(report).iloc[:0])
+    monkeypatch.setattr("bread.reading.as_json.summary", lambda report, **named: full(report, **named).iloc[:0])
     found = loaded(run("check", program, "--json"))
     assert found["V"] is None and found["B"] is None and found["temperatures"] == []
 

@@ -79,7 +79,7 @@ def test_a_folder_that_goes_meanwhile_costs_neither_verdict_nor_report(
         assert found["status"] == "converged" and found["report"] == str(kept) and found["page"] is None
         assert found["exit_status"] == 1
     else:
-        assert "converged: Draws of annealed" in plain(done)
+        assert "CONVERGED Your draws " in plain(done)
 
 
 def test_a_report_that_nothing_takes_costs_no_verdict(
@@ -93,5 +93,5 @@ def test_a_report_that_nothing_takes_costs_no_verdict(
 
     monkeypatch.setattr(bread, "check", check)
     done = run("check", program, "--output", tmp_path / "report.nc")
-    assert done.exit_code == 1 and "converged: Draws of annealed" in plain(done)
+    assert done.exit_code == 1 and "CONVERGED Your draws " in plain(done)
     assert "cannot be written to" in plain(done) and "HDF error -101. It is not kept" in plain(done)

@@ -79,7 +79,9 @@ def test_bounds_and_their_ratio_are_the_exact_ones(report: Any) -> None:
 def test_the_verdict_names_the_better_one_and_the_table_shows_both(report: Any) -> None:
     verdict = bread.verdict(report)
     assert verdict.status == "better" and verdict.best == "quick" and verdict, str(verdict)
-    assert "At equal steps (T = 16), B of quick is 0." in verdict and "60 simulated data sets" in verdict
+    assert (
+        "At equal steps (T = 16), B of quick is 0." in verdict.details and "60 simulated data sets" in verdict.details
+    )
     table = bread.summary(report)
     assert list(table.index) == [("lazy", 4), ("lazy", T), ("quick", 4), ("quick", T)]
     assert table.loc[("quick", T), "jeffreys"] < table.loc[("lazy", T), "lower"]
@@ -102,7 +104,7 @@ def test_a_model_and_itself_cannot_be_told_apart() -> None:
     table = report["comparison"]
     np.testing.assert_array_equal(table["forward_log_weight"].values[0], table["forward_log_weight"].values[1])
     assert (report["contrasts"]["better"].values[:2] == 0).all()
-    assert "cannot tell" in bread.verdict(report) and not bread.verdict(report).best
+    assert "cannot tell" in bread.verdict(report).details and not bread.verdict(report).best
 
 
 @pytest.mark.slow
@@ -114,8 +116,8 @@ def test_a_broken_kernel_is_a_bug_and_wins_nothing() -> None:
         {"right": finite(0.3), "broken": broken}, n_temperatures=4, schedule="linear", simulations=80, **SETTINGS
     )
     verdict = bread.verdict(report)
-    assert verdict.status == "bug" and verdict.best == "" and "Something in broken" in verdict, str(verdict)
-    assert "Something in right" not in verdict
+    assert verdict.status == "bug" and verdict.best == "" and "Something in broken" in verdict.details, str(verdict)
+    assert "Something in right" not in verdict.details
     assert report["comparison"]["rank_p_value"].values[0] > 0.01
 
 

@@ -86,14 +86,14 @@ def test_draws_that_do_not_follow_the_density_are_a_bug(broken):
     """Wide draws of the prior alone leave the bounds near each other, and the lower limit above the evidence."""
     report, _ = run(broken(Y, prior_sd=2.0, noise_sd=2.0), **SMALL)
     verdict = bread.verdict(report)
-    assert verdict.status == "bug" and "not follow" in verdict
+    assert verdict.status == "bug" and "not follow" in verdict.details
     right, _ = run(MEAN, **SMALL)
     assert bread.verdict(right).status != "bug"
 
 
 def test_a_kernel_that_moves_exact_draws_away_is_a_bug():
     report, _ = run(NormalMean(Y, kernel=UncorrectedDrift()), **SMALL)
-    assert bread.verdict(report).status == "bug" and "kernel" in bread.verdict(report)
+    assert bread.verdict(report).status == "bug" and "kernel" in bread.verdict(report).details
 
 
 @pytest.mark.parametrize("reader", [bread.to_html, bread.to_markdown, bread.evidence, bread.plot_report])
@@ -116,7 +116,11 @@ def test_runs_that_lost_all_particles_are_counted():
     group = require_group(report, "data_annealing")
     group["forward"][1, 0] = -np.inf
     verdict = bread.verdict(report)
-    assert verdict.status == "inconclusive" and "on 1 of 5 data sets" in verdict and "lost their weight" in verdict
+    assert (
+        verdict.status == "inconclusive"
+        and "on 1 of 5 data sets" in verdict.details
+        and "lost their weight" in verdict.details
+    )
 
 
 def test_real_data_alone():

@@ -64,7 +64,7 @@ def wrong():
 def test_a_right_kernel_has_no_bug_and_the_verdict_says_what_it_could_have_seen(right):
     found = bread.verdict(right)
     assert found.status == "no bug found" and bool(found)
-    assert str(found).startswith("No bug found. ") and "with probability 0.95, have seen chains" in found
+    assert found.startswith("NO BUG FOUND") and "with probability 0.95, have seen chains" in found.details
 
 
 def test_a_wrong_kernel_is_a_bug_of_the_kernel_and_the_scale(wrong):
@@ -85,7 +85,7 @@ def test_a_simulator_of_another_scale_is_found_without_a_kernel():
 @pytest.mark.slow
 def test_a_gradient_of_the_wrong_sign_is_named():
     found = debugged(gradient=lambda x: -gradient(x))
-    assert bread.verdict(found).status == "bug" and "derivative by x[0]" in bread.verdict(found)
+    assert bread.verdict(found).status == "bug" and "derivative by x[0]" in bread.verdict(found).details
 
 
 def test_a_builder_runs_on_every_target():

@@ -39,7 +39,7 @@ def test_a_planted_defect_is_a_bug_and_is_named(name, simulate_from):
     test, sentence = EXPECTED[name]
     assert verdict.status == "bug"
     assert verdict.direct_p_value < LEVEL
-    assert f"the {test}" in verdict and sentence in verdict
+    assert f"the {test}" in verdict.details and sentence in verdict.details
 
 
 def test_a_sound_model_passes_and_the_report_says_what_was_tested(tmp_path):
@@ -101,8 +101,8 @@ def test_a_simulator_that_cannot_draw_everywhere_is_tested_where_it_can_and_the_
     tested = list(read_group(report, "direct_tests")["test"].values)
     assert tested == ["prior score", "likelihood score", "outcome score", "kernel at beta = 0"]
     verdict = bread.verdict(report)
-    assert verdict.status != "bug" and "Not tested: kernel at beta = 1 (outcomes may come from" in verdict
-    assert "no draws here" in report.attrs["notes"] and "no draws here" in verdict
+    assert verdict.status != "bug" and "Not tested: kernel at beta = 1 (outcomes may come from" in verdict.details
+    assert "no draws here" in report.attrs["notes"] and "no draws here" in verdict.details
 
 
 def test_results_do_not_depend_on_the_number_of_processes():

@@ -20,7 +20,7 @@ def test_an_outlier_is_named_and_is_no_status(tmp_path):
     report = bread.check(model(y), **QUICK)
     verdict = bread.verdict(report)
     assert verdict.fit == "poor" and verdict.fit_p_value <= 0.005 and verdict.status == "converged"
-    assert "Your data do not look like the model's" in verdict and "y[5] is " in verdict
+    assert "Your data do not look like the model's" in verdict.details and "y[5] is " in verdict.details
     fit = read_group(report, "fit")
     assert fit["p_value_by_node"].dims == ("node", "statistic")
     assert str(fit["extreme_element"].values[0, 0]) == "y[5]"
@@ -65,7 +65,7 @@ def test_no_more_are_compared_where_the_fit_they_come_from_did_not_converge():
         warnings.append("ended after 40 of these" in str(read_attributes(report)["warnings"]))
     assert numbers == [(199, 1), (40, 0)] and warnings == [False, True]
     verdict = bread.verdict(report)
-    assert verdict.status == "inconclusive" and "a fit that did not converge" in verdict
+    assert verdict.status == "inconclusive" and "a fit that did not converge" in verdict.details
 
 
 def test_one_reference_of_the_users_is_no_test_of_shape():

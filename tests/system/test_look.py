@@ -69,7 +69,7 @@ def test_the_table_has_a_row_a_parameter():
 def test_too_few_draws_are_inconclusive():
     draws = {name: values[:, :20] for name, values in MODEL.fit(seed=3, cores=1, progressbar=False).draws.items()}
     verdict = look(MODEL, draws)
-    assert verdict.status == "inconclusive" and "effective draws" in verdict
+    assert verdict.status == "inconclusive" and "effective draws" in verdict.details
 
 
 @pytest.mark.pymc
@@ -108,7 +108,7 @@ def test_data_of_the_draws_that_differ_are_named():
     assert az is not None
     verdict = look(flat(other), tree)
     assert verdict.status == "disagreement"
-    assert "y: 9 in the model, 0.6 where the draws are from (element 2)" in verdict
+    assert "y differs: 9 in the model, 0.6 where the draws are from (element 2)" in verdict
     assert look(flat(), tree).status == "no difference seen"
 
 
@@ -145,7 +145,7 @@ def test_a_model_of_discrete_parameters_alone():
 def test_draws_without_a_parameter_leave_the_look_open():
     draws = MODEL.fit(seed=3, cores=1, progressbar=False).draws
     verdict = look(MODEL, {"mu": draws["mu"]})
-    assert verdict.status == "inconclusive" and "group_mean: not in your draws" in verdict
+    assert verdict.status == "inconclusive" and "group_mean (not in your draws" in verdict
 
 
 @pytest.mark.stan

@@ -36,7 +36,7 @@ def test_a_narrow_heavy_mode_that_annealing_misses():
     assert float(group["mass"][0]) < 1 / (1 + np.exp(one - zero))  # at least: never more than it holds
     verdict = bread.verdict(report)
     assert verdict.status == "not converged" and verdict.n_missed_modes == 1
-    assert "On your data a mode at location = 0.3 holds at least" in verdict
+    assert "On your data a mode at location = 0.3 holds at least" in verdict.details
 
 
 def test_the_same_bits_on_two_cores_and_one_mode_of_a_normal_posterior():
@@ -57,7 +57,7 @@ def test_own_draws_that_lie_in_the_missed_mode_are_not_blamed():
     assert abs(float(group["share_own"][0]) - 0.9) < 0.06
     verdict = bread.verdict(report)
     assert verdict.status == "not converged"
-    assert "of your own draws are there: it is the annealed draws that miss it" in verdict
+    assert "of your own draws are there: it is the certified draws that miss it" in verdict.details
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_mode_of_the_users_model_is_found_where_another_is_annealed():
     assert float(group["mass"][0]) < 1 / (1 + np.exp(one - zero))
     verdict = bread.verdict(report)
     assert verdict.status == "not converged" and verdict.n_missed_modes == 1
-    assert "and none of your " in verdict
+    assert "and none of your " in verdict.details
     both = bread.check(model, **(QUICK | LOCALISED), posterior={"location": every[:4000].reshape(4, 1000)})
     assert bread.verdict(both).n_missed_modes == 0  # the control: draws that have both
 

@@ -49,7 +49,7 @@ def right():
 def test_exact_draws_agree(right):
     verdict, agreement = right
     assert verdict.status == "converged" and verdict.comparison == "agreement" and verdict.agreement is True
-    assert verdict.startswith("Converged. Your 90% intervals (4 chains) hold between 0.")
+    assert verdict.details.startswith("Converged. Your 90% intervals (4 chains) hold between 0.")
     assert 800 <= agreement.attrs["n_annealed"] <= 1000  # what limits within 0.025 and 0.05 need for 5 quantities
     limits = agreement["interval_content_ci"]
     width = (limits.sel(ci_bound="upper") - limits.sel(ci_bound="lower")).max("parameter").values / 2.0
@@ -72,7 +72,7 @@ def test_wrong_draws_disagree(change, words):
     verdict, _ = judge(SINGLE, change(exact(SINGLE)))
     assert verdict.error_limit < 0.05
     assert verdict.status == "disagreement" and verdict.agreement is False
-    assert words in verdict and "Run longer, or reparametrise." in verdict
+    assert words in verdict.details and "Run longer, or reparametrise." in verdict.details
     assert not bool(verdict)
 
 
@@ -80,7 +80,7 @@ def test_wrong_draws_disagree(change, words):
 def test_a_small_shift_is_a_difference_that_v_may_explain():
     verdict, agreement = judge(MODEL, shifted(exact(MODEL), "mu", 0.22))
     assert verdict.status == "inconclusive" and verdict.comparison == "difference" and verdict.agreement is None
-    assert "own error" in verdict and "Ask for a smaller max_error=." in verdict
+    assert "own error" in verdict.details and "Ask for a smaller max_error=." in verdict.details
     mu = agreement.sel(parameter="mu")
     assert abs(float(mu["mean_shift"]) - 0.22) < 4 * float(mu["mean_shift_error"])
 
@@ -90,9 +90,12 @@ def test_four_chains_of_ten_draws_with_the_wrong_scale_are_too_few():
     draws = {name: values[:, :10] for name, values in scaled(exact(MODEL), "mu", 3.0).items()}
     verdict, agreement = judge(MODEL, draws)
     assert verdict.comparison == "too few draws" and verdict.agreement is None and verdict.status == "inconclusive"
-    assert "Your draws were not compared with the annealed ones" in verdict and "100 are needed" in verdict
+    assert (
+        "Your draws were not compared with the certified ones" in verdict.details
+        and "100 are needed" in verdict.details
+    )
     assert agreement.attrs["n_draws"] == 40
-    assert "hold" not in verdict  # nothing is said of their intervals
+    assert "hold" not in verdict.details  # nothing is said of their intervals
 
 
 @pytest.mark.statistical
@@ -124,7 +127,7 @@ def test_draws_of_some_variables_are_compared_and_others_are_sampled(shift):
     assert agreement["parameter"].values.tolist() == ["mu"]  # and no log density
     assert agreement.attrs["source"] == "posterior=" and agreement.attrs["left_out"] == "group_mean"
     assert verdict.comparison == ("disagreement" if shift else "agreement")
-    assert "group_mean left out" in verdict or shift
+    assert "group_mean left out" in verdict.details or shift
 
 
 @pytest.mark.slow
@@ -137,14 +140,14 @@ def test_the_number_of_draws_is_what_was_asked_for():
 def test_the_fit_that_bread_made_is_compared_and_named():
     report = bread.check(MODEL, **(QUICK | {"simulate_from": "fitted"}))
     assert read_group(report, "agreement").attrs["source"] == "exact posterior draws"
-    assert "The 90% intervals of exact posterior draws (its defaults, 4 chains) hold" in bread.verdict(report)
+    assert "The 90% intervals of exact posterior draws (its defaults, 4 chains) hold" in bread.verdict(report).details
 
 
 def test_without_a_fit_nothing_is_compared():
     report = bread.check(MODEL, **QUICK)
     assert read_group(report, "agreement") is None and bread.verdict(report).comparison == ""
     assert read_group(report, "posterior")["mu"].size == 100
-    assert "pass its draws as posterior= to compare" in bread.verdict(report)
+    assert "pass its draws as posterior= to compare" in bread.verdict(report).details
 
 
 def test_what_reading_the_draws_warned_of_is_in_the_report_once(monkeypatch):
@@ -169,6 +172,6 @@ def test_copied_chains_count_once():
     with pytest.warns(UserWarning, match=r"same as an earlier one, draw by draw: 1, 2, 3\..*multiplied by 0\.25"):
         verdict, agreement = judge(SINGLE, copied)
     assert float(agreement["n_effective"].max()) <= 120.0
-    assert not verdict and "it holds copies (its draws count for 25% of their number)" in verdict
+    assert not verdict and "it holds copies (its draws count for 25% of their number)" in verdict.details
     four = {name: values[:, :120] for name, values in exact(SINGLE).items()}
     assert judge(SINGLE, four)[0].status == "converged"

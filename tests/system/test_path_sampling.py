@@ -18,7 +18,7 @@ from bread.backends.reference import (
     UniformLocation,
 )
 from bread.errors import BreadError, InvalidArgumentError
-from bread.reading.path_sampling import path_sampling_text
+from bread.reading.path_sampling import path_sampling_answer
 from bread.report.compat import make_container, require_group
 from bread.report.path_sampling import path_sampling_dataset
 from bread.running.path_sampling import PathPairs
@@ -48,7 +48,7 @@ def test_draws_that_do_not_follow_the_density_are_a_bug(broken):
     """Draws of the prior are proposed as if they followed its density: evidence would be off, and nothing say so."""
     model = broken(Y, prior_sd=2.0, noise_sd=2.0)
     verdict = bread.verdict(run(model, pairs=40)[0])
-    assert verdict.status == "bug" and "not follow" in verdict
+    assert verdict.status == "bug" and "not follow" in verdict.details
     right = NormalMean(Y, prior_sd=2.0, noise_sd=2.0)
     assert bread.verdict(run(right, pairs=40)[0]).status != "bug"
 
@@ -65,7 +65,7 @@ def test_log_evidence_is_within_its_standard_errors(model):
     assert abs(value - evidence(model) / 2) > 10 * error
     verdict = bread.verdict(report)
     assert verdict.status == "estimated" and not verdict
-    assert "unbiased on the log scale" in verdict and "may go unseen" in verdict
+    assert "unbiased on the log scale" in verdict.details and "may go unseen" in verdict.details
     assert float(found["lower"][0]) < value < float(found["upper"][0])
     assert bread.summary(report).loc["log evidence", "value"] == pytest.approx(value, abs=1e-3)
     assert float(found["pilot_share"].sum()) == pytest.approx(1.0)
@@ -83,7 +83,7 @@ def test_leave_one_out_scores_are_exact():
     assert abs(found.attrs["total"] - exact.sum()) < K * found.attrs["total_standard_error"]
     assert found.attrs["total_lower"] < found.attrs["total"] < found.attrs["total_upper"]
     verdict = bread.verdict(report)
-    assert verdict.status == "estimated" and f"observation {exact.argmin()}" in verdict
+    assert verdict.status == "estimated" and f"observation {exact.argmin()}" in verdict.details
     assert list(bread.summary(report).index) == ["0", "1", "2", "3", "4"]
 
 
@@ -102,7 +102,7 @@ def test_modes_that_chains_do_not_leave_are_unknown():
     model = AbsoluteMean(np.repeat([1.1, 0.9, 1.2, 1.0], 5), noise_sd=0.02)
     report, found = run(model, max_iterations=40, pairs=40, tune=50)
     verdict = bread.verdict(report)
-    assert verdict.status == "inconclusive" and "did not meet" in verdict
+    assert verdict.status == "inconclusive" and "did not meet" in verdict.details
     assert np.isnan(found["value"]).all() and found.attrs["n_unmet"] > 0
     assert found.attrs["is_pilot"] and found.attrs["unmet_at"] == 1.0  # the first that is looked at
     assert bread.summary(report).loc["log evidence", "upper"] == np.inf
@@ -122,9 +122,9 @@ def test_estimates_with_heavy_tails_have_no_interval():
     run_of_it = PathPairs(values, flat, 5 * flat, 2 * flat, knots, knots, knots, knots, 1, 0, float("nan"))
     settings = {"leave_out": None, "level": 0.95, "pairs": 300, "max_iterations": 100}
     report = make_container({"path_sampling": path_sampling_dataset(run_of_it, settings)}, {"seed": 1})
-    status, text = path_sampling_text(report)
-    assert status == "inconclusive" and "no interval of the log evidence" in text and "index" in text
-    assert "95%" not in text
+    answer = path_sampling_answer(report)
+    assert answer.status == "inconclusive" and "no interval of the log evidence" in answer.details
+    assert "index" in answer.details and "95%" not in f"{answer.lines()} {answer.details}"
 
 
 def test_a_report_is_repeatable_and_other_seeds_give_another(tmp_path):

@@ -23,7 +23,7 @@ FALSE_ALARMS = ("bug", "mismatch", "disagreement")
 
 
 def judge(name, seed, **changes):
-    """Return the verdict of a check, and which annealed draws on the real data lie in one part of the posterior."""
+    """Return the verdict of a check, and which certified draws on the real data lie in one part of the posterior."""
     model = SYMMETRIC[name]
     settings = QUICK | {"n_temperatures": TEMPERATURES[name], "max_error": MAX_ERROR, "random_seed": seed} | changes
     report = bread.check(model, **settings)

@@ -32,7 +32,7 @@ def test_means_are_exact_and_the_bound_is_reported(model):
     assert (np.abs(found["mean"].values - model.prior_location) > 10 * error).any()  # negative control
     verdict = bread.verdict(report)
     assert verdict.status == "bounded" and not verdict  # it rests on an assumption
-    assert "Without that assumption" in verdict
+    assert "Without that assumption" in verdict.details
     first = found.attrs["first_iteration"]
     table = bread.summary(report)
     assert table.loc[first, "limit"] <= 0.1 and first in table.index
@@ -42,7 +42,7 @@ def test_means_are_exact_and_the_bound_is_reported(model):
 def test_two_modes_that_chains_do_not_leave_are_unknown():
     report = run(AbsoluteMean(np.repeat([1.1, 0.9, 1.2, 1.0], 5)), max_iterations=100, tune=100)
     verdict, found = bread.verdict(report), require_group(report, "unbiased")
-    assert verdict.status == "inconclusive" and "not known" in verdict
+    assert verdict.status == "inconclusive" and "not known" in verdict.details
     assert found.attrs["n_unmet"] > 5 and found.attrs["first_iteration"] == -1 and np.isnan(found["mean"]).all()
     assert bread.summary(report).empty and len(bread.plot_unbiased(report).figure.axes) == 2
 

@@ -37,10 +37,10 @@ from bread.backends.pymc.model import reading
 from bread.backends.pymc.model.bambi import pymc_model
 from bread.backends.pymc.model.fingerprint import fingerprint
 from bread.backends.pymc.model.periodic import PeriodicPosterior, read_periodic, refuse_reference
-from bread.backends.pymc.model.refusals import refuse_paths, refuse_unsupported
+from bread.backends.pymc.model.refusals import has_own_data_only, refuse_paths, refuse_unsupported
 from bread.backends.pymc.own_draws import read_draws
 from bread.backends.pymc.posterior import PyMCPosterior
-from bread.backends.pymc.proof import prove
+from bread.backends.pymc.proof import prove, prove_alone
 from bread.backends.pymc.separable import SeparableModel
 from bread.backends.pymc.simulation.replicating import Replicator
 from bread.backends.pymc.simulation.simulation import Simulator, build_simulator
@@ -52,8 +52,10 @@ from bread.backends.pymc.vectorised.posterior import ChainsOfOne, VectorPosterio
 from bread.backends.support.posterior_draws import require_support
 from bread.backends.support.rows import Rows, RowsOneByOne
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
-from bread.paths.kinds import KINDS, PriorPath
+from bread.paths.kinds import KINDS, PriorPath, ReferencePath
 from bread.paths.mixture import Reference
+
+BASE_IS_FITTED = "simulate_from='posterior' anneals from a base that is fitted to each data set."
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,22 @@ class PyMCModel(TravelsCompiled, SeparableModel):
         with warnings.catch_warnings(action="ignore"):
             return _localise(self, names, reference)
 
+    def given_real_data(self) -> PyMCModel:
+        """Return this model with its posterior given the real data as its prior; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            Data cannot be simulated given the free variables, or a base cannot be fitted to the posterior.
+        InvalidArgumentError
+            For a pickled copy, or data changed since it was opened.
+        """
+        if self.user_model is None:
+            raise InvalidArgumentError("A pickled copy of a model has no graph; use the process that opened it.")
+        self._require_same_data()
+        with warnings.catch_warnings(action="ignore"):
+            return _given_real_data(self)
+
     def nodes(self) -> tuple[Node, ...]:
         """Return every observed and every free variable as a node; none in a pickled copy."""
         return () if self.replicator is None else self.replicator.nodes()
@@ -288,12 +306,14 @@ def open_model(model: Any, options: OpenOptions) -> PyMCModel:
 
 def _open(model: Any, options: OpenOptions) -> PyMCModel:
     function, simulate_from = options.simulator, options.simulate_from
-    is_localised = simulate_from == "localised"
+    is_localised, is_given = simulate_from == "localised", simulate_from == "posterior"
     names = options.hyperparameters
     chosen = names if names is not None else reading.default_hyperparameters(model)
     localised = chosen if is_localised else ()
-    needs_none = function is not None or options.density_only
-    point = refuse_unsupported(model, options.kernel, has_simulator=needs_none, localised=localised)
+    needs_none = function is not None or options.density_only or is_given
+    point = refuse_unsupported(
+        model, options.kernel, has_simulator=needs_none, localised=localised, density_only=options.density_only
+    )
     options.look_at_draws(partial(read_draws, model))
     layout = reading.read_layout(model, point)
     if is_localised:
@@ -308,10 +328,10 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     if function is not None:
         constants = {name: value for name, (_, value) in reading.read_constant_data(model).items()}
         simulator = use_function(simulator, function, {**constants, **observed})
-        if simulate_from == "fitted":
-            simulator.require_fixable(chosen)
+        if simulate_from in ("fitted", "posterior"):
+            simulator.require_fixable(simulator.names if is_given else chosen)
     # the simulator of a localised model exists when its hyperparameters have their law
-    if not (is_localised or options.density_only):
+    if not (is_localised or is_given or options.density_only):
         notes += simulator.pilot()
     info = reading.read_info(
         model,
@@ -330,10 +350,20 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     )  # fmt: skip
     if not options.density_only:  # which is asked for on the real data alone
         prove(model, simulator, engine)
+    has_own_data = options.density_only and has_own_data_only(model)
+    if has_own_data:
+        prove_alone(model, simulator, engine)
+    if is_given and ReferencePath.name in engine.path_refusals:
+        raise UnsupportedModelError(f"{BASE_IS_FITTED} {engine.path_refusals[ReferencePath.name]}")
     on_jax = options.engine == "blackjax"  # a localised model is converted once its hyperparameters have their law
+    if is_given and on_jax:
+        raise UnsupportedModelError(
+            f"simulate_from='posterior' runs on PyMC's own engine alone; received engine={options.engine!r}. Leave "
+            "engine= out."
+        )
     vectorised = vectorise(model, layout, engine, simulator, periodic) if on_jax and not is_localised else Vectorised()
-    info = _with_engine(info, engine, vectorised)
-    replicator = Replicator(model, simulator)
+    info = _with_engine(info, engine, vectorised, needs_path=not options.density_only)
+    replicator = None if has_own_data else Replicator(model, simulator)
     return PyMCModel(info, simulator, engine, periodic, model, options.kernel, replicator, vectorised.engine, on_jax)
 
 
@@ -356,17 +386,26 @@ def _localise(opened: PyMCModel, names: Sequence[str], reference: Reference) -> 
     return PyMCModel(info, simulator, engine, periodic, model, opened.kernel, replicator, *chains)
 
 
+def _given_real_data(opened: PyMCModel) -> PyMCModel:
+    model, simulator = opened.user_model, opened.simulator
+    refusals = refuse_reference(simulator.layout.coordinates, opened.periodic)
+    engine = compile_engine(model, simulator.layout, opened.kernel, refusals=refusals, given_real_data=True)
+    prove(model, simulator, engine, given_real_data=True)
+    info = _with_engine(opened.info, engine, Vectorised())
+    return replace(opened, info=info, engine=engine, replicator=Replicator(model, simulator))
+
+
 def _notes(model: Any) -> list[str]:
     """Return what a report says of a model before anything was drawn."""
     known = [found.text for found in find_known_bugs(model, pm.__version__)]
     return [*known, *reading.usable_deterministics(model)[1]]
 
 
-def _with_engine(info: ModelInfo, engine: Engine, vectorised: Vectorised) -> ModelInfo:
+def _with_engine(info: ModelInfo, engine: Engine, vectorised: Vectorised, *, needs_path: bool = True) -> ModelInfo:
     refusals = engine.path_refusals
     identity = vectorised.identify(replace(info.identity, kernel=engine.name))
     may_propose = engine.may_propose and vectorised.engine is None
     named = replace(info, identity=identity, path_refusals=refusals, may_propose=may_propose)
-    if not named.paths:
+    if needs_path and not named.paths:
         raise UnsupportedKernelError(f"No path is left for model and kernel. {' '.join(refusals[k] for k in KINDS)}")
     return named

@@ -42,6 +42,7 @@ def read_draws(model: Any, posterior: Any) -> Fit:
     for variable in model.free_RVs:
         if variable.name in draws and np.dtype(variable.type.dtype).kind in "iub":
             _require_whole(variable.name, draws[variable.name])
+            draws[variable.name] = draws[variable.name].astype(variable.type.dtype)  # files have decimals
     draws, notes = with_models_intercepts(model, draws, given.attributes)
     if len(draws) < len(free):
         present = [one for one in deterministics if one.name in given]

@@ -33,7 +33,14 @@ _SEED = 20161
 Terms = Callable[[FloatArray], Any]
 
 
-def prove(model: Any, simulator: Simulator, engine: Engine, law: LocalLaw | None = None) -> None:
+def prove(
+    model: Any,
+    simulator: Simulator,
+    engine: Engine,
+    law: LocalLaw | None = None,
+    *,
+    given_real_data: bool = False,
+) -> None:
     """Compare the compiled density with PyMC's own, on data that are simulated at states near the initial point.
 
     Parameters
@@ -45,6 +52,8 @@ def prove(model: Any, simulator: Simulator, engine: Engine, law: LocalLaw | None
         Compiled, and along no path yet.
     law : LocalLaw, optional
         Law of some free variables in place of their priors.
+    given_real_data : bool, default False
+        Whether the prior of the compiled density is the posterior given the model's own data.
 
     Raises
     ------
@@ -59,7 +68,7 @@ def prove(model: Any, simulator: Simulator, engine: Engine, law: LocalLaw | None
     try:
         for state, data in drawn[:N_BUILT]:
             engine.controls.set_data(data)
-            own, n_compared = _own_terms(model, simulator, data, law), 0
+            own, n_compared = _own_terms(model, simulator, data, law, given_real_data=given_real_data), 0
             for one in (state, *near):
                 found, compiled = _evaluate(own, one), _evaluate(engine.terms, one)
                 _require_equal(compiled, found)
@@ -77,6 +86,21 @@ def prove(model: Any, simulator: Simulator, engine: Engine, law: LocalLaw | None
     )
 
 
+def prove_alone(model: Any, simulator: Simulator, engine: Engine) -> None:
+    """Compare the compiled density with PyMC's own on the model's own data, which no simulated ones can replace.
+
+    Raises
+    ------
+    UnsupportedModelError
+        They differ.
+    """
+    graph = detach(without_checks([model.logp()], check_bounds=model.check_bounds))
+    whole = interpret_function([model.rvs_to_values[variable] for variable in model.free_RVs], graph.outputs)
+    for state in _near(simulator, read_initial_point(model)):
+        own = _evaluate(lambda one: [float(whole(*simulator.layout.unflatten(one).values())[0]), 0.0], state)
+        _require_equal(np.array([_evaluate(engine.terms, state).sum(), 0.0]), own)
+
+
 def _near(simulator: Simulator, point: Mapping[str, NDArray[Any]]) -> list[FloatArray]:
     layout = simulator.layout
     jitter = np.random.default_rng(_SEED).uniform(-1.0, 1.0, size=(N_STATES, layout.dim))
@@ -89,14 +113,25 @@ def _share_of_others(data: Mapping[str, NDArray[Any]], real: Mapping[str, NDArra
     return min(float(np.mean(data[name] != value)) for name, value in real.items())
 
 
-def _own_terms(model: Any, simulator: Simulator, data: Mapping[str, NDArray[Any]], law: LocalLaw | None) -> Terms:
+def _own_terms(
+    model: Any,
+    simulator: Simulator,
+    data: Mapping[str, NDArray[Any]],
+    law: LocalLaw | None,
+    *,
+    given_real_data: bool,
+) -> Terms:
     """Return log prior and log likelihood of a state, as PyMC has them for a model with these data."""
     observed = {variable: pt.constant(data[variable.name]) for variable in model.observed_RVs}
     replaced = () if law is None else law.names
     prior = [variable for variable in model.free_RVs if variable.name not in replaced]
     terms = with_values(model, observed).logp(vars=[*prior, *model.observed_RVs, *model.potentials], sum=False)
-    n = len(prior)
-    sums = [sum((term.sum() for term in part), pt.constant(0.0)) for part in (terms[:n], terms[n:])]
+    n, n_likelihood = len(prior), len(terms)
+    if given_real_data:
+        n_likelihood = n + len(model.observed_RVs)
+        terms += model.logp(vars=model.observed_RVs, sum=False)
+    parts = ([*terms[:n], *terms[n_likelihood:]], terms[n:n_likelihood])
+    sums = [sum((term.sum() for term in part), pt.constant(0.0)) for part in parts]
     values = [model.rvs_to_values[variable] for variable in model.free_RVs]
     graph = detach(without_checks(sums, check_bounds=model.check_bounds))
     function = interpret_function(values, graph.outputs)

@@ -251,6 +251,23 @@ class ReferenceModel(Formulae, Model):
 
         return LocalisedModel(self, tuple(names), reference)
 
+    def given_real_data(self) -> Model:
+        """Return this model with its posterior given the real data as its prior; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            The kernel needs closed forms that the new model has not.
+        """
+        from bread.backends.reference.localised import GivenDataModel  # it is a ReferenceModel itself
+
+        if self.kernel.draws_exactly or self.label_index is not None:
+            raise UnsupportedKernelError(
+                f"simulate_from='posterior' needs kernel=HMCKernel() and no discrete label; {type(self).__name__} has "
+                f"{self.kernel!r}."
+            )
+        return GivenDataModel(self)
+
     # ---- exact answers ----------------------------------------------------------------------------------------
 
     def log_evidence(self, data: Data) -> float:

@@ -1,7 +1,8 @@
-"""Parameters that draws lack, computed from transformed parameters that they hold: z from ``theta = mu + tau * z``."""
+"""Parameters that draws lack, computed from what they hold that depends on them: z from ``theta = mu + tau * z``."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -10,28 +11,29 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Fit
 from bread.backends.stan.native.library import StanInstance
+from bread.backends.stan.native.variables import Group
 from bread.backends.support.affine import EXACT, Array, note_on, precision_of, solve
 from bread.errors import DensityError
 
 
 def derive(instance: StanInstance, fit: Fit, unbounded: Collection[str]) -> Fit:
-    """Return draws with those missing parameters that a transformed parameter determines, and a note of each.
+    """Return draws with those missing parameters that something else determines, and a note of each.
 
-    It does where it is an affine function of the parameter given the others that can be inverted
-    (`bread.backends.support.affine`), and of no other that is missing.
+    A transformed parameter or generated quantity does where it is an affine function of the parameter given the others
+    that can be inverted (`bread.backends.support.affine`), and of no other that is missing.
 
     Parameters
     ----------
     instance : StanInstance
-        Its transformed parameters are computed.
+        Of the user's own program, with its generated quantities.
     fit : Fit
     unbounded : collection of str
         Parameters that may have any value: others cannot be tried far off.
     """
-    transformed = [name for name in instance.names("transformed") if name in fit.draws]
-    pairs = [(name, one) for one in fit.missing if one in unbounded for name in transformed]
-    for name, one in pairs:
-        values = _derived(instance, fit, name, one)
+    groups: dict[str, Group] = {name: group for group in ("transformed", "generated") for name in instance.names(group)}
+    for name, one in itertools.product(groups, fit.missing):
+        is_tried = name in fit.draws and one in unbounded
+        values = _derived(instance, fit, groups[name], name, one) if is_tried else None
         if values is not None:
             missing, notes = tuple(other for other in fit.missing if other != one), (*fit.notes, note_on(one, name))
             more = replace(fit, draws={**fit.draws, one: values}, missing=missing, notes=notes)
@@ -39,8 +41,8 @@ def derive(instance: StanInstance, fit: Fit, unbounded: Collection[str]) -> Fit:
     return fit
 
 
-def _derived(instance: StanInstance, fit: Fit, name: str, wanted: str) -> NDArray[np.float64] | None:
-    """Return draws of the parameter ``wanted``; None where the transformed parameter ``name`` does not determine it."""
+def _derived(instance: StanInstance, fit: Fit, group: Group, name: str, wanted: str) -> NDArray[np.float64] | None:
+    """Return draws of the parameter ``wanted``; None where ``name`` does not determine it."""
     given, shape = fit.draws[name], instance.shape(wanted)
     target = given.reshape(len(given) * given.shape[1], -1).astype(np.float64)
     flat = fit.flat_draws()
@@ -48,9 +50,9 @@ def _derived(instance: StanInstance, fit: Fit, name: str, wanted: str) -> NDArra
     other = [one for one in fit.missing if one != wanted]
     rng = np.random.default_rng(0)
 
-    def transformed(values: Array, fillers: dict[str, NDArray[np.float64]]) -> Array:
+    def computed(values: Array, fillers: dict[str, NDArray[np.float64]]) -> Array:
         all_values = {**known, **fillers, wanted: values.reshape(len(values), *shape)}
-        found = instance.constrain(instance.unconstrain(all_values), "transformed")[name]
+        found = instance.constrain(instance.unconstrain(all_values), group)[name]
         return found.reshape(len(values), -1)
 
     def any_values() -> dict[str, NDArray[np.float64]]:
@@ -62,10 +64,10 @@ def _derived(instance: StanInstance, fit: Fit, name: str, wanted: str) -> NDArra
         return None
     try:
         fillers, others = any_values(), any_values()
-        values = solve(lambda tried: transformed(tried, fillers), target, size, precision_of((given, *known.values())))
+        values = solve(lambda tried: computed(tried, fillers), target, size, precision_of((given, *known.values())))
         if values is None:
             return None
-        again = transformed(values, others)
+        again = computed(values, others)
     except DensityError:  # at values far off, or with others that are missing, the program rejects
         return None
     if not np.allclose(again, target, rtol=EXACT, atol=EXACT * target.std()):

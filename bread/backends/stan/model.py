@@ -56,6 +56,8 @@ class StanModel(SeparableProgram):
         Log of what the prior integrates to, as the program states it (nats); posteriors count it as normalised.
     user_model : CmdStanModel or None
         The user's object, whose ``sample`` fits; None for a program by path or text, and in a pickled copy.
+    given : StanInstance or None
+        The program with the real data, where their likelihood is a part of the prior.
     """
 
     may_be_inherited: ClassVar[bool] = True
@@ -71,6 +73,7 @@ class StanModel(SeparableProgram):
     law: Law | None = None
     log_integral: float = 0.0
     user_model: Any = None
+    given: StanInstance | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "user_model": None}
@@ -137,7 +140,7 @@ class StanModel(SeparableProgram):
         }
         fit = fitting.read_draws(posterior, shapes, self.info.layout.parameters, derived)
         unbounded = [one.name for one in self.program.parameters if not one.is_constrained]
-        fit = derive(self.instance, fit, unbounded)
+        fit = derive(original, fit, unbounded)
         if fit.missing:
             return fit
         fit = replace(fit, draws={name: fit.draws[name] for name in names})
@@ -213,7 +216,7 @@ class StanModel(SeparableProgram):
         expected = self.info.data.observed
         arrays = {name: np.asarray(values) for name, values in data.items()}
         shapes = {name: values.shape[1:] for name, values in arrays.items()}
-        if shapes != {name: values.shape for name, values in expected.items()}:
+        if self.given is not None or shapes != {name: values.shape for name, values in expected.items()}:
             return RowsOneByOne(self.condition, data)  # which says what is wrong
         typed = {name: np.asarray(values, dtype=expected[name].dtype) for name, values in arrays.items()}
         return StanRows(self.instance, self._fixed_json, typed, self.log_integral, self.kernel, self.condition)
@@ -232,7 +235,21 @@ class StanModel(SeparableProgram):
     def condition_instance(self, data: Data) -> StanInstance:
         """Return the tempered program with other observed data."""
         arrays = self.checked_data(data)
-        return self.library.instance(joined_json(self._fixed_json, data_json(arrays)), law=self.law)
+        return self.library.instance(joined_json(self._fixed_json, data_json(arrays)), law=self.law, given=self.given)
+
+    def given_real_data(self) -> StanModel:
+        """Return this model with its posterior given the real data as its prior; see `bread.backends.base.Model`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The likelihood cannot be told from the prior.
+        """
+        if self.program.split_refusal is not None:
+            raise UnsupportedModelError(
+                f"simulate_from='posterior' needs the likelihood apart: {self.program.split_refusal}"
+            )
+        return replace(self, given=self.instance)
 
     def localise(self, names: Sequence[str], reference: Reference) -> StanModel:
         """Return this model with ``reference`` as the law of the named parameters; compiles once a set of names.

@@ -30,6 +30,7 @@ from bread.backends.stan.describing import (
 from bread.backends.stan.language.places import without_place
 from bread.backends.stan.language.refusals import RefusedError
 from bread.backends.stan.language.scopes import resolve
+from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import parse
 from bread.backends.stan.localising import require_localisable, rewrite
 from bread.backends.stan.model import StanModel
@@ -93,11 +94,18 @@ def open_model(model: Any, options: OpenOptions) -> StanModel:
         observed=opening.read_names(options.observed),
         data_names=tuple(data),
         likelihood_lines=opening.read_lines(options.likelihood),
-        held=options.hyperparameters or () if options.simulate_from == "localised" else None,
+        held=_held(options, source, toolchain),
         data=data,
         stanc=toolchain.run_stanc,
     )
     return _Opening(model, name, program, data, options, toolchain).open(options, kernel)
+
+
+def _held(options: OpenOptions, source: Source, toolchain: Toolchain) -> tuple[str, ...] | None:
+    """Return the parameters whose priors need not be drawn; () for those that cannot be, None for none."""
+    if options.simulate_from == "posterior":
+        return tuple(opening.declared_variables(source, toolchain.run_stanc)[1])
+    return options.hyperparameters or () if options.simulate_from == "localised" else None
 
 
 class _Opening:
@@ -142,6 +150,8 @@ class _Opening:
         draws = StateDraws(self._simulator(library, data, instance), instance, self._edged(instance))
         if self._options.simulate_from in ("fitted", "localised"):
             require_fixable(hyperparameters, draws.simulator)
+        elif self._options.simulate_from == "posterior":
+            require_fixable(instance.names("parameters"), draws.simulator)
         transformed = self._transformed(instance)
         model = StanModel(
             self._info(instance, hyperparameters, transformed, kernel.full_name),
@@ -165,6 +175,10 @@ class _Opening:
                     f"{program.split_refusal} Or give simulator= and path='reference', which needs no split."
                 )
             raise UnsupportedModelError(f"{program.simulator_refusal}{self._way_round_flat_priors(options)}")
+        if self._options.simulate_from == "posterior" and program.split_refusal is not None:
+            raise UnsupportedModelError(
+                f"simulate_from='posterior' needs the likelihood apart: {program.split_refusal}"
+            )
         for name in (*(one.name for one in program.parameters), *program.observed):
             if name in RESERVED_NAMES:
                 raise UnsupportedModelError(
@@ -294,12 +308,12 @@ class _Opening:
         return np.array([[name in one for name in names] for one in edged], dtype=bool)
 
     def _is_checked_later(self) -> bool:
-        """Return whether the simulator is tested when it is localised: near the fit, where it is used.
+        """Return whether the simulator is tested near the fit, where it is used: when it is localised, or later.
 
         Under the prior it may need values that it has no law for, or most of its draws may overflow. Of a density alone
         nothing is simulated.
         """
-        return self._options.simulate_from == "localised" or self._options.density_only
+        return self._options.simulate_from in ("localised", "posterior") or self._options.density_only
 
     # -- describe ---------------------------------------------------------------------------------------------
 

@@ -254,6 +254,6 @@ def cannot_hold(name: str, simulator: JointSimulator) -> str:
         )
     return (
         f"simulator= cannot hold the hyperparameter {name!r} at a value, which simulate_from='fitted' needs, and "
-        "'localised' too. "
+        "'posterior' and 'localised' too. "
         f"{way_out} Or use simulate_from='prior'."
     )

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bread.errors import InvalidArgumentError
 
 CHAIN, DRAW = (".chain", "chain__", "chain"), (".iteration", "iter__", ".draw", "draw__", "draw")
+MOST_NAMED = 8  # columns that a message lists
 DIVERGENT = "divergent__"
 MISSING, NOT_A_NUMBER = ("NA", ""), float("nan")  # as R writes it
 _ELEMENT = re.compile(r"(.+?)(?:\[(\d+(?:,\s*\d+)*)\]|\.(\d+(?:\.\d+)*)\.?)")  # "theta[1,2]", "theta.1.2", "theta.1.2."
@@ -49,7 +50,8 @@ def plain_form(posterior: Any) -> Any:
         paths = [posterior] if isinstance(posterior, (str, os.PathLike)) else list(posterior)
         return _read_files([Path(one) for one in paths])
     if hasattr(posterior, "columns") and hasattr(posterior, "shape"):  # a data frame
-        return _from_tables([{str(label): np.asarray(posterior[label]) for label in posterior.columns}])
+        labels = getattr(posterior, "column_names", posterior.columns)  # the former of Arrow's
+        return _from_tables([{str(label): np.asarray(posterior[label]) for label in labels}])
     if hasattr(posterior, "get_samples") and hasattr(posterior, "get_extra_fields"):  # NumPyro's MCMC
         return PlainDraws(posterior.get_samples(group_by_chain=True), posterior.get_extra_fields(group_by_chain=True))
     return posterior
@@ -96,11 +98,21 @@ class _Elements(Mapping[str, NDArray[Any]]):
 
 
 def _from_tables(tables: Sequence[Mapping[str, NDArray[Any]]]) -> PlainDraws:
-    """Return the draws of tables, by column: of each its own chains; a table that numbers none is one chain."""
+    """Return the draws of tables, by column: of each its own chains.
+
+    Rows that no chain is told of may be in any order (rstan's ``extract`` shuffles them, pystan's ``to_frame`` has the
+    chains in turn), and effective sizes need that in which they were drawn.
+    """
     by_chain: list[dict[str, NDArray[Any]]] = []
     for columns in tables:
         n_rows = len(next(iter(columns.values()), ()))
-        number = next((columns[label] for label in CHAIN if label in columns), np.zeros(n_rows))
+        number = next((columns[label] for label in CHAIN if label in columns), None)
+        if number is None:
+            raise InvalidArgumentError(
+                "posterior= has a table without a column '.chain', so that the order of its draws is not known; it has "
+                f"{', '.join(map(repr, list(columns)[:MOST_NAMED]))}. Pass as_draws_df(fit) of R's posterior or "
+                "cmdstanpy's draws_pd(), or add '.chain' to rows in their order."
+            )
         order = next((columns[label] for label in DRAW if label in columns), np.arange(n_rows))
         values = {label: one for label, one in columns.items() if label not in (*CHAIN, *DRAW)}
         for chain in np.unique(number):
@@ -166,14 +178,16 @@ def _read_file(path: Path) -> dict[str, NDArray[Any]]:
     if broken is not None:
         raise InvalidArgumentError(
             f"posterior= {str(path)!r} has {len(lines[broken - 1])} numbers in row {broken} below {len(header)} names: "
-            "a run that was stopped, or is not over? Pass whole files."
+            "no table of draws, or of a run that was stopped, or is not over? Pass whole files."
         )
     if "ariational" in method:
         warm_up = 1  # the first row is the mean of the approximation
     elif not warm_up and settings.get("save_warmup") in ("1", "true"):  # nothing was adapted
         count = settings.get("num_warmup", settings.get("warmup", "0"))
         warm_up = math.ceil(int(count) / int(settings.get("thin", "1")))
-    return {label: _numbers(column) for label, *column in zip(header, *lines[warm_up:], strict=True)}
+    columns = {label: _numbers(column) for label, *column in zip(header, *lines[warm_up:], strict=True)}
+    is_chain = bool(comments) and not any(label in columns for label in CHAIN)  # as Stan writes them, a file each
+    return columns | ({CHAIN[0]: np.zeros(len(lines) - warm_up)} if is_chain else {})
 
 
 def _numbers(column: Sequence[str]) -> NDArray[Any]:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.support.draw_forms import plain_form
+from bread.backends.support.draw_forms import MOST_NAMED, plain_form
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
 from bread.statistics.repeats import ALMOST_DISTINCT, find_repeats
 
 MINIMUM_DRAWS = 10  # fewer are no sample
-MOST_NAMED = 8  # variables that a message lists
 SUPPORT_DRAWS = 500  # at which the density of the prior is looked at
 LogDensity = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -177,6 +176,11 @@ class GivenDraws:
             )
         return values
 
+    def _is_finite(self, name: str) -> bool:
+        """Return whether draws of a variable are there, and numbers; what depends on parameters may be none."""
+        values = np.asarray(self._group[name]) if name in self else np.empty(0, dtype=object)
+        return values.dtype.kind in "fiub" and bool(np.isfinite(values).all())
+
     def as_fit(
         self,
         draws: Mapping[str, NDArray[Any]],
@@ -186,7 +190,8 @@ class GivenDraws:
     ) -> Fit:
         """Return draws that were read as a fit, in the order of ``names``: the free variables of the model.
 
-        Where some are missing, it has what is there of ``derived`` too, by name and shape: what depends on them.
+        Where some are missing, it has what is there of ``derived`` too, by name and shape: what depends on them, where
+        it is finite.
 
         Raises
         ------
@@ -196,7 +201,7 @@ class GivenDraws:
         missing = tuple(name for name in names if name not in draws)
         found = {name: draws[name] for name in names if name in draws}
         if missing:
-            found |= {name: self.read(name, shape) for name, shape in (derived or {}).items() if name in self}
+            found |= {name: self.read(name, shape) for name, shape in (derived or {}).items() if self._is_finite(name)}
         if names and not found:
             raise InvalidArgumentError(
                 f"posterior= has no variable of the model. Its free variables are {', '.join(names)}; posterior= has "

@@ -14,7 +14,7 @@ from bread.reading.page.figures import figures_of
 from bread.reading.page.numbers import numbers_of_check, numbers_of_debug
 from bread.reading.page.parts import Contents
 from bread.reading.page.tables import tables_of_check, tables_of_debug
-from bread.reading.verdict import verdict
+from bread.reading.verdict import verdict_of
 from bread.report.compat import read_attributes
 
 _NOTE = "Note"
@@ -31,7 +31,7 @@ def contents_of(report: Any, spell: Callable[[str], str] = str, *, with_figures:
     with_figures : bool
     """
     refuse_other_reports(report, "report", "bread.check or bread.debug")
-    attributes, found = read_attributes(report), verdict(report)
+    attributes, found = read_attributes(report), verdict_of(report, spell)
     kind, is_check = ("debug", False) if is_debug(report) else ("check", True)
     made = [(label, spell(words)) for label, words in how_it_was_made(report)] if is_check else []
     figures, not_drawn = figures_of(report, kind) if with_figures else ((), ())
@@ -41,7 +41,8 @@ def contents_of(report: Any, spell: Callable[[str], str] = str, *, with_figures:
         kind="check" if is_check else "debug",
         model=str(attributes.get("model", "")),
         banner=banner_of(found.status),
-        sentences=spell(str(found).removeprefix(f"{found.status.capitalize()}. ")),
+        lines=tuple(found.split("\n")),
+        details=found.details,
         chips=("interrupted: this is what was finished",) if is_interrupted else (),
         numbers=numbers_of_check(report) if is_check else numbers_of_debug(report),
         figures=figures,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bread.reading.lines import LABEL
 from bread.reading.page.contents import contents_of
 from bread.reading.page.parts import Contents, Table
 from bread.reading.printable import printable
@@ -56,7 +57,7 @@ def _lines(contents: Contents) -> Iterable[str]:
     for chip in contents.chips:
         yield f"**{escaped(chip.capitalize())}.**"
         yield ""
-    yield escaped(contents.sentences)
+    yield "\\\n".join([f"**{escaped(contents.lines[0])}**", *map(_labelled, contents.lines[1:])])
     yield ""
     rows = tuple((number.name, number.value, number.line) for number in contents.numbers)
     yield from _table(Table("Numbers", ("number", "value", "meaning"), rows, (True, False, True)))
@@ -66,11 +67,22 @@ def _lines(contents: Contents) -> Iterable[str]:
                          ("Provenance", contents.provenance)):  # fmt: skip
         if facts:
             yield from _table(Table(title, ("", ""), facts, (True, True)))
+    if contents.details:
+        yield "## Details"
+        yield ""
+        yield escaped(contents.details)
+        yield ""
     if contents.notes:
         yield "## Notes"
         yield ""
         yield from (f"- {escaped(note)}" for note in contents.notes)
         yield ""
+
+
+def _labelled(line: str) -> str:
+    """Return a line of the verdict, its label in bold."""
+    label, text = (escaped(part) for part in (line[:LABEL], line[LABEL:]))
+    return f"**{label}** {text}" if label else text
 
 
 def _table(table: Table) -> Iterable[str]:

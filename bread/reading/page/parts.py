@@ -54,8 +54,10 @@ class Contents:
 
     Attributes
     ----------
-    sentences : str
+    lines : tuple of str
         The verdict's.
+    details : str
+        What stands behind them.
     chips : tuple of str
         What else a reader must know at first sight: that the check was interrupted.
     made : tuple of (str, str)
@@ -70,7 +72,8 @@ class Contents:
     kind: Literal["check", "debug"]
     model: str
     banner: Banner
-    sentences: str
+    lines: tuple[str, ...]
+    details: str
     chips: tuple[str, ...]
     numbers: tuple[Number, ...]
     figures: tuple[Figure, ...]

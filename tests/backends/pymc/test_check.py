@@ -40,7 +40,7 @@ def test_eight_schools_with_defaults_converge() -> None:
     verdict = bread.verdict(bread.check(eight_schools(is_centred=False), **QUIET))
     assert verdict.status == "converged"
     assert 0 < verdict.estimate < 1
-    assert "estimated to be" in str(verdict)
+    assert "estimated to be" in verdict.details
 
 
 @pytest.mark.study
@@ -55,12 +55,12 @@ def test_half_cauchy_is_noticed_and_v_decides() -> None:
 
 @pytest.mark.study
 def test_own_draws_that_differ_from_annealed_ones_far_off_are_inconclusive() -> None:
-    """An error of 0.47 is within a target of 1 nat, and moves quantiles of the annealed draws."""
+    """An error of 0.47 is within a target of 1 nat, and moves quantiles of the certified draws."""
     report = bread.check(eight_schools(is_centred=False, has_heavy_tail=True), path="prior", target=1.0, **QUIET)
     verdict = bread.verdict(report)
     assert verdict.status == "inconclusive"
     assert verdict.bound == "V" and verdict.error_limit <= verdict.limit < 0.48
-    assert "cannot tell which of the two is nearer" in str(verdict)
+    assert "cannot tell which of the two is nearer" in verdict.details
 
 
 @pytest.mark.slow

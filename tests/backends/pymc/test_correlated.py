@@ -255,7 +255,7 @@ def test_a_check_says_that_its_chains_had_a_dense_metric() -> None:
     options: dict[str, Any] = {"simulations": 4, "n_temperatures": [2, 4], "random_seed": 1, "progressbar": False}
     report = bread.check(chain_of_levels(), path="reference", **options)
     assert "dense metric" in str(read_attributes(report)["kernel"])
-    assert "dense metric" in str(bread.verdict(report))
+    assert "dense metric" in bread.verdict(report).details
     named = bread.check(chain_of_levels(), path="reference", kernel="nuts", **options)
     assert "dense" not in str(read_attributes(named)["kernel"]) + str(bread.verdict(named))
 

@@ -62,7 +62,7 @@ def test_a_kernel_that_cannot_run_is_never_called_right():
 @pytest.mark.slow
 def test_a_kernel_that_uses_its_history_is_told():
     report = bread.debug(small(), kernel=pm.DEMetropolisZ, only="kernel", random_seed=1, progressbar=False)
-    assert bread.verdict(report).status == "bug" and "uses its own past" in bread.verdict(report)
+    assert bread.verdict(report).status == "bug" and "uses its own past" in bread.verdict(report).details
 
 
 def test_a_density_without_its_constant_is_named():

@@ -52,7 +52,9 @@ def test_a_prior_whose_draws_take_its_variance_for_its_sd_is_a_bug():
         draws=0, tune=50, tune_on="shared", random_seed=1, progressbar=False, cores=1,
     )  # fmt: skip
     verdict = bread.verdict(report)
-    assert verdict.status == "bug" and "annealing was not needed to see it" in verdict and "mu" in verdict
+    assert (
+        verdict.status == "bug" and "annealing was not needed to see it" in verdict.details and "mu" in verdict.details
+    )
 
 
 @pytest.mark.slow

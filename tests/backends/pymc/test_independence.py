@@ -114,7 +114,7 @@ def test_whole_check_names_the_kernel_and_counts_the_proposals() -> None:
     plain = bread.check(two_modes(), kernel="nuts", **settings)
     report = bread.check(two_modes(), kernel="independence+nuts", **settings)
     assert read_attributes(report)["kernel"] == "NUTS after independence proposals"
-    assert "annealed NUTS after independence proposals" in str(bread.verdict(report))
+    assert "annealed NUTS after independence proposals" in bread.verdict(report).details
     assert bread.verdict(report).error < bread.verdict(plain).error
     forward = read_group(report, "forward")
     assert (forward["n_gradients"].values >= 2 * 15).all()  # one for each proposal, and NUTS needs one at least
@@ -151,15 +151,15 @@ def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatc
     report = bread.check(model(), **settings)
     assert read_attributes(report)["kernel"] == "NUTS after independence proposals"
     said = "also proposed draws from a fit"
-    assert said in str(bread.verdict(report))
+    assert said in bread.verdict(report).details
     named = bread.check(model(), kernel="independence+nuts", **settings)
     xr.testing.assert_equal(read_group(report, "reverse")["log_weight"], read_group(named, "reverse")["log_weight"])
-    assert said not in str(bread.verdict(named))
+    assert said not in bread.verdict(named).details
     assert read_attributes(bread.check(model(), kernel="nuts", **settings))["kernel"] == "NUTS"
     monkeypatch.setattr("bread.running.proposing.A_MOVE", 0.1)  # as if NUTS were dear
     rested = bread.check(model(), **settings)
     assert read_attributes(rested)["kernel"] == "NUTS at one temperature in 8, after independence proposals"
-    assert "NUTS moved them at one temperature in 8 only" in str(bread.verdict(rested))
+    assert "NUTS moved them at one temperature in 8 only" in bread.verdict(rested).details
     gradients = [read_group(one, "reverse")["n_gradients"].sum() for one in (rested, report)]
     assert gradients[0] < gradients[1]
 

@@ -34,14 +34,14 @@ def test_the_fit_is_compared_by_default_and_wrong_draws_are_told_apart() -> None
     report = bread.check(built, **QUICK)
     verdict, agreement = bread.verdict(report), read_group(report, "agreement")
     assert verdict.comparison == "agreement"
-    assert "The 90% intervals of pm.sample (its defaults, 2 chains) hold" in verdict  # as many as on one core
+    assert "The 90% intervals of pm.sample (its defaults, 2 chains) hold" in verdict.details  # as many as on one core
     assert agreement["parameter"].values.tolist() == ["mean[a]", "mean[b]", "scale", "log density"]
     fit = pm.sample(model=built, chains=4, draws=500, random_seed=1, progressbar=False, cores=1, quiet=True)
     draws = {name: fit["posterior"][name].values for name in ("mean", "scale")}
     wrong = draws | {"mean": draws["mean"] + np.array([1.0, 0.0]) * draws["mean"].std(axis=(0, 1))}
     report = bread.check(built, posterior=wrong, **QUICK)
     verdict, agreement = bread.verdict(report), read_group(report, "agreement")
-    assert verdict.comparison in ("difference", "disagreement") and " of mean[a]" in verdict
+    assert verdict.comparison in ("difference", "disagreement") and " of mean[a]" in verdict.details
     assert abs(float(agreement["mean_shift"].sel(parameter="mean[a]")) - 1.0) < 0.4
     assert float(agreement["content_p_value"].sel(parameter="mean[b]").min()) > 0.01
 

@@ -110,6 +110,8 @@ def test_brms_has_a_word_for_each_of_several_and_none_for_others():
     made = program("vector[N] b; real<lower=0> sd_1; real other;", before=BRMS).simulator_refusal
     assert made is not None
     assert "(brms: prior(normal(0, 2.5), class = b), prior(exponential(1), class = sd));" in made.remedy
+    in_part = program("vector[N] b;", f"b[1] ~ normal(0, 1); {OUTCOMES}", before=BRMS).simulator_refusal
+    assert in_part is not None and "` (brms: prior(normal(0, 2.5), class = b)); the scale is yours" in in_part.remedy
     nameless = program("real other;", before=BRMS).simulator_refusal  # brms has no class for it
     assert nameless is not None and "brms" not in nameless.remedy
 

@@ -24,7 +24,7 @@ def test_the_fit_is_compared_by_default_with_a_thousand_draws() -> None:
     report = bread.check(CASE.text, **QUICK)
     verdict, agreement = bread.verdict(report), read_group(report, "agreement")
     assert verdict.comparison == "agreement"
-    assert "The 90% intervals of Stan's adaptive NUTS (its defaults, 4 chains) hold" in verdict
+    assert "The 90% intervals of Stan's adaptive NUTS (its defaults, 4 chains) hold" in verdict.details
     assert 850 <= agreement.attrs["n_annealed"] <= 1100 and agreement.attrs["n_dropped"] == 0
     assert agreement["parameter"].values[-1] == "log density"
 
@@ -35,7 +35,10 @@ def test_wrong_draws_are_told_apart() -> None:
     wrong = draws | {"mu": draws["mu"] + 0.6 * draws["mu"].std()}
     report = bread.check(CASE.text, posterior=wrong, **QUICK)
     agreement = read_group(report, "agreement")
-    assert bread.verdict(report).comparison in ("difference", "disagreement") and " of mu " in bread.verdict(report)
+    assert (
+        bread.verdict(report).comparison in ("difference", "disagreement")
+        and " of mu " in bread.verdict(report).details
+    )
     assert (
         abs(float(agreement["mean_shift"].sel(parameter="mu")) - 0.6)
         < 4 * float(agreement["mean_shift_error"][0]) + 0.1

@@ -155,9 +155,36 @@ def test_tables(name: str, form: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(fit.draws["theta"], THETA)
 
 
-def test_a_table_without_numbers_of_chains_is_one_chain() -> None:
-    fit = read(table(lambda i, j: f"theta[{i},{j}]"))
-    np.testing.assert_array_equal(fit.draws["mu"], MU.reshape(1, -1))
+def test_a_table_of_arrow() -> None:
+    """`pyarrow.Table` 22: its columns have no names, its column_names have."""
+    frame = TABLES["R's posterior"]()
+
+    class Arrow:
+        column_names, columns, shape = list(frame.columns), [object()], frame.shape
+
+        def __getitem__(self, label: str) -> Any:
+            return frame[label]
+
+    np.testing.assert_array_equal(read(Arrow()).draws["theta"], THETA)
+
+
+def test_what_depends_on_missing_variables_and_is_not_finite_is_left_out() -> None:
+    given = {"theta": THETA, "ratio": np.full((CHAINS, DRAWS), np.inf), "total": THETA.sum(axis=(2, 3))}
+    fit = read_posterior(given, {"mu": (), "theta": (2, 3)}, {}, {}, {"ratio": (), "total": (), "absent": ()})
+    assert list(fit.draws) == ["theta", "total"] and fit.missing == ("mu",)
+    with pytest.raises(InvalidArgumentError, match=r"'total' of shape \(2, 20\)"):
+        read_posterior(given, {"mu": (), "theta": (2, 3)}, {}, {}, {"total": (4,)})
+
+
+@pytest.mark.parametrize("form", ["table", "CSV"])
+def test_a_table_that_tells_of_no_chains_is_refused(form: str, tmp_path: Path) -> None:
+    """Its rows may be shuffled, or those of all chains in turn: effective sizes would be too large."""
+    given: Any = table(lambda i, j: f"theta[{i},{j}]")
+    if form == "CSV":
+        given.to_csv(tmp_path / "draws.csv")
+        given = tmp_path / "draws.csv"
+    with pytest.raises(InvalidArgumentError, match=r"without a column '\.chain'.*as_draws_df.*add '\.chain'"):
+        read(given)
 
 
 def test_files_that_number_the_same_chain_are_two(tmp_path: Path) -> None:
@@ -179,7 +206,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no rows": (lambda: TABLES["R's posterior"]().iloc[:0], "chains of no draws"),
     "text": (lambda: TABLES["R's posterior"]().assign(mu="a"), "'mu' that are no finite numbers"),
     "labels for numbers": (
-        lambda: table(lambda i, j: f"theta[a{i},b{j}]").drop(columns="mu"), "no variable of the model"
+        lambda: table(lambda i, j: f"theta[a{i},b{j}]", **NUMBERS).drop(columns="mu"),
+        "no variable of the model",
     ),
     "no file": (lambda: "none.csv", "'none.csv' cannot be read as tables of draws"),
 }  # fmt: skip

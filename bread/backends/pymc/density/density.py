@@ -33,7 +33,7 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 
 
 def split_density(
-    model: pm.Model, law: LocalLaw | None = None, *, by_element: bool = False
+    model: pm.Model, law: LocalLaw | None = None, *, by_element: bool = False, given_real_data: bool = False
 ) -> tuple[Variable, Variable, dict[str, SharedVariable]]:
     """Split the log density of a model into prior and likelihood, with settable data.
 
@@ -45,6 +45,9 @@ def split_density(
         Law of some free variables in place of their priors and Jacobians.
     by_element : bool, default False
         Leave the log likelihood of the one observed variable unsummed.
+    given_real_data : bool, default False
+        Take the model's posterior given its own data for the prior: potentials and the likelihood of those data are
+        then a part of it, and the likelihood is that of the observed variables alone.
 
     Returns
     -------
@@ -85,6 +88,10 @@ def split_density(
             "(no .eval(), .data or NumPy functions)."
         ) from error
     prior, likelihood = terms[: len(free)], terms[len(free) :]
+    if given_real_data:
+        n_observed = len(model.observed_RVs)
+        prior += likelihood[n_observed:] + model.logp(vars=model.observed_RVs, sum=False)
+        likelihood = likelihood[:n_observed]
     if law is not None:
         prior.append(law.log_density([model.rvs_to_values[one] for one in model.free_RVs if one.name in replaced]))
     split = [_total(prior), *(likelihood if by_element else [_total(likelihood)])]
@@ -94,6 +101,8 @@ def split_density(
 
 
 def _total(terms: Sequence[Variable]) -> Variable:
+    if not terms:  # no outcome, and no potential
+        return pt.constant(0.0, dtype=pytensor.config.floatX)
     first, *others = (term.sum() for term in terms)
     return pt.add(first, *others) if others else first
 
@@ -140,6 +149,8 @@ class TemperedDensity:
     by_element : bool, default False
         Let observations be left out of the likelihood (`DensityControls.keep`): those along the first dimension of the
         one observed variable, which `bread.backends.pymc.separable` has looked at.
+    given_real_data : bool, default False
+        See `split_density`.
 
     Attributes
     ----------
@@ -149,9 +160,17 @@ class TemperedDensity:
     """
 
     def __init__(
-        self, model: pm.Model, layout: StateLayout, law: LocalLaw | None = None, *, by_element: bool = False
+        self,
+        model: pm.Model,
+        layout: StateLayout,
+        law: LocalLaw | None = None,
+        *,
+        by_element: bool = False,
+        given_real_data: bool = False,
     ) -> None:
-        log_prior, log_ratio, self._data = split_density(model, law, by_element=by_element)
+        log_prior, log_ratio, self._data = split_density(
+            model, law, by_element=by_element, given_real_data=given_real_data
+        )
         self._kept: SharedVariable | None = None
         if by_element:
             (data,) = self._data.values()

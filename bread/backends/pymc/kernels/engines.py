@@ -26,6 +26,7 @@ def compile_engine(
     refusals: Mapping[str, str] | None = None,
     as_it_is: bool = False,
     by_element: bool = False,
+    given_real_data: bool = False,
     has_many_states: bool = True,
 ) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
@@ -47,6 +48,8 @@ def compile_engine(
         Take any step method; see `build_steps`.
     by_element : bool, default False
         Let observations be left out; see `TemperedDensity`.
+    given_real_data : bool, default False
+        Take the posterior given the model's own data for its prior; see `TemperedDensity`.
     has_many_states : bool, default True
         Whether to build the function of many states, a second or more of rewriting graphs, that chains are cheaper by.
 
@@ -60,7 +63,7 @@ def compile_engine(
     UnsupportedKernelError
         If the kernel cannot be frozen or reversed, or does not fit the model.
     """
-    density = TemperedDensity(model, layout, law, by_element=by_element)
+    density = TemperedDensity(model, layout, law, by_element=by_element, given_real_data=given_real_data)
     moved_by, proposes_base = split_name(kernel)
     steps = build_steps(model, layout, density, moved_by, as_it_is=as_it_is)
     names = tuple(name for step in steps if isinstance(step, GradientStep) for name in step.gradient.names)

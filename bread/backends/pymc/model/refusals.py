@@ -26,7 +26,7 @@ RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
 
 def refuse_unsupported(
-    model: Any, kernel: Any, *, has_simulator: bool = False, localised: Sequence[str] = ()
+    model: Any, kernel: Any, *, has_simulator: bool = False, localised: Sequence[str] = (), density_only: bool = False
 ) -> dict[str, NDArray[Any]]:
     """Refuse a model or a kernel that cannot be annealed exactly; return the model's initial point.
 
@@ -39,6 +39,8 @@ def refuse_unsupported(
         Whether the user draws parameters and data: what has a density but cannot be drawn from is then allowed.
     localised : sequence of str
         Free variables whose priors will be replaced: they may be improper.
+    density_only : bool
+        Whether nothing but the density on the model's own data will be asked for.
 
     Raises
     ------
@@ -47,19 +49,36 @@ def refuse_unsupported(
     UnsupportedKernelError
         For a discrete free variable with a kernel that needs gradients of all variables.
     """
-    _refuse_structure(model, has_simulator)
+    _refuse_structure(model, has_simulator, density_only)
     _refuse_single_precision(model)
     _refuse_names(model)
     replaced = {variable.owner for variable in model.free_RVs if variable.name in localised}
     for variable in model.basic_RVs:
-        _refuse_operations(model, variable, has_simulator, replaced)
-    _refuse_imputed(model)
-    _refuse_data_dependence(model)
-    _refuse_shared_generators(model)
+        _refuse_operations(model, variable, has_simulator, replaced, density_only)
+    if not density_only:
+        _refuse_other_data(model)
     _refuse_kernel(model, kernel)
     with interpreted():
         _refuse_random_shapes(model)
     return checked_initial_point(model)
+
+
+def _refuse_other_data(model: Any) -> None:
+    """Refuse models whose data cannot be replaced by simulated ones."""
+    _refuse_imputed(model)
+    _refuse_data_dependence(model)
+    _refuse_shared_generators(model)
+
+
+def has_own_data_only(model: Any) -> bool:
+    """Return whether a model has a density on no other data than its own, so that nobody has proved it yet."""
+    try:
+        for variable in model.basic_RVs:
+            _refuse_operations(model, variable, True, set(), False)
+        _refuse_other_data(model)
+    except UnsupportedModelError:
+        return True
+    return not model.observed_RVs
 
 
 def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
@@ -76,8 +95,8 @@ def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
     return {"prior": f"{reasons[0]} Use path='reference'."} if reasons else {}
 
 
-def _refuse_structure(model: Any, has_simulator: bool) -> None:
-    if not model.observed_RVs:
+def _refuse_structure(model: Any, has_simulator: bool, density_only: bool) -> None:
+    if not (model.observed_RVs or density_only):
         raise UnsupportedModelError(
             "The model has no observed variable, so that there is no posterior to anneal to. Pass observed= to at "
             f"least one variable of the model (free variables: {', '.join(v.name for v in model.free_RVs) or 'none'})."
@@ -141,7 +160,7 @@ def _is_improper(op: Any) -> bool:
     return isinstance(op, FlatRV | HalfFlatRV)
 
 
-def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced: Set[Any]) -> None:
+def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced: Set[Any], density_only: bool) -> None:
     from pymc.distributions.custom import CustomDistRV
     from pymc.distributions.distribution import PartialObservedRV
     from pymc.distributions.simulator import SimulatorRV
@@ -161,12 +180,12 @@ def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced:
                 f"Variable {name} is a pm.Simulator: its log density is itself random. "
                 "Write the likelihood as a distribution with a density."
             )
-        if isinstance(op, MinibatchRandomVariable):
+        if isinstance(op, MinibatchRandomVariable) and not density_only:
             raise UnsupportedModelError(
                 f"Variable {name} has total_size= (minibatches): its density is rescaled and has no simulator. "
                 "Pass all data and leave total_size out."
             )
-        if isinstance(op, PartialObservedRV):
+        if isinstance(op, PartialObservedRV) and not density_only:
             raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
         if isinstance(op, CustomDistRV) and lacks_random(op) and not has_simulator:
             raise UnsupportedModelError(

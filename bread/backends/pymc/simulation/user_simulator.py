@@ -39,8 +39,8 @@ class UserSimulator(Simulator):
             )
         if names and not self.function.takes_fixed:
             raise InvalidArgumentError(
-                f"simulator= cannot hold the hyperparameter {names[0]!r} at its estimate, which simulate_from='fitted' "
-                "needs. Write it as simulator(rng, data, fixed), where fixed is a dict of values to hold. Or use "
+                f"simulator= cannot hold {names[0]!r} at a draw, which simulate_from='fitted' and 'posterior' need. "
+                "Write it as simulator(rng, data, fixed), where fixed is a dict of values to hold. Or use "
                 "simulate_from='prior'."
             )
 

@@ -71,7 +71,13 @@ class StanLibrary:
         """
         return self.path if self.recipe is None or self.path.exists() else self.recipe.build()
 
-    def instance(self, data: Mapping[str, Any] | str, seed: int = 0, law: Law | None = None) -> StanInstance:
+    def instance(
+        self,
+        data: Mapping[str, Any] | str,
+        seed: int = 0,
+        law: Law | None = None,
+        given: StanInstance | None = None,
+    ) -> StanInstance:
         """Return the program with data.
 
         Parameters
@@ -82,13 +88,15 @@ class StanLibrary:
             For random numbers in transformed data.
         law : Law, optional
             A part of the prior that the program does not state.
+        given : StanInstance, optional
+            The same program with data whose likelihood is a part of the prior.
 
         Raises
         ------
         StanDataError
             The data do not fit; the message is Stan's and names the line.
         """
-        return StanInstance(self, data if isinstance(data, str) else data_json(data), seed, law)
+        return StanInstance(self, data if isinstance(data, str) else data_json(data), seed, law, given)
 
 
 class StanInstance(StanVariables):
@@ -98,8 +106,15 @@ class StanInstance(StanVariables):
     densities are normalised as far as the program states them (no constant is dropped).
     """
 
-    def __init__(self, library: StanLibrary, data: str, seed: int, law: Law | None = None) -> None:
-        self._library, self._data, self._seed, self._law = library, data, seed, law
+    def __init__(
+        self,
+        library: StanLibrary,
+        data: str,
+        seed: int,
+        law: Law | None = None,
+        given: StanInstance | None = None,
+    ) -> None:
+        self._library, self._data, self._seed, self._law, self._given = library, data, seed, law, given
         self._kept_arguments: dict[bool, tuple[Reference | None, PathArguments]] = {}  # without a reference, and with
         super().__init__(library.local_path(), data, seed)
 
@@ -114,7 +129,7 @@ class StanInstance(StanVariables):
         return len(self._data)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StanInstance, (self._library, self._data, self._seed, self._law)
+        return StanInstance, (self._library, self._data, self._seed, self._law, self._given)
 
     # -- densities --------------------------------------------------------------------------------------------
 
@@ -327,7 +342,7 @@ class StanInstance(StanVariables):
         kept, arguments = self._kept_arguments.get(reference is None, (None, None))
         if arguments is not None and kept is reference:
             return arguments
-        made = PathArguments(path, self.dim, self._law)
+        made = PathArguments(path, self.dim, self._law, None if self._given is None else self._given.handle)
         if not made.calls_python:
             self._kept_arguments[reference is None] = reference, made
         return made

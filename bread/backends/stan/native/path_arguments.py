@@ -57,6 +57,8 @@ class PathArguments:
         Number of coordinates of a state.
     law : Law, optional
         What multiplies the program's density on every path.
+    given : pointer, optional
+        Of a program with data whose likelihood is a part of the prior on every path.
 
     Attributes
     ----------
@@ -67,12 +69,12 @@ class PathArguments:
         Text of the first exception that a reference of the user's raised in a call; "" if there was none.
     """
 
-    def __init__(self, path: Path, dim: int, law: Law | None = None) -> None:
+    def __init__(self, path: Path, dim: int, law: Law | None = None, given: Any = None) -> None:
         self._kept: list[Any] = []
         self.error, self.calls_python = "", False
         reference = None if path.reference is None else self._density(path.reference, np.arange(dim))
         own = None if law is None else self._density(law.reference, law.positions, law.jacobians)
-        self.struct = PathStruct(reference, own)
+        self.struct = PathStruct(reference, own, given)
 
     @property
     def address(self) -> int:

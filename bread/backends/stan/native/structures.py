@@ -118,7 +118,7 @@ class DensityStruct(ctypes.Structure):
 class PathStruct(ctypes.Structure):
     """`bread_path` of paths.hpp."""
 
-    _fields_ = (("reference", _POINTER), ("law", _POINTER))
+    _fields_ = (("reference", _POINTER), ("law", _POINTER), ("given", _POINTER))
 
 
 MIRRORED: dict[str, type[ctypes.Structure]] = {

@@ -73,6 +73,11 @@ class StanVariables:
             self.loaded.delete(self._handle)
 
     @property
+    def handle(self) -> Any:
+        """Pointer to the program with its data; it lives as long as this object."""
+        return self._handle
+
+    @property
     def _layouts(self) -> Mapping[str, Layout]:
         return self._description.layouts
 

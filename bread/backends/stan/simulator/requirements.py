@@ -13,7 +13,7 @@ from bread.backends.stan.simulator.coverage import Coverage, Region, branch, exc
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.dropped import headers
 from bread.backends.stan.simulator.missing import asks_for_code
-from bread.backends.stan.simulator.suggestions import mending_line
+from bread.backends.stan.simulator.suggestions import in_words_of_brms, mending_line
 from bread.backends.stan.split.split import Splitter
 
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
@@ -126,8 +126,8 @@ class Requirements:
                     self._source,
                     where,
                     f"not every element of {variable.name!r} is sure to have a prior.",
-                    f"Give a proper prior to every element, such as `{mending_line(variable, self._source)}`; the "
-                    "scale is yours to choose.",
+                    f"Give a proper prior to every element, such as `{mending_line(variable, self._source)}`"
+                    f"{in_words_of_brms([variable], self._source)}; the scale is yours to choose.",
                     (variable.name,),
                 )
 

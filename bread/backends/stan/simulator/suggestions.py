@@ -53,12 +53,15 @@ def mending_line(variable: Variable, source: Source) -> str:
 def mending(variables: Sequence[Variable], source: Source) -> str:
     """Return what to do about parameters without a prior: a line for each, and brms's own word for it where it fits."""
     lines = " ".join(mending_line(variable, source) for variable in variables)
-    brms = ""
-    if _BRMS in source.text:
-        found = [prior for variable in variables if (prior := _brms(variable, source))]
-        brms = f" (brms: {', '.join(found)})" if found else ""
     whose = "scale is" if len(variables) == 1 else "scales are"
+    brms = in_words_of_brms(variables, source)
     return f"Add to the model block, for example, `{lines}`{brms}; the {whose} yours to choose."
+
+
+def in_words_of_brms(variables: Sequence[Variable], source: Source) -> str:
+    """Return brms's own statements of these priors, in brackets; "" where the program is none of brms's."""
+    found = [_brms(variable, source) for variable in variables] if _BRMS in source.text else []
+    return f" (brms: {', '.join(filter(None, found))})" if any(found) else ""
 
 
 def _law(variable: Variable, source: Source) -> str:

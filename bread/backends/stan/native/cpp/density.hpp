@@ -167,12 +167,29 @@ class TemperedModel {
   template <bool jacobian, typename T>
   T program(Vector<T>& q, std::ostream* messages) const {
     ++(std::is_same<T, double>::value ? n_evaluations : n_gradients);
+    if (path_.given) return beside_given<jacobian>(q, messages);
     tempering.log_likelihood = 0.0;
     const T density = model_.template log_prob<false, jacobian>(q, messages);
     if (!path_.law) return density;
     law_pull_.setZero();
     const double log_law = (*path_.law)(stan::math::value_of(q), 1.0, &law_pull_);
     return combine(density, 1.0, log_law, q, law_pull_);
+  }
+
+  // log prior + log likelihood of the given data + beta * log likelihood: the mean of two densities of the program, in
+  // which likelihoods count twice.
+  template <bool jacobian, typename T>
+  T beside_given(Vector<T>& q, std::ostream* messages) const {
+    struct Restored {
+      const double beta = tempering.beta;
+      ~Restored() { tempering.beta = beta; }
+    } before;
+    tempering.beta = 2.0;
+    const T given = path_.given->template log_prob<false, jacobian>(q, messages);
+    tempering.beta = 2.0 * before.beta;
+    tempering.log_likelihood = 0.0;
+    const T own = model_.template log_prob<false, jacobian>(q, messages);
+    return T(0.5 * (given + own));
   }
 
   static double combine(double density, double weight, double more, const Vector<double>&, const Eigen::VectorXd&) {

@@ -27,12 +27,6 @@ namespace {
 // Mirrored in interface.py.
 enum Status : std::int32_t { ok = 0, rejected = 1, failed = 2, bad_start = 3, interrupted = 4, unknown = 5 };
 
-struct Instance {
-  std::unique_ptr<stan::model::model_base> model;
-  std::string description;
-  std::int64_t dim() const { return static_cast<std::int64_t>(model->num_params_r()); }
-};
-
 void copy_text(const std::string& text, char* message, std::int64_t size) {
   if (size <= 0) return;
   const std::size_t n = std::min(text.size(), static_cast<std::size_t>(size - 1));

@@ -81,7 +81,7 @@ inline std::string layout() {
 #undef BREAD_AT
 #define BREAD_AT(field) {#field, offsetof(bread_path, field)}
   add("bread_path", sizeof(bread_path),
-      {BREAD_AT(reference), BREAD_AT(law)});
+      {BREAD_AT(reference), BREAD_AT(law), BREAD_AT(given)});
 #undef BREAD_AT
   return "{" + text + "}";
 }
