@@ -150,6 +150,10 @@ MORE: dict[str, Callable[[], Any]] = {
     "no own draws": checked,
     "a search that found nothing": lambda: checked(mode(missed=False, annealed=HALF)),
     "fitted": lambda: checked(simulate_from="fitted"),
+    "at draws of the posterior": lambda: looked(checked(simulate_from="posterior", posterior_shift=0.0)),
+    "at draws that are not the posterior's": lambda: report.to_container(
+        shift_reverse_starts(fake_result(simulate_from="posterior", posterior_shift=0.0)), constrain
+    ),
     "localised": lambda: checked(simulate_from="localised"),
     "localised with own draws": lambda: looked(checked(simulate_from="localised", posterior_shift=0.0)),
     "own draws that agree": lambda: checked(posterior_shift=0.0),
