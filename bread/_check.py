@@ -102,9 +102,10 @@ def check(
         where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
         multiplies); all where nothing else is left.
     posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
-        Your own draws on the real data: used as the fit, and compared with the annealed draws (report group
-        ``agreement``), which asks for 100 effective ones of each parameter; draws that cannot be compared, as under
-        "localised", leave the verdict "inconclusive". Without it the fit that bread makes for "fitted" is compared.
+        Your own draws on the real data: looked at first (`bread.look`; report group ``first_look``), used as the fit,
+        and compared with the annealed draws (report group ``agreement``), which asks for 100 effective ones of each
+        parameter; draws that cannot be compared, as under "localised", leave the verdict "inconclusive". Without it the
+        fit that bread makes for "fitted" is looked at and compared.
         Also a table with a column for each number (R's ``posterior``, cmdstanpy's ``draws_pd``), NumPyro's MCMC, or
         files: CSV of CmdStan, cmdstanr and rstan or of a table, Parquet; a list of paths is a chain each.
         PyMC: also what ``pm.fit`` or Bambi's ``fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,

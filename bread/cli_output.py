@@ -38,14 +38,15 @@ EXIT_STATUS = {
     "bug": 5,
     "disagreement": 6,
     "no bug found": 0,
+    "no difference seen": 3,  # of draws that were looked at, where nothing can be certified
 }
 ERROR_STATUS = 1  # refused or failed: there is no report
 INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
 
 STATUSES = (
     "Exit status: 0 converged, the bound is below the target, or no bug found; 1 error; 2 wrong usage; 3 not "
-    "converged, or inconclusive; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, simulator or "
-    "sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
+    "converged, inconclusive, or not certified; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, "
+    "simulator or sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
 )
 
 _CAPTION = (
@@ -143,7 +144,8 @@ def _show(report: Any, output: Path | None) -> str:
     refuse_other_reports(report, "report", "bread.check or bread.debug")
     verdict = _show_verdict(report, console)
     frame = bread.summary(report, kind="bounds")
-    frame = frame[frame["n_simulations"] > 0] if len(frame) else frame  # the rest served the consistency test alone
+    # Other rows served the consistency test alone; where there is no such column, nothing was annealed.
+    frame = frame[frame["n_simulations"] > 0] if "n_simulations" in frame else frame.iloc[:0]
     table = Table(
         title="Bounds", title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),

@@ -47,6 +47,7 @@ def as_json(report: Any) -> dict[str, Any]:
     attributes, frame = read_attributes(report), summary(report, kind="bounds")
     is_stan = str(attributes.get("inference_library", "")) == "stan"  # spelt as on the command line
     found = verdict_of(report, as_options if is_stan else str)
+    frame = frame if "n_simulations" in frame else frame.iloc[:0]  # nothing was annealed
     rows = [{"n_temperatures": n, **row} for n, row in zip(frame.index, frame.to_dict("records"), strict=True)]
     row = next((row for row in rows if row["n_temperatures"] == found.n_temperatures), None)
     agreement, observed = read_group(report, "agreement"), read_group(report, "observed_data")

@@ -72,6 +72,9 @@ def how_it_was_made(report: Any) -> list[tuple[str, str]]:
     attributes = read_attributes(report)
     settings = json.loads(str(attributes.get("settings", "{}")))
     lines = [("Path", _path(report, attributes, settings)), ("Data sets", _protocol(attributes, settings))]
+    why = str(attributes.get("not_certified", ""))
+    if why:  # nothing was annealed
+        lines = [("Not certified", why)]
     held = ", ".join(held_parameters(attributes))
     if held:
         lines.append(("Held" if attributes["simulate_from"] == "fitted" else "Localised", held))

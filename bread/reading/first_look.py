@@ -18,7 +18,7 @@ from bread.reading.lines import LETTERS, Answer, Row, fitted, short
 from bread.reading.modes import missed_mode, mode_todo, modes_words, none_found, read_modes
 from bread.reading.words import FITS_DRAWS, NOT_EXCLUDED, YOUR_DATA, YOUR_DRAWS, YOURS
 from bread.report.compat import read_attributes, read_group
-from bread.report.first_look import GROUP
+from bread.report.first_look import BEGINNING, GROUP
 from bread.statistics.first_look import LEVEL
 
 BLIND = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
@@ -227,6 +227,9 @@ def sizes(look: xr.Dataset) -> NDArray[np.float64]:
 
 def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
     """Return the parameters that are plainly off, the most so first, and by how much; else where the test failed."""
+    worst = int(np.nanargmin(look["function_p_value"].values))
+    if look["kind"].values[worst] == BEGINNING:
+        return [("chains", "they begin unlike their second halves: is warm-up among them?")]
     size = sizes(look)
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
     found = []
@@ -243,5 +246,4 @@ def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
         found.append((str(look["parameter"].values[i]), ", ".join(parts)))
     if found:
         return found
-    worst = int(np.nanargmin(look["function_p_value"].values))
     return [(str(look["function_of"].values[worst]), "differs")]

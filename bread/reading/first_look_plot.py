@@ -14,6 +14,8 @@ from bread.reading.first_look import sizes
 from bread.reading.plot_axes import new_axes
 from bread.reading.plot_data import require
 from bread.reading.plot_text import begin, finish, names_that_fit
+from bread.reading.words import YOURS
+from bread.report.compat import read_attributes
 from bread.report.first_look import GROUP
 from bread.report.opening import takes_report
 from bread.statistics.first_look import LEVEL
@@ -25,8 +27,8 @@ FINE, OFF, NOMINAL = "#0072B2", "#D55E00", "#7F7F7F"  # Okabe & Ito; markers dif
 MOST_ROWS = 20
 ERRORS = 2.0  # standard errors of a bar, and from which a parameter is named
 _PANELS = (
-    ("shift", 0.0, "how far your mean is off (sd)"),
-    ("sd_ratio", 1.0, "your sd over the posterior's"),
+    ("shift", 0.0, "how far the mean is off (sd)"),
+    ("sd_ratio", 1.0, "sd over the posterior's"),
 )
 
 
@@ -67,7 +69,8 @@ def plot_first_look(report: Any, *, ax: Axes | Sequence[Axes] | None = None) -> 
             panel.set_ylabel("")
             panel.set_yticklabels([])
         else:
-            panel.set_title(_answer(look, len(order)))
+            whose = "Your" if str(read_attributes(report).get("fit_source", YOURS)) == YOURS else "The fit's"
+            panel.set_title(_answer(look, len(order), whose))
         finish(panel, legend=None if place else {}, is_below=True, columns=3)
     return axes[0]
 
@@ -96,15 +99,15 @@ def _draw(ax: Axes, look: xr.Dataset, order: np.ndarray[Any, Any], name: str, no
     ax.set_ylabel("parameter, worst first")
 
 
-def _answer(look: xr.Dataset, n_drawn: int) -> str:
+def _answer(look: xr.Dataset, n_drawn: int, whose: str) -> str:
     """Return in a line what the first look found."""
     p_value, other = float(look["p_value"]), json.loads(look.attrs["other_data"])
     n_left = look.sizes["parameter"] - n_drawn
     rest = f"; {n_left} more agree better" if n_left else ""
     if other:
-        return f"Your draws are of other data ({other[0][0]}){rest}"
+        return f"{whose} draws are of other data ({other[0][0]}){rest}"
     if not np.isfinite(p_value):
         return f"Too few draws to look at{rest}"
     if p_value < LEVEL:
-        return f"Your draws are not the posterior's (p\u00a0<\u00a0{LEVEL:g}){rest}"
+        return f"{whose} draws are not the posterior's (p\u00a0<\u00a0{LEVEL:g}){rest}"
     return f"No difference seen (p = {p_value:.2g}){rest}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from bread.errors import InvalidArgumentError
 from bread.report import compare, data_annealing, first_look, path_sampling, unbiased
-from bread.report.compat import read_group
+from bread.report.compat import read_attributes, read_group
 
 _VERBS = {
     compare.GROUP: "bread.compare",
@@ -28,8 +28,9 @@ def refuse_other_reports(report: Any, what: str, wanted: str) -> None:
     wanted : str
         Reports that are taken.
     """
+    is_check = "simulate_from" in read_attributes(report)  # which holds a first look, too
     for group, verb in _VERBS.items():
-        if read_group(report, group) is not None:
+        if read_group(report, group) is not None and not (is_check and group == first_look.GROUP):
             raise InvalidArgumentError(
                 f"{what} must be one of {wanted}, got one of {verb}. Read it by bread.verdict and bread.summary."
             )

@@ -21,6 +21,7 @@ _PHASES: Mapping[str, tuple[str, str]] = {
         "the fit on the real data",
         'Pass draws that you have as posterior=, which skips it, or use simulate_from="prior", which needs none.',
     ),
+    "look": ("looking at the draws on the real data", _OTHER),
     "tune": (
         "choosing a path, tuning and fitting references",
         "",  # it depends on what was set: `_on_tuning`

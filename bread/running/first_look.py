@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Fit, FloatArray, Model
+from bread.backends.base import Fit, FloatArray, Layout, Model, Posterior
 from bread.errors import BreadError
+from bread.paths.kinds import PriorPath
+from bread.statistics.beginnings import beginning_test
 from bread.statistics.draws import MINIMUM_EFFECTIVE
-from bread.statistics.first_look import FirstLook, first_look
+from bread.statistics.first_look import FirstLook, first_look, nothing_found
+from bread.statistics.neighbours import MOST, neighbour_test
 
 MOST_DRAWS = 1000  # of all chains together: one gradient each
 ROUNDING = 1e-6  # relative: data that went through a file in single precision are the same
@@ -30,6 +33,16 @@ class DataDifference:
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """A test of a discrete coordinate by the mass at neighbours of draws: function, coordinates, adjusted p-value."""
+
+    kind: str
+    identity_of: str
+    function_of: str
+    p_value: float
+
+
+@dataclass(frozen=True)
 class FirstLookResult:
     """What the first look gave.
 
@@ -39,25 +52,43 @@ class FirstLookResult:
         Components of the parameters that shifts and ratios are about.
     coordinates : tuple of str, length d
         The unconstrained coordinates that were looked at.
-    found : FirstLook or None
-        None where the density has no gradient, or the draws lack free variables.
+    found : FirstLook
+        Of nothing, where the density has no gradient, or the draws lack free variables.
     left_out : dict of str to str
         Coordinates that were not tested, and why.
     other_data : tuple of DataDifference
     n_draws : int
-        Draws that were looked at, by a gradient each.
+        Draws that were looked at by a gradient each.
     mean, sd : ndarray, shape (k,)
         Of all draws, those included that were not looked at.
+    neighbours : tuple of Neighbours
+        Tests of discrete coordinates.
+    beginning : float
+        P-value of "the log density is at the beginnings of chains as in their second halves"; NaN if not tested.
     """
 
     names: tuple[str, ...]
     coordinates: tuple[str, ...]
-    found: FirstLook | None
+    found: FirstLook
     left_out: dict[str, str]
     other_data: tuple[DataDifference, ...]
     n_draws: int
     mean: FloatArray
     sd: FloatArray
+    neighbours: tuple[Neighbours, ...] = ()
+    beginning: float = float("nan")
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of tests share the level: of gradients, of neighbours, of beginnings."""
+        return int(bool(self.found.functions)) + int(bool(self.neighbours)) + int(np.isfinite(self.beginning))
+
+    @property
+    def p_value(self) -> float:
+        """Of all that was tested; NaN where nothing was."""
+        all_kinds = np.array([self.found.p_value, *(one.p_value for one in self.neighbours), self.beginning])
+        known = all_kinds[np.isfinite(all_kinds)]
+        return float(min(1.0, self.n_kinds * known.min())) if known.size else float("nan")
 
 
 def look_at(model: Model, fit: Fit) -> FirstLookResult:
@@ -85,12 +116,13 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     )
     if fit.missing:
         left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
-        return result(coordinates=(), found=None, left_out=left_out, n_draws=0)
+        return result(coordinates=(), found=nothing_found(0, len(names)), left_out=left_out, n_draws=0)
     states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     is_inside = np.isfinite(states).all(axis=0)
     used = np.flatnonzero(is_inside & ~layout.discrete)
-    reasons = np.where(layout.discrete, "it is discrete", "draws of it lie on the border of its support")
-    left_out = {layout.coordinates[i]: str(reasons[i]) for i in np.flatnonzero(layout.discrete | ~is_inside)}
+    left_out = dict.fromkeys(
+        (layout.coordinates[i] for i in np.flatnonzero(~is_inside)), "draws of it lie on the border of its support"
+    )
     coordinates = tuple(layout.coordinates[i] for i in used)
     posterior = model.condition(real.observed)
 
@@ -100,12 +132,16 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
         log_density, gradient = posterior.density_gradient(1.0, moved)
         return log_density, gradient[:, used]
 
-    found, gradient = None, None
+    found, n_draws, beginning = nothing_found(len(used), len(names)), 0, float("nan")
     try:
-        gradient = densities(states[:, used])[1] if used.size else None
+        log_density, gradient = densities(states[:, used]) if used.size else (np.zeros(0), np.zeros(0))
     except BreadError as error:
         left_out |= dict.fromkeys(coordinates, str(error))
-    if gradient is not None:
+        log_density = gradient = np.zeros(0)
+    if gradient.size:
+        n_draws = len(states)
+        if np.isfinite(log_density).all():
+            beginning = beginning_test(log_density.reshape(shape), distinct_share=fit.distinct_share)
         found = first_look(
             states[:, used].reshape(*shape, -1),
             gradient.reshape(*shape, -1),
@@ -118,8 +154,40 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
                 left_out[name] = "its gradient is not finite at some draws"
             elif n_effective < MINIMUM_EFFECTIVE:
                 left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
-    n_draws = 0 if gradient is None else len(states)
-    return result(coordinates=coordinates, found=found, left_out=left_out, n_draws=n_draws)
+    neighbours = _neighbours(layout, posterior, states.reshape(*shape, -1), fit.distinct_share, left_out)
+    return result(
+        coordinates=coordinates, found=found, left_out=left_out, n_draws=n_draws, neighbours=neighbours,
+        beginning=beginning,
+    )  # fmt: skip
+
+
+def _neighbours(
+    layout: Layout, posterior: Posterior, states: FloatArray, share: float, left_out: dict[str, str]
+) -> tuple[Neighbours, ...]:
+    """Test discrete coordinates; those that are not tested are noted in ``left_out``."""
+    places = [int(i) for i in np.flatnonzero(layout.discrete)]
+    names = [layout.coordinates[i] for i in places]
+    left_out |= dict.fromkeys(names[MOST:], f"it is discrete, and {MOST} of those are looked at")
+    if not places:
+        return ()
+    if not np.isfinite(states).all():
+        left_out |= dict.fromkeys(names, "it is discrete, and draws of others lie on the border of their support")
+        return ()
+    try:
+        functions, p_values = neighbour_test(
+            states, places, lambda at: posterior.log_density(PriorPath(), at), distinct_share=share
+        )
+    except BreadError as error:
+        left_out |= dict.fromkeys(names, f"it is discrete: {error}")
+        return ()
+    tested = tuple(
+        Neighbours(kind, layout.coordinates[i], layout.coordinates[j], float(p_value))
+        for (kind, i, j), p_value in zip(functions, p_values, strict=True)
+    )
+    for one in tested:
+        if one.kind == "1" and np.isnan(one.p_value):
+            left_out[one.identity_of] = f"too few effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
+    return tested
 
 
 def _thinned(fit: Fit) -> dict[str, NDArray[Any]]:

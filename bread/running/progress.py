@@ -33,7 +33,7 @@ STAGES = (
 _LEARNING, _MEASURING, _ANNEALING = STAGES[2:]
 STAGE_OF = {  # phases as the report names them, where it counts their seconds
     "compile": STAGES[0],
-    "fit": STAGES[1],
+    **dict.fromkeys(("fit", "look"), STAGES[1]),
     **dict.fromkeys(("simulate", "tune", "race", "start"), _LEARNING),
     **dict.fromkeys(("direct tests", "prior integrals", "search", "confirm", "curve"), _MEASURING),
     **dict.fromkeys(("consistency", "draws", "compare", "modes", "replicate"), _ANNEALING),

@@ -42,6 +42,7 @@ CONFIRMED = 5  # failing functions that are looked at once more, the worst first
 DIRECTIONS = 30  # principal axes of the gradient: half of them the widest, half the narrowest
 LEAST_PER_TERM = 10  # draws for each term of a regression
 OUTLIER = 0.2  # share of a term's sum of squares in one draw, from which on it has hardly a variance
+SAME_TERMS = 1e-10  # of the largest eigenvalue of products of terms, below which one is rounding
 CONSTANT = 1e-9  # spread of a column, relative to its size, below which it is one value up to rounding
 # Share of a quantity's variance that its regression must explain for a size to be told. Draws of mean-field ADVI on
 # eight schools: shifts were right within 0.25 sd where it was 0.8 or more, 0.8 to 2.9 off where it was 0.05 to 0.35.
@@ -159,6 +160,12 @@ def first_look(
     return FirstLook(p_value, p_values, functions, directions, n_effective, *sizes, seen * sizes[1], seen * sizes[3])
 
 
+def nothing_found(d: int, k: int) -> FirstLook:
+    """Return what is known where there is no gradient of d coordinates and k quantities."""
+    unknown = np.full(k, np.nan)
+    return FirstLook(np.nan, np.zeros(0), (), np.zeros((0, d)), np.zeros(d), *[unknown] * 6)
+
+
 class _Along:
     """Draws and gradients along some directions, in units of the draws' own location and scale there.
 
@@ -271,7 +278,7 @@ class _Tests:
             own, other = map(list, zip(*((i, j) for name, i, j in functions if name == kind), strict=True))
             cap = np.minimum(n_effective[own], n_effective[other])
             self._caps.append(cap)
-            self._p_values.append(_mean_test(along.terms(kind, own, other), cap, self._share).p_values)
+            self._p_values.append(mean_test(along.terms(kind, own, other), cap, self._share).p_values)
             self.functions += [(block, kind, i, j) for i, j in zip(own, other, strict=True)]
             self._is_main += [main and kind in FUNCTIONS[:2] and i == j for i, j in zip(own, other, strict=True)]
 
@@ -313,7 +320,7 @@ class _Tests:
         # their level with the counter-value of `mean_zero_test`, the others with that of bounded values.
         counter = 1.0 if is_main else COUNTER
         terms = ((here * forth - there * back) / MOVE)[..., None]
-        return float(np.nan_to_num(_mean_test(terms, np.array([cap]), self._share, counter).p_values[0], nan=1.0))
+        return float(np.nan_to_num(mean_test(terms, np.array([cap]), self._share, counter).p_values[0], nan=1.0))
 
     def _density(self, x: FloatArray) -> FloatArray:
         return self._log_density(x.reshape(-1, x.shape[2])).reshape(x.shape[:2])
@@ -324,13 +331,15 @@ class _Tests:
             return np.asarray(np.nan_to_num(np.exp(np.minimum(self._density(x) - base, 0.0)), nan=0.0))
 
 
-class _MeanTest(NamedTuple):
+class MeanTest(NamedTuple):
+    """P-values of means of zero, the means, and their standard errors, shape (F,) each."""
+
     p_values: FloatArray
     mean: FloatArray
     error: FloatArray
 
 
-def _mean_test(values: FloatArray, cap: FloatArray, share: float, counter: FloatArray | float = 0.0) -> _MeanTest:
+def mean_test(values: FloatArray, cap: FloatArray, share: float, counter: FloatArray | float = 0.0) -> MeanTest:
     """Test whether means of autocorrelated values (chain, draw, F) are zero.
 
     ``cap`` are effective sizes that none may exceed; ``counter`` so many times the largest value of one effective draw
@@ -344,7 +353,7 @@ def _mean_test(values: FloatArray, cap: FloatArray, share: float, counter: Float
         missed = counter * np.abs(flat).max(axis=0) / n_effective
         statistic = np.where(error > 0.0, np.maximum(np.abs(mean) - missed, 0.0) / error, 0.0)
     p_values = np.where(n_effective < MINIMUM_EFFECTIVE, np.nan, 2.0 * norm.sf(statistic))
-    return _MeanTest(p_values, mean, error)
+    return MeanTest(p_values, mean, error)
 
 
 def _batch_error(values: FloatArray) -> FloatArray:
@@ -382,13 +391,13 @@ def _sizes(
         turned = slope[:, nearest] * z[:, [i]]
         turned[:, nearest == i] += float(along.is_tested[i])
         terms = _usable(np.column_stack([slope[:, nearest], turned, *(part[:, i] for part in bounded)]))
-        for row in (0, 1):
-            target = standard[:, column] ** (row + 1)
-            combined[row, :, column], explained[row, column] = _combination(terms, target - target.mean())
+        targets = np.stack([standard[:, column], standard[:, column] ** 2], axis=1)
+        near_both, explained[:, column] = _combinations(terms, targets - targets.mean(axis=0))
+        combined[:, :, column] = near_both.T
     n_effective = share * effective_sample_size(quantities)
     results = []
     for terms, r_squared in zip(combined, explained, strict=True):
-        test = _mean_test(np.nan_to_num(terms).reshape(shape), n_effective, share)
+        test = mean_test(np.nan_to_num(terms).reshape(shape), n_effective, share)
         with np.errstate(divide="ignore", invalid="ignore"):
             is_known = np.isfinite(test.p_values) & (r_squared >= EXPLAINED)
             results += [np.where(is_known, value / r_squared, np.nan) for value in (test.mean, test.error)]
@@ -406,11 +415,10 @@ def _usable(terms: FloatArray) -> FloatArray:
     return np.asarray(terms[:, usable] / deviation[usable], dtype=np.float64)
 
 
-def _combination(terms: FloatArray, target: FloatArray) -> tuple[FloatArray, float]:
-    """Return the combination of terms nearest to a target of mean zero, shape (n,), and the share of its variance."""
-    total = float(target @ target)
-    if not terms.shape[1] or total <= 0.0:
-        return np.zeros_like(target), 0.0
-    around = terms - terms.mean(axis=0)
-    weights = np.linalg.lstsq(around, target, rcond=None)[0]
-    return terms @ weights, float((around @ weights) @ target) / total
+def _combinations(terms: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the combinations of terms nearest to targets of mean zero, shape (n, targets), and shares of variances."""
+    around, totals = terms - terms.mean(axis=0), (targets**2).sum(axis=0)
+    # By products of terms, ten times as fast as by the terms themselves; those alike to five digits count as one.
+    weights = np.linalg.pinv(around.T @ around, rcond=SAME_TERMS, hermitian=True) @ (around.T @ targets)
+    explained = ((around @ weights) * targets).sum(axis=0)
+    return terms @ weights, np.divide(explained, totals, out=np.zeros_like(totals), where=totals > 0.0)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import bread
 from bread.errors import BreadError, InvalidArgumentError, MissingDependencyError
@@ -289,3 +290,20 @@ def test_pages_are_written_whole_and_over_pages_alone(tmp_path: Path, monkeypatc
     assert "new" in path.read_text(encoding="utf-8") and len(list(tmp_path.iterdir())) == 2
     with pytest.raises(InvalidArgumentError, match="report of bread.check"):
         bread.to_html({"a": 1})
+
+
+def test_a_first_look_is_drawn_and_described() -> None:
+    names = np.array(["mu", "tau"])
+    columns = {"shift": [0.01, 0.5], "shift_se": [0.03, 0.03], "sd_ratio": [1.0, 1.1], "sd_ratio_se": [0.02, 0.02],
+               "detectable_shift": [0.15, 0.15], "detectable_sd_ratio": [0.1, 0.1]}  # fmt: skip
+    look = xr.Dataset(
+        {"p_value": ((), 1e-5), **{name: ("parameter", np.array(values)) for name, values in columns.items()}},
+        coords={"parameter": names}, attrs={"n_draws": 1000, "left_out": "{}", "other_data": "[]"},
+    )  # fmt: skip
+    made = report.to_container(fake_result(gap=0.01, posterior_shift=0.0, temperatures=(4, 8)), constrain)
+    groups = {name: read_group(made, name) for name in group_names(made)}
+    text = bread.to_html(make_container({**groups, "first_look": look}, read_attributes(made)))
+    assert "fig-first_look" in text and "means by up to 0.5 standard deviations" in " ".join(text.split())
+    assert "fig-first_look" not in bread.to_html(made)
+    without = {name: group for name, group in groups.items() if name not in ("bounds", "certificate")}
+    assert "fig-first_look" in bread.to_html(make_container({**without, "first_look": look}, read_attributes(made)))

@@ -63,7 +63,7 @@ def look(p_value: float = 0.5, shift: float = 0.01, other_data: Any = (), names:
         coords={"parameter": np.array(names)},
         attrs={"n_draws": 1000, "left_out": "{}", "other_data": json.dumps(other_data)},
     )
-    return make_container({"first_look": group}, read_attributes(interrupted()))
+    return make_container({"first_look": group}, read_attributes(interrupted()) | {"is_interrupted": 0})
 
 
 CASES = {
@@ -154,7 +154,7 @@ class TestFirstLook:
         assert bar[:, 0] == pytest.approx([0.44, 0.56])
         unseen = [one.get_segments() for one in ax.collections if one.get_label() == "would go unseen"]
         assert unseen[0][0][:, 0] == pytest.approx([-0.15, 0.15])
-        assert ax.figure.axes[1].get_xlabel().startswith("your sd")
+        assert ax.figure.axes[1].get_xlabel().startswith("sd over")
 
     def test_nothing_stands_out_where_the_test_passes(self) -> None:
         """One of a hundred parameters is two standard errors off by chance."""
@@ -177,7 +177,7 @@ class TestFirstLook:
         with pytest.raises(InvalidArgumentError, match="needs the group 'first_look'.*no draws were looked at"):
             bread.plot_first_look(container())
         group = xr.Dataset({"p_value": ((), np.nan)}, attrs={"left_out": '{"k": "it is discrete"}', "other_data": "[]"})
-        made = make_container({"first_look": group}, read_attributes(interrupted()))
+        made = make_container({"first_look": group}, read_attributes(look()))
         with pytest.raises(InvalidArgumentError, match="nothing to draw: it is discrete"):
             bread.plot_first_look(made)
         assert "it is discrete" in bread.plot(made).texts[0].get_text().replace("\n", " ")

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from typer.testing import CliRunner
 
 import bread
 from bread._arguments import Arguments
 from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
+from bread.cli import app
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.report.compat import group_names, read_attributes, read_group
 
@@ -64,10 +66,31 @@ def test_what_cannot_be_simulated_is_looked_at_by_its_density(error: type[Except
         bread.check(UNSIMULATED, simulate_from="fitted", posterior=draws(), **QUICK)
 
 
+def test_every_reader_takes_a_report_without_bounds(tmp_path: Any) -> None:
+    made = bread.check(UNSIMULATED, posterior=draws(), **QUICK)
+    file = tmp_path / "report.nc"
+    made.to_netcdf(file)
+    assert bread.verdict(file).status == "no difference seen"
+    assert "Not certified" in bread.to_markdown(file)
+    bread.to_html(file, tmp_path / "page.html")
+    for options, words in ((["--json"], '"status": "no difference seen"'), ([], "Not certified: Data of y cannot be")):
+        shown = CliRunner().invoke(app, ["show", str(file), *options])
+        assert shown.exit_code == 3 and words in shown.output
+
+
 @pytest.mark.parametrize("wrong", [{"factor": 0.7}, {"shift": 0.5}])
 def test_wrong_draws_are_named_there_too(wrong: dict[str, float]) -> None:
     made = bread.check(UNSIMULATED, posterior=draws(**wrong), **QUICK)
     assert bread.verdict(made).status == "disagreement" and "Not certified" in bread.verdict(made)
+
+
+def test_a_checkpoint_keeps_it(tmp_path: Any) -> None:
+    made = bread.check(UNSIMULATED, posterior=draws(), checkpoint=tmp_path / "run", **QUICK)
+    again = bread.resume(tmp_path / "run", progressbar=False)
+    for name in ("not_certified", "simulate_from", "fit_log_evidence"):
+        assert read_attributes(made)[name] == read_attributes(again)[name]
+    with pytest.raises(InvalidArgumentError, match="is of another call"):
+        bread.check(MODEL, simulate_from="posterior", posterior=draws(), checkpoint=tmp_path / "run", **QUICK)
 
 
 def test_a_plan_needs_what_a_check_anneals() -> None:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import bread
+from bread.backends.finite import FiniteModel
+from bread.exact.transitions import HeatBath
 from bread.report.compat import read_group
 from tests.support.reference_models import CONJUGATE
 
@@ -108,6 +110,36 @@ def test_data_of_the_draws_that_differ_are_named():
     assert verdict.status == "disagreement"
     assert "y differs: 9 in the model, 0.6 where the draws are from (element 2)" in verdict
     assert look(flat(), tree).status == "no difference seen"
+
+
+@pytest.mark.statistical
+def test_warm_up_that_was_left_in_is_named():
+    """A twentieth of each chain, on the way from a start ten standard deviations out: it inflates standard errors."""
+    draws = {name: values.copy() for name, values in MODEL.fit(seed=3, cores=1, progressbar=False).draws.items()}
+    draws["mu"][:, :25] += 10.0 * draws["mu"].std() * np.linspace(1.0, 0.0, 25, endpoint=False)
+    verdict = look(MODEL, draws)
+    assert verdict.status == "disagreement" and "is warm-up among them?" in verdict
+
+
+@pytest.mark.statistical
+def test_a_discrete_parameter_is_looked_at_by_its_neighbours():
+    model = CONJUGATE["label_mixture_hmc"]
+    draws = model.fit(seed=3, cores=1, progressbar=False).draws
+    assert look(model, draws).status == "no difference seen"
+    alone = np.random.default_rng(1).permutation(draws["label"].ravel()).reshape(draws["label"].shape)
+    assert look(model, draws | {"label": alone}).status == "disagreement"
+    assert look(model, {name: values[:, :20] for name, values in draws.items()}).status == "inconclusive"
+
+
+@pytest.mark.statistical
+def test_a_model_of_discrete_parameters_alone():
+    prior = np.array([0.1, 0.2, 0.3, 0.25, 0.15])
+    likelihood = np.array([[0.9, 0.1], [0.7, 0.3], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])
+    model = FiniteModel(prior, likelihood, np.array([1, 0, 1]), HeatBath((np.zeros(5, dtype=np.int64),)))
+    draws = model.fit(seed=3, cores=1, progressbar=False).draws
+    assert look(model, draws).status == "no difference seen"
+    uniform = np.random.default_rng(1).integers(0, 5, draws["state"].shape)
+    assert look(model, {"state": uniform}).status == "disagreement"
 
 
 def test_draws_without_a_parameter_leave_the_look_open():

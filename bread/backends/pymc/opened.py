@@ -344,7 +344,10 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     )
     periodic = read_periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
-    engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
+    engine = compile_engine(
+        model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel,
+        has_many_states=not options.density_only,
+    )  # fmt: skip
     if not options.density_only:  # which is asked for on the real data alone
         prove(model, simulator, engine)
     has_own_data = options.density_only and has_own_data_only(model)

@@ -14,6 +14,7 @@ from bread.reading.plot_data import bounds_data, consistency_data, path_data, re
 from bread.reading.words import p_words
 from bread.report.compat import require_group
 from bread.report.debug import GROUP
+from bread.report.first_look import GROUP as FIRST_LOOK
 
 
 def bounds(report: Any) -> str:
@@ -88,6 +89,18 @@ def agreement(report: Any) -> str:
     return (
         f"90% intervals of the draws compared as shares of {group.attrs['n_annealed']} certified draws, for {n} "
         f"parameters, the worst first: {held}. Status: {group.attrs['status']}."
+    )
+
+
+def first_look(report: Any) -> str:
+    """Describe `bread.plot_first_look`."""
+    look = require(report, FIRST_LOOK, "plot_first_look")
+    n = min(MOST_ROWS, int(look.sizes["parameter"]))
+    far = [f"{np.nanmax(np.abs(look[name].values - at)):.2g}" for name, at in (("shift", 0.0), ("sd_ratio", 1.0))]
+    return (
+        f"How far means and standard deviations of {n} parameters are off by the first look, the worst first: means by "
+        f"up to {far[0]} standard deviations, ratios of standard deviations from 1 by up to {far[1]}; "
+        f"{p_words(float(look['p_value']))}."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from bread.errors import InvalidArgumentError, MissingDependencyError
 from bread.reading.agreement_plot import MOST_ROWS, plot_agreement
 from bread.reading.debug_plot import plot_debug
+from bread.reading.first_look_plot import plot_first_look
 from bread.reading.page import alternatives
 from bread.reading.page.parts import Figure
 from bread.reading.page.svg import drawn
@@ -16,6 +17,7 @@ from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_w
 from bread.reading.plots_fit import plot_fit
 from bread.report.compat import read_group, require_group
 from bread.report.debug import GROUP
+from bread.report.first_look import GROUP as FIRST_LOOK
 
 WIDTH = 4.9  # inches: legible on a phone, where a plot is some 9 cm wide
 MOST_TESTS = 6  # of a debug report that a page draws; its table has all
@@ -48,6 +50,14 @@ def _agreement_rows(report: Any) -> int:
     return 1 if group is None else min(MOST_ROWS, int(group.sizes["parameter"]))
 
 
+def _first_look(report: Any, figure: Any) -> None:
+    plot_first_look(report, ax=list(figure.subplots(1, 2)))
+
+
+def _looked_rows(report: Any) -> int:
+    return min(MOST_ROWS, int(require_group(report, FIRST_LOOK).sizes.get("parameter", 1)))
+
+
 def _fit_rows(report: Any) -> int:
     group = read_group(report, "fit")
     return 1 if group is None else int(group.sizes["node"])
@@ -58,6 +68,12 @@ def _debug_rows(report: Any) -> int:
     return -(-(min(MOST_TESTS, alternatives.n_drawn_tests(found)) + ("pp_before" in found)) // 2)
 
 
+_FIRST_LOOK = _Plot(
+    "first_look", "First look", _first_look, alternatives.first_look,
+    "Means and standard deviations of the draws compared, against what the gradient of the density says of them, with "
+    "two standard errors; a difference as long as a grey bar is seen 9 times in 10.",
+    lambda report: 2.2 + _ROW * _looked_rows(report),
+)  # fmt: skip
 _CHECK = (
     _Plot(
         "bounds", "Bounds", _bounds, alternatives.bounds,
@@ -102,13 +118,14 @@ _DEBUG = (
         lambda report: 2.4 * max(1, _debug_rows(report)),
     ),
 )  # fmt: skip
-_WIDE = {"debug": 5.6}  # two panels beside each other
+_WIDE = {"debug": 5.6, "first_look": 5.6}  # two panels beside each other
 
 
 def figures_of(report: Any, kind: str) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
     """Return the plots that can be drawn, and a line on each that cannot: nothing that a plot lacks breaks a page."""
     figures, missing = [], []
-    for plot in _DEBUG if kind == "debug" else _CHECK:
+    looked = (_FIRST_LOOK,) if read_group(report, FIRST_LOOK) is not None else ()  # older reports have none
+    for plot in _DEBUG if kind == "debug" else (*looked, *_CHECK):
         try:
             figures.append(_figure(plot, report))
         except MissingDependencyError as error:

@@ -57,7 +57,7 @@ def _temperatures(report: Any) -> Table | None:
         return None
     rows = []
     for n_temperatures, row in frame.iterrows():
-        if not row["n_simulations"]:  # it served the consistency test alone
+        if not row.get("n_simulations"):  # it served the consistency test alone
             continue
         is_reliable = bool(row["reliable"])
         rows.append((

@@ -27,6 +27,7 @@ def compile_engine(
     as_it_is: bool = False,
     by_element: bool = False,
     given_real_data: bool = False,
+    has_many_states: bool = True,
 ) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
 
@@ -49,6 +50,8 @@ def compile_engine(
         Let observations be left out; see `TemperedDensity`.
     given_real_data : bool, default False
         Take the posterior given the model's own data for its prior; see `TemperedDensity`.
+    has_many_states : bool, default True
+        Whether to build the function of many states, a second or more of rewriting graphs, that chains are cheaper by.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def compile_engine(
         engine: Engine = by_gradient
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
-    engine.many_states = density.many_states()
+    engine.many_states = density.many_states() if has_many_states else None
     if proposes_base:
         engine.propose_base()
     return engine
