@@ -83,6 +83,14 @@ def test_a_bound_that_was_measured_at_wrong_draws_says_so() -> None:
     assert "error estimated at most" in right and "if typical" in right and "at these draws" not in right
 
 
+def test_draws_with_warm_up_are_not_to_be_made_longer() -> None:
+    for name in ("a look at warm-up", "draws of other data", "a look at other data"):
+        verdict = bread.verdict(situation(name))
+        assert verdict.status == "disagreement" and "longer" not in verdict
+    assert "leave the warm-up out" in bread.verdict(situation("a look at warm-up"))
+    assert "sample longer" in bread.verdict(situation("an approximation"))  # the control
+
+
 def test_gradients_say_nothing_of_a_missed_mode_and_are_not_quoted_there() -> None:
     verdict = bread.verdict(situation("a mode that nobody visited"))
     assert "no difference seen" not in verdict and "first look" in verdict.details.lower()
