@@ -9,11 +9,11 @@ from typing import Any
 from bread.reading import agreement as own
 from bread.reading.advice import STOPPED, advice_of
 from bread.reading.direct import bug, direct_lines
-from bread.reading.findings import Findings
+from bread.reading.findings import AT_DRAWS, EXACT_SIMULATIONS, Findings
 from bread.reading.first_look import not_certified
 from bread.reading.fit import looks_words, misfit_sentence, what_misfits
 from bread.reading.fit_quality import fit_warning
-from bread.reading.lines import LETTERS, Answer, Row, fitted, short
+from bread.reading.lines import LETTERS, Answer, Row, counted, fitted, short
 from bread.reading.modes import modes_words, none_found, percent_down
 from bread.reading.numbers import error, nats, percent
 from bread.reading.own_lines import own_rows
@@ -78,7 +78,10 @@ def _certified(findings: Findings, status: str) -> list[Row]:
         return [(CERTIFIED_DRAWS, "no valid bound: the density was zero, NaN or raised an error in those chains")]
     if findings.misses_mode and status == "not converged":
         return [(CERTIFIED_DRAWS, _of_mode(findings))]
-    rows = [(CERTIFIED_DRAWS, f"{_bound(findings)}, on {data_sets(findings)}{_typical(findings, status)}")]
+    where = f"{data_sets(findings)}{_typical(findings, status)}"
+    if _is_at_wrong_draws(findings):
+        where = f"{counted(findings.n_simulations, 'data set')} made at these draws"
+    rows = [(CERTIFIED_DRAWS, f"{_bound(findings)}, on {where}")]
     if findings.localised:
         names = ", ".join(findings.localised)
         about = f"of a localised model: its prior of {names} is a widened fit to your data"
@@ -95,12 +98,23 @@ def _bound(findings: Findings) -> str:
     """Return the bound that decides, beside what was asked for."""
     name, spell = ("error", error) if findings.decides == "V" else ("B", nats)
     unit = "" if findings.decides == "V" else " nats"
-    asked, estimated = f"asked: {spell(findings.limit)}", "estimated " * (findings.simulate_from == "fitted")
+    asked, estimated = f"asked: {spell(findings.limit)}", "estimated " * _is_estimate(findings)
     if findings.is_reached:
         also = f", error at most {error(findings.error_upper)}" if unit else ""
         return f"{name} {estimated}at most {spell(findings.upper)}{unit} ({asked}){also}"
     limits = "" if math.isnan(findings.lower) else f"{spell(findings.lower)} to {spell(findings.upper)}; "
     return f"{name} {estimated}{spell(findings.estimate)}{unit} ({limits}{asked})"
+
+
+def _is_at_wrong_draws(findings: Findings) -> bool:
+    """Return whether data were simulated at draws that are not the posterior's."""
+    look = findings.first_look
+    is_wrong = findings.contradicts_draws or (look is not None and look.is_disagreement)
+    return findings.simulate_from in AT_DRAWS and is_wrong
+
+
+def _is_estimate(findings: Findings) -> bool:
+    return findings.simulate_from not in EXACT_SIMULATIONS
 
 
 def _typical(findings: Findings, status: str) -> str:
@@ -110,7 +124,7 @@ def _typical(findings: Findings, status: str) -> str:
         return ", which yours are unlike"
     if status == "inconclusive" and findings.lacks_prior:
         return ", no answer for your data"
-    is_long = findings.simulate_from == "fitted" or findings.decides == "B"
+    is_long = _is_estimate(findings) or findings.decides == "B"
     return (", if typical" if is_long else ", if these are typical") * findings.is_reached
 
 

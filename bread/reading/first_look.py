@@ -23,6 +23,8 @@ from bread.statistics.first_look import LEVEL
 
 BLIND = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
 SAME_MODEL = "pass the draws of this model, or the model of these draws"
+NO_WARM_UP = "leave the warm-up out, and check again"
+_BEGIN = "they begin unlike their second halves: is warm-up among them?"
 SAMPLE_AGAIN = "sample longer or reparametrise; approximations (ADVI, ...) stay off at any length"
 _PLAIN = 2.0  # standard errors, from which a difference is named
 _NAMED = 2  # parameters that lines name
@@ -59,6 +61,13 @@ class LookFound:
     def is_disagreement(self) -> bool:
         """Whether the draws are not the posterior's."""
         return bool(self.other_data) or self.p_value < LEVEL
+
+    @property
+    def advice(self) -> str:
+        """What to do where they are not."""
+        if self.other_data:
+            return SAME_MODEL
+        return NO_WARM_UP if any(size == _BEGIN for _, size in self.differences) else SAMPLE_AGAIN
 
     @property
     def is_whole(self) -> bool:
@@ -187,9 +196,9 @@ def _status(look: LookFound, misses_mode: bool) -> tuple[str, str, str]:
     """Return status, finding and what to do."""
     whose = "your draws" if look.is_yours else "the fit's draws"
     if look.other_data:
-        return "disagreement", f"{whose} are of other data", SAME_MODEL
+        return "disagreement", f"{whose} are of other data", look.advice
     if look.is_disagreement:
-        return "disagreement", f"{whose} are not the posterior's", SAMPLE_AGAIN
+        return "disagreement", f"{whose} are not the posterior's", look.advice
     if misses_mode:
         return "not converged", "a mode is missed", ""
     if not look.is_whole:
@@ -229,7 +238,7 @@ def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
     """Return the parameters that are plainly off, the most so first, and by how much; else where the test failed."""
     worst = int(np.nanargmin(look["function_p_value"].values))
     if look["kind"].values[worst] == BEGINNING:
-        return [("chains", "they begin unlike their second halves: is warm-up among them?")]
+        return [("chains", _BEGIN)]
     size = sizes(look)
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))
     found = []

@@ -111,7 +111,7 @@ def advice_on_time(found: PhaseSeconds) -> str:
     longest = _longest(found)
     if longest is None or longest[1] == _OTHER:
         return "give it more time"
-    return f"give it more time, or less to do: {longest[1][:1].lower()}{longest[1][1:].rstrip('.')}"
+    return f"give it more time; {longest[1][:1].lower()}{longest[1][1:].rstrip('.')}"
 
 
 def _spent(found: PhaseSeconds) -> str:

@@ -73,6 +73,24 @@ def test_an_error_is_not_claimed_where_it_does_not_hold() -> None:
     assert unlike.status == "converged" and "any P(x <= c)" not in unlike and "unlike the model's" in unlike
 
 
+def test_a_bound_that_was_measured_at_wrong_draws_says_so() -> None:
+    others = looked(checked(simulate_from="fitted"), p_value=1e-6, shift=0.2)
+    for wrong in (situation("at draws that are not the posterior's"), others):
+        verdict = bread.verdict(wrong)
+        assert verdict.status == "disagreement" and "if typical" not in verdict
+        assert "on 20 data sets made at these draws" in verdict
+    right = bread.verdict(situation("at draws of the posterior"))
+    assert "error estimated at most" in right and "if typical" in right and "at these draws" not in right
+
+
+def test_draws_with_warm_up_are_not_to_be_made_longer() -> None:
+    for name in ("a look at warm-up", "draws of other data", "a look at other data"):
+        verdict = bread.verdict(situation(name))
+        assert verdict.status == "disagreement" and "longer" not in verdict
+    assert "leave the warm-up out" in bread.verdict(situation("a look at warm-up"))
+    assert "sample longer" in bread.verdict(situation("an approximation"))  # the control
+
+
 def test_gradients_say_nothing_of_a_missed_mode_and_are_not_quoted_there() -> None:
     verdict = bread.verdict(situation("a mode that nobody visited"))
     assert "no difference seen" not in verdict and "first look" in verdict.details.lower()

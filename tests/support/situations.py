@@ -17,6 +17,7 @@ import xarray as xr
 import bread
 from bread.report import container as report
 from bread.report.compat import group_names, make_container, read_attributes, read_group
+from bread.report.first_look import BEGINNING
 from bread.running.direct_results import DirectTest, DirectTests
 from bread.running.mode_results import FoundMode, ModeResults
 from bread.statistics.goal import Goal
@@ -57,6 +58,7 @@ def look_of(
     sd_ratio: float = 0.99,
     other_data: tuple[Any, ...] = (),
     left_out: dict[str, str] | None = None,
+    kind: str = "1",
 ) -> xr.Dataset:
     """Return the group `first_look`, whose first parameter is off by so much."""
     off = np.arange(len(names)) == 0
@@ -71,7 +73,7 @@ def look_of(
             "detectable_shift": ("parameter", 4.0 * error),
             "detectable_sd_ratio": ("parameter", 3.0 * error),
             "function_p_value": ("function", np.full(len(names), p_value)),
-            "kind": ("function", np.array(["1"] * len(names))),
+            "kind": ("function", np.array([kind] * len(names))),
             "identity_of": ("function", np.array(names, dtype=np.str_)),
             "function_of": ("function", np.array(names, dtype=np.str_)),
             "n_effective": ("coordinate", np.full(len(names), 900.0)),
@@ -150,6 +152,10 @@ MORE: dict[str, Callable[[], Any]] = {
     "no own draws": checked,
     "a search that found nothing": lambda: checked(mode(missed=False, annealed=HALF)),
     "fitted": lambda: checked(simulate_from="fitted"),
+    "at draws of the posterior": lambda: looked(checked(simulate_from="posterior", posterior_shift=0.0)),
+    "at draws that are not the posterior's": lambda: report.to_container(
+        shift_reverse_starts(fake_result(simulate_from="posterior", posterior_shift=0.0)), constrain
+    ),
     "localised": lambda: checked(simulate_from="localised"),
     "localised with own draws": lambda: looked(checked(simulate_from="localised", posterior_shift=0.0)),
     "own draws that agree": lambda: checked(posterior_shift=0.0),
@@ -175,6 +181,7 @@ MORE: dict[str, Callable[[], Any]] = {
         change=direct("kernel at beta = 0", 0.5, {"likelihood score": "ValueError: lam is too large"})
     ),
     "a look": look_alone,
+    "a look at warm-up": lambda: look_alone(p_value=1e-6, kind=BEGINNING),
     "a look at other data": lambda: look_alone(p_value=0.5, other_data=(("y", "", 3.0, 5.0),)),
     "a look that could not": lambda: look_alone(p_value=float("nan"), left_out={"mu": "12 effective draws of it"}),
     "nothing certified, and a mode is missed": lambda: look_alone(POTENTIAL, modes=True),

@@ -59,7 +59,7 @@ def _doubt(findings: Findings) -> str:
     """Say in what way a number is less than a bound."""
     if not findings.is_confirmed:
         return " From the simulations that chose the number of temperatures, which flatters it."
-    return "" if findings.simulate_from in EXACT_SIMULATIONS else " An estimate: hyperparameters are those of a fit."
+    return "" if findings.simulate_from in EXACT_SIMULATIONS else " An estimate: data are simulated at draws of a fit."
 
 
 def _real_data(findings: Findings) -> Number:
