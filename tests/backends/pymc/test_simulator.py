@@ -126,7 +126,7 @@ def test_a_distribution_without_draws_keeps_all_paths() -> None:
     opened = open_model(model, OpenOptions(simulator=function))
     assert opened.info.paths == ("prior", "reference")
     check_contract_shapes(opened, tuned_kernel(opened, n_steps=30))
-    with pytest.raises(InvalidArgumentError, match="cannot hold the hyperparameter 'mu'"):
+    with pytest.raises(InvalidArgumentError, match="cannot hold 'mu' at a draw"):
         open_model(model, OpenOptions(simulator=function, simulate_from="fitted"))
 
 
