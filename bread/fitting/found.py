@@ -17,6 +17,7 @@ from bread.fitting.nested import rank_drivers
 from bread.fitting.rotated import AcrossRotations, fit_rotated
 from bread.fitting.searches import ENOUGH
 from bread.fitting.work import FitWork, Part
+from bread.paths.centred import CentredReference
 from bread.paths.conditional import ConditionalReference
 from bread.paths.mixture import MixtureReference
 from bread.paths.nested import NestedReference
@@ -25,13 +26,14 @@ from bread.paths.product import ProductReference
 
 # families that are found by optimisation, not fitted to draws
 MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
-PRECISION = "precision"
+PRECISION, CENTRED = "precision", "centred"
 
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
 
 Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
-GivenReference = NestedReference | ConditionalReference | PrecisionReference  # laws of all coordinates given some
+# laws of all coordinates given some
+GivenReference = NestedReference | ConditionalReference | PrecisionReference | CentredReference
 FittedReference = MixtureReference | GivenReference | AcrossRotations | ProductReference
 
 
@@ -39,6 +41,8 @@ def family_of(law: GivenReference) -> str:
     """Return the family of a law of all coordinates given some."""
     if isinstance(law, PrecisionReference):
         return PRECISION
+    if isinstance(law, CentredReference):
+        return CENTRED
     return NESTED if isinstance(law, NestedReference) else CONDITIONAL
 
 
@@ -96,6 +100,8 @@ class Found:
                 law = _exact(work, draws) if is_exact else searches.nested(work, drivers, middle, spread)
                 is_near = self._adds(work, law)
         if not is_near:
+            is_near = self._adds(work, searches.centred(work, draws))
+        if not is_near:
             self._adds(work, searches.conditional(work, drivers, middle, draws))
         self.n_given_gradients += work.n_gradients - before
 
@@ -148,7 +154,7 @@ class Found:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        is_enough = {NESTED, CONDITIONAL, PRECISION, ROTATED} & set(self.references) or len(self.single) < len(
+        is_enough = {NESTED, CONDITIONAL, PRECISION, CENTRED, ROTATED} & set(self.references) or len(self.single) < len(
             self.references
         )
         return bool(is_enough) and not self.is_looked

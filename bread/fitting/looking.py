@@ -64,6 +64,8 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
             law = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
         if law is not None:
             break
+    if law is None:
+        law = searches.centred(work, prior)
     if law is None and drivers:
         law = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
     if law is None:

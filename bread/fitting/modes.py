@@ -99,10 +99,14 @@ class CountedDensity:
 
     def gradients(self, states: FloatArray) -> FloatArray:
         """Return minus the gradient at several states; 0 where the density is bad."""
+        return -self.values_and_gradients(states)[1]
+
+    def values_and_gradients(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log density and gradient at several states; -inf and 0 where the density is bad."""
         self.n_gradients += len(states)
         values, gradients = end_gradients(self._posterior, self._path, states)
         is_good = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
-        return np.where(is_good[:, None], -gradients, 0.0)
+        return np.where(is_good, values, -np.inf), np.where(is_good[:, None], gradients, 0.0)
 
 
 def fit_modes(

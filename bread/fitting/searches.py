@@ -10,15 +10,17 @@ import numpy as np
 
 from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
+from bread.fitting.centred import find_scales, fit_centred
 from bread.fitting.cloud import FIRST_STEP
 from bread.fitting.conditional import MOST_DRIVERS, fit_conditional
 from bread.fitting.families import fit_mixture, move_component
 from bread.fitting.initial import many_prior_draws
 from bread.fitting.modes import MOST_STARTS, fit_modes, narrowed
-from bread.fitting.nested import STEP, fit_nested
+from bread.fitting.nested import STEP, fit_nested, middle_and_spread
 from bread.fitting.precision import find_structure, fit_precision
 from bread.fitting.probing import is_hopeless
 from bread.fitting.work import CHECK_DRAWS, FitWork, Part
+from bread.paths.centred import CentredReference
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import MixtureReference
@@ -29,6 +31,7 @@ MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data
 FEWEST_MOVE_DRAWS = 15  # of them near a component, or it stays
 CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws may show: at the only mode; elsewhere
 WORSE = 3.0  # times the divergence on other data that a reference may have where it is moved to
+LARGEST_CENTRED_DIM = 450  # coordinates, beyond which matrices of them cost more than chains
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 NARROW_MARGIN = 0.3  # nats by which a narrower Gaussian at a mode must be nearer
 FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins cost less than both of these
@@ -39,7 +42,7 @@ FEWEST_SCALES = 2  # of a law that is known by its precision
 ENOUGH = 0.5  # nats: where a reference that is found is so near, no other is looked for
 
 
-Given = NestedReference | ConditionalReference | PrecisionReference
+Given = NestedReference | ConditionalReference | PrecisionReference | CentredReference
 Kind = TypeVar("Kind", NestedReference, ConditionalReference)
 
 
@@ -255,6 +258,36 @@ def by_precision(
     return found if found is not None and work.own_divergence(found, 1) < limit else None
 
 
+def centred(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
+    """Return a Gaussian law in centred coordinates; None where no coordinate is the scale of others, or it is not near.
+
+    Parameters
+    ----------
+    work : FitWork
+    draws : ndarray, shape (n, dim)
+        They show about where scales are.
+    limit : float
+        Nats of divergence that the law's own draws may show.
+    """
+    if work.dim > LARGEST_CENTRED_DIM:
+        return None
+    by = find_scales(work, many_prior_draws(work))
+    if by is None:
+        return None
+    at = CentredReference(by, np.zeros(work.dim), np.eye(work.dim)).centred(draws)
+    return _believed(work, fit_centred(work, by, *middle_and_spread(at)), limit)
+
+
+def centred_near(work: FitWork, reference: CentredReference, limit: float) -> CentredReference | None:
+    """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
+    spread = np.sqrt((reference.root**2).sum(axis=1))
+    return _believed(work, fit_centred(work, reference.by, reference.mean, spread), limit)
+
+
+def _believed(work: FitWork, found: CentredReference | None, limit: float) -> CentredReference | None:
+    return found if found is not None and work.own_divergence(found) < limit else None
+
+
 def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: float = 0.0) -> Given | None:
     """Return a law of all coordinates given one, or some, on another data set than that of ``reference``.
 
@@ -264,7 +297,7 @@ def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: f
     Parameters
     ----------
     work : FitWork
-    reference : NestedReference, ConditionalReference or PrecisionReference
+    reference : NestedReference, ConditionalReference, PrecisionReference or CentredReference
     drivers : sequence of int
         Coordinates that may drive the widths of others, the likeliest first.
     known : float
@@ -275,6 +308,8 @@ def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: f
         return by_precision(work, many_prior_draws(work), limit, like=reference)
     if isinstance(reference, ConditionalReference):
         return conditional_near(work, reference, limit)
+    if isinstance(reference, CentredReference):
+        return centred_near(work, reference, limit)
     found = nested_near(work, reference, limit)
     shown = np.inf if found is None else work.own_divergence(found)
     if shown < ENOUGH or len(drivers) < 2:

@@ -1,0 +1,131 @@
+"""A reference that is Gaussian in centred coordinates: effects times their scales, beside the logarithms of scales.
+
+Of a standardised effect ``z`` with a scale ``s`` data say what ``s z`` is. Given data, ``s z`` and ``log s`` are nearly
+independent and nearly Gaussian; ``z`` is bent around its scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from bread.paths.mixture import FloatArray, rows_times
+
+
+@dataclass(frozen=True)
+class CentredReference:
+    """A Gaussian law of ``u = theta exp(B theta)``, elementwise.
+
+    Attributes
+    ----------
+    by : ndarray of bool, shape (dim, dim)
+        B: which coordinates, logarithms of scales, multiply an effect (its row). A scale is no effect.
+    mean : ndarray, shape (dim,)
+        Of u.
+    root : ndarray, shape (dim, dim)
+        Lower triangular L, of the covariance matrix ``L L'`` of u.
+    label : str
+        What it is, for the report.
+    """
+
+    by: NDArray[np.bool_]
+    mean: FloatArray
+    root: FloatArray
+    label: str = "Gaussian in centred coordinates"
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.mean)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Inverse of L, shape (dim, dim)."""
+        return np.tril(np.linalg.inv(self.root))
+
+    @cached_property
+    def log_normaliser(self) -> float:
+        """Log of the constant factor of the Gaussian law."""
+        return float(-np.log(np.diag(self.root)).sum() - 0.5 * self.dim * np.log(2.0 * np.pi))
+
+    @cached_property
+    def scales(self) -> NDArray[np.intp]:
+        """Coordinates that are logarithms of scales, shape (k,)."""
+        return np.flatnonzero(self.by.any(axis=0))
+
+    @cached_property
+    def _by(self) -> FloatArray:
+        return self.by[:, self.scales].astype(np.float64)
+
+    @cached_property
+    def _counts(self) -> FloatArray:
+        return self._by.sum(axis=0)
+
+    def centred(self, states: FloatArray) -> FloatArray:
+        """Return u at states, shape ``states.shape``."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(states * np.exp(self._log_factors(states)))
+
+    def uncentred(self, u: FloatArray) -> FloatArray:
+        """Return the states at which u is this, shape ``u.shape``."""
+        return np.asarray(u * np.exp(-self._log_factors(u)))
+
+    def density_of_centred(self, states: FloatArray, gradients: FloatArray) -> FloatArray:
+        """Return the gradient by u of a log density of u, from the gradient of that of states, both (n, dim).
+
+        The Jacobian is counted.
+        """
+        at = gradients * np.exp(-self._log_factors(states))
+        at[:, self.scales] -= (gradients * states) @ self._by + self._counts
+        return at
+
+    def sample(self, n: int, rng: Generator) -> FloatArray:
+        """Return ``n`` independent draws, shape (n, dim)."""
+        return self.uncentred(self.mean + rows_times(self.root, rng.standard_normal((n, self.dim))))
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``; NaN where u overflows."""
+        states = np.asarray(states)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = rows_times(self.matrix, self.centred(states) - self.mean)
+            value = self.log_normaliser - 0.5 * (z * z).sum(axis=-1)
+            return np.asarray(value + (states[..., self.scales] * self._counts).sum(axis=-1))
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        states = np.asarray(states)
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = self.centred(states)
+            pull = -rows_times(self.matrix.T, rows_times(self.matrix, u - self.mean))
+            result = pull * np.exp(self._log_factors(states))
+            result[..., self.scales] += np.einsum("...j,jk->...k", pull * u, self._by) + self._counts
+        return np.asarray(result)
+
+    def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            factors = np.exp(self._by.dot(state[self.scales]))
+            u = state * factors
+            z = self.matrix.dot(u - self.mean)
+            pull = -z.dot(self.matrix)
+            gradient = pull * factors
+            gradient[self.scales] += (pull * u).dot(self._by) + self._counts
+            value = self.log_normaliser - 0.5 * z.dot(z) + self._counts.dot(state[self.scales])
+        return float(value), gradient
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,)."""
+        covariance = self.root @ self.root.T
+        spread = self._by @ covariance[self.scales]  # of the logarithms of the factors with u, shape (dim, dim)
+        own = np.diag(spread[:, self.scales] @ self._by.T)
+        along, middle = np.diag(spread), self._by @ self.mean[self.scales]
+        mean = (self.mean - along) * np.exp(-middle + 0.5 * own)
+        square = ((self.mean - 2.0 * along) ** 2 + np.diag(covariance)) * np.exp(-2.0 * middle + 2.0 * own)
+        return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
+
+    def _log_factors(self, states: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("...k,jk->...j", states[..., self.scales], self._by))  # rows alike for any n
