@@ -44,8 +44,8 @@ class ReferenceFit:
         measured on the second. Where one that was found is near, it is there alone. "modes" is there where optimisation
         found a maximum, "nested" and "conditional" where it found one of the other coordinates given one of them, or
         some, "precision" where they have an exact law given scales, "centred" where effects have scales, "rotated"
-        where rotations leave the density alone, "adapted" where importance sampling came nearer than all others. That of "adapted" may be infinite by a few
-        draws.
+        where rotations leave the density alone, "adapted" where importance sampling came nearer than all others. That
+        of "adapted" may be infinite by a few draws.
     draws : ndarray, shape (n, dim)
         The pilot's draws.
     end_log_ratio : ndarray, shape (n,)
