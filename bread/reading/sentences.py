@@ -252,6 +252,11 @@ def _inconclusive(findings: Findings) -> list[str]:
             "The check did not finish: no simulated data set was annealed both ways, so nothing can be said yet.",
             *(what_took_the_time(findings.phase_seconds) or ["Run it again, with more time or fewer temperatures."]),
         ]
+    if findings.contradicts_draws:
+        return [
+            f"Two tests of your draws say different things: {_contradiction(findings)}, and they agree with certified "
+            "draws. Check again with another random_seed and more simulations.",
+        ]
     if findings.n_failed:
         plural = "" if findings.n_failed == 1 else "s"
         return [
