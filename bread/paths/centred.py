@@ -68,7 +68,8 @@ class CentredReference:
     def centred(self, states: FloatArray) -> FloatArray:
         """Return u at states, shape ``states.shape``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(states * np.exp(self._log_factors(states)), dtype=np.float64)
+            result: FloatArray = states * np.exp(self._log_factors(states))
+        return result
 
     def uncentred(self, u: FloatArray) -> FloatArray:
         """Return the states at which u is this, shape ``u.shape``."""
