@@ -53,6 +53,8 @@ def _not_converged(findings: Findings) -> tuple[str, str]:
 
 
 def _inconclusive(findings: Findings) -> tuple[str, str]:
+    if findings.tests_disagree:
+        return "two tests of the draws say different things", "check again with another random_seed, more simulations="
     if findings.n_failed:
         return (
             f"{counted(findings.n_failed, 'annealed chain')} failed",

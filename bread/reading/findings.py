@@ -181,6 +181,15 @@ class Findings:
     @property
     def contradicts_draws(self) -> bool:
         """Whether such a test says that the draws which data were simulated at are not the posterior's."""
+        return self._tells_of_draws and not self.tests_disagree
+
+    @property
+    def tests_disagree(self) -> bool:
+        """Whether such a test says so, and certified draws agree with them: alone it accuses nobody."""
+        return self._tells_of_draws and self.draws is not None and self.draws.status == "agreement"
+
+    @property
+    def _tells_of_draws(self) -> bool:
         return self.simulate_from == "posterior" and self.chains_contradict and not self.is_fit_doubtful
 
     @property

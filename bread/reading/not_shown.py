@@ -13,6 +13,7 @@ from bread.reading.numbers import error, power_of_two
 from bread.reading.phrases import (
     about_localised,
     bound,
+    contradiction,
     data_sets,
     doubt_of_fit,
     estimated,
@@ -103,6 +104,11 @@ def inconclusive(findings: Findings) -> list[str]:
         return [
             "The check did not finish: no simulated data set was annealed both ways, so nothing can be said yet.",
             *(what_took_the_time(findings.phase_seconds) or ["Run it again, with more time or fewer temperatures."]),
+        ]
+    if findings.tests_disagree:
+        return [
+            f"Two tests of your draws say different things: {contradiction(findings)}, and they agree with certified "
+            "draws. Check again with another random_seed and more simulations.",
         ]
     if findings.n_failed:
         plural = "" if findings.n_failed == 1 else "s"

@@ -33,7 +33,7 @@ def own_rows(findings: Findings, status: str) -> list[Row]:
         texts = _compared(draws, has_bound=is_typical, is_short=is_told)
     elif look is None and findings.n_simulations:
         texts = [_PASS]
-    if findings.contradicts_draws:
+    if findings.contradicts_draws or findings.tests_disagree:
         texts.insert(0, "chains on data simulated at them, added to yours, contradict them")
     for text in filter(None, texts):
         is_same = any(shown == label for shown, _ in rows)

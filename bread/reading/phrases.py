@@ -8,6 +8,8 @@ from bread.reading.findings import EXACT_SIMULATIONS, Findings
 from bread.reading.fit_quality import doubt
 from bread.reading.modes import none_found
 from bread.reading.numbers import equals, error, percent_of, with_unit
+from bread.reading.quantities import furthest
+from bread.reading.words import p_words
 
 
 def estimated(findings: Findings, verb: str) -> str:
@@ -107,3 +109,13 @@ def whatever(findings: Findings) -> str:
         return ""
     level, limit = percent_of(findings.error_level), error(findings.error_limit_exact)
     return f"{level} limit whatever others are like: {limit}"
+
+
+def contradiction(findings: Findings) -> str:
+    """Say which exact test of the chains failed."""
+    of_weights = min(or_one(findings.alarm_p_value), or_one(findings.forms_p_value))
+    of_ranks = min(or_one(findings.rank_p_value), or_one(findings.quantity_p_value))
+    if of_ranks > of_weights:
+        return f"forward and reverse log weights contradict each other ({p_words(of_weights)})"
+    where = furthest(findings.quantities, findings.rank_p_value, findings.rank_function)
+    return f"weighted ranks of the exact draws are not uniform ({p_words(of_ranks)}, first in {where})"

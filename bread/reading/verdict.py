@@ -269,8 +269,10 @@ def _status(findings: Findings) -> Status:
     look = findings.first_look
     if look is not None and look.is_disagreement and findings.simulate_from != "prior":  # data were drawn at these
         return "disagreement"
-    if findings.contradicts_draws:  # alone against certified draws it accuses nobody
-        return "inconclusive" if findings.draws is not None and findings.draws.status == "agreement" else "disagreement"
+    if findings.contradicts_draws:
+        return "disagreement"
+    if findings.tests_disagree:
+        return "inconclusive"
     if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
         return "mismatch"
     if look is not None and look.is_disagreement:
