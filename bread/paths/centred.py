@@ -63,7 +63,7 @@ class CentredReference:
 
     @cached_property
     def _counts(self) -> FloatArray:
-        return self._by.sum(axis=0)
+        return np.asarray(self._by.sum(axis=0), dtype=np.float64)
 
     def centred(self, states: FloatArray) -> FloatArray:
         """Return u at states, shape ``states.shape``."""
