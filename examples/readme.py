@@ -59,7 +59,8 @@ def refusal() -> str:
     with tempfile.TemporaryDirectory() as work:
         (Path(work) / "model.stan").write_text(program.replace("  mu ~ normal(0, 5);\n", ""), encoding="utf-8")
         data = ROOT / "examples" / "eight_schools.json"
-        return run_command("check", "model.stan", data, "--no-progress", folder=Path(work), status=1)
+        options = ("--simulate-from", "fitted", "--no-progress")
+        return run_command("check", "model.stan", data, *options, folder=Path(work), status=1)
 
 
 def two_modes() -> str:
@@ -142,8 +143,8 @@ def differences(block: str, printed: str) -> list[str]:
 
 
 def status(text: str) -> str:
-    """Return the first sentence of a verdict; of a table, the first words of its head."""
-    return re.split(r"[.\n]", text.strip(), maxsplit=1)[0].split("  ")[0].strip()
+    """Return the status of a verdict, in its first line; of a table, the first words of its head."""
+    return re.split(r"[.,:\n]", text.strip(), maxsplit=1)[0].split("  ")[0].strip()
 
 
 def main() -> None:
