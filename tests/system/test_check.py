@@ -221,8 +221,8 @@ def test_ctrl_c_with_a_pool_of_workers_returns_a_report() -> None:
     ("settings", "message"),
     [
         (
-            {"simulate_from": "posterior"},
-            "simulate_from must be one of 'fitted', 'prior', 'localised', got 'posterior'",
+            {"simulate_from": "posteriors"},
+            "simulate_from must be one of 'auto', 'fitted', 'prior', 'posterior', 'localised', got 'posteriors'",
         ),
         ({"simulations": 0}, "simulations must be a whole number >= 1, got 0"),
         ({"chains": 2.5}, "chains must be a whole number >= 1, got 2.5"),
