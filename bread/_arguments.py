@@ -20,14 +20,11 @@ from bread.paths.mixture import Reference
 from bread.paths.user import UserReference, as_reference
 from bread.running.budget import read_budget
 from bread.running.interrupts import can_limit
-from bread.running.plan import AUTO, PathRequest, Plan
-from bread.running.replicated import NO_PRIOR_PATH
+from bread.running.plan import AUTO, NO_PRIOR_PATH, PathRequest, Plan, protocols
 from bread.seeds import Purpose, root_entropy, seed_sequence
 from bread.statistics.goal import Goal
 
-ANY = "auto"  # the first of `TRIED` that the model allows
-TRIED = ("fitted", "posterior", "localised")
-PROTOCOLS = (ANY, "fitted", "prior", "posterior", "localised")
+PROTOCOLS = (AUTO, "fitted", "prior", "posterior", "localised")
 
 
 @dataclass(frozen=True)
@@ -118,10 +115,7 @@ class Arguments:
     @property
     def protocols(self) -> tuple[str, ...]:
         """Where data sets may come from, in the order in which that is tried."""
-        if self.simulate_from != ANY:
-            return (self.simulate_from,)
-        is_open = self.names is None and self.path_kind != PriorPath.name
-        return tuple(one for one in TRIED if one != "posterior" or is_open)
+        return protocols(self.simulate_from, self.names, self.path_kind)
 
     @property
     def path_kind(self) -> str:
@@ -185,7 +179,7 @@ def make_plan(arguments: Arguments, model: Model) -> Plan:
         A reference given as ``path`` has another density than its draws.
     """
     root = root_entropy(arguments.random_seed)
-    if arguments.simulate_from != ANY:  # else nothing is annealed
+    if arguments.simulate_from != AUTO:  # else nothing is annealed
         arguments.require_path(model.info)
     return Plan(
         simulate_from=arguments.simulate_from,

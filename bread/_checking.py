@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bread.report.container as report
-from bread._arguments import ANY, Arguments, make_plan, require_parameters
+from bread._arguments import Arguments, make_plan, require_parameters
 from bread._checkpoint import Checkpoint
 from bread._run import purse_of, run
 from bread.arviz_import import require_containers
@@ -58,7 +58,7 @@ def check_model(
     try:
         annealed = run(opened.model, plan, result, workers, saved, display, purse, max_seconds=taken.max_seconds)
     except (UnsupportedModelError, DensityError) as error:
-        if arguments.simulate_from != ANY or result.not_certified or result.runs:
+        if arguments.simulate_from != AUTO or result.not_certified or result.runs:
             raise
         opened = _open_density(model, data, arguments, display, error)
         plan, fit = make_plan(opened.arguments, opened.model), result.fit
@@ -121,7 +121,7 @@ def open_for_check(model: Any, data: Any, arguments: Arguments, display: Display
         except (UnsupportedModelError, UnsupportedKernelError, InvalidArgumentError) as error:
             is_asked = arguments.kernel is not None and isinstance(error, UnsupportedKernelError)
             is_wrong = first is None and isinstance(error, InvalidArgumentError)
-            if arguments.simulate_from != ANY or is_asked or is_wrong:
+            if arguments.simulate_from != AUTO or is_asked or is_wrong:
                 raise
             first = first or error
             last = error if protocol != "localised" or last is None else last

@@ -32,7 +32,9 @@ def plot_modes(report: Any) -> Axes:
     group = require(report, "modes", "plot")
     found = read_modes(group)
     if not found.n_missed:
-        raise InvalidArgumentError("plot has no mode to draw that draws miss: none was found.")
+        raise InvalidArgumentError(
+            f"plot needs a mode that draws miss, and the report has {found.n_missed}. Read it by bread.verdict."
+        )
     shown = group.isel(mode=slice(0, MOST_ROWS))
     rows = np.arange(shown.sizes["mode"])
     ax = new_axes(1)[0]

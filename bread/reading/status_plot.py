@@ -113,7 +113,7 @@ def _plot_evidence(table: Any, what: str) -> Axes:
     shown = table[np.isfinite(table[name].to_numpy(dtype=float))].head(MOST_ROWS)
     if shown.empty:
         raise InvalidArgumentError(
-            "plot needs a finite log evidence, which this report lacks. Read it by bread.summary."
+            f"plot needs a finite log evidence, and none of {len(table)} is. Read the report by bread.summary."
         )
     ax = new_axes(1)[0]
     begin(ax)

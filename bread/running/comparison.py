@@ -39,7 +39,7 @@ def draw_and_compare(
     n_wanted = n_draws if math.isinf(seconds_left) else wanted_draws(plan, result, n_temperatures)
     if n_draws < n_wanted:
         result.warnings.append(
-            f"max_seconds= left time for {n_draws} annealed draws on your data in place of {n_wanted}: smaller "
+            f"max_seconds= left time for {n_draws} certified draws on your data in place of {n_wanted}: smaller "
             "differences from the fit go unseen. More seconds, or draws=, give more."
         )
     annealing.draws_on_real_data(n_temperatures, n_draws)

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bread.fitting.pilot import FitRequest
+from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 from bread.running.budget import Budget
 from bread.statistics.goal import Goal
 
-AUTO = "auto"  # the cheapest path, by pilots
+NO_PRIOR_PATH = (
+    "simulate_from='posterior' anneals from a base that is fitted to the real data and the simulated ones together. "
+    "Use path='reference'."
+)
+AUTO = "auto"  # the cheapest path, by pilots; the first protocol that the model allows
 FIRST_TEMPERATURES = 4  # the smallest T of a search
+
+
+def protocols(simulate_from: str, hyperparameters: Sequence[str] | None, path: str) -> tuple[str, ...]:
+    """Return where data sets may come from, in the order in which that is tried.
+
+    At draws of the posterior nothing is held, and there is no path from the prior.
+    """
+    if simulate_from != AUTO:
+        return (simulate_from,)
+    is_open = hyperparameters is None and path != PriorPath.name
+    return ("fitted", "posterior", "localised") if is_open else ("fitted", "localised")
 
 
 @dataclass(frozen=True)

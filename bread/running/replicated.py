@@ -22,16 +22,13 @@ from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelErr
 from bread.paths.kinds import Path, PriorPath
 from bread.running.interrupts import interruptible
 from bread.running.ledger import timed_phase
+from bread.running.plan import NO_PRIOR_PATH
 from bread.running.progress import Display
 from bread.running.results import CheckResult
 from bread.seeds import Children
 
 MOST_DRAWS = 20  # at which data cannot be simulated, one after another, before that is an error: 0.5^20 if half are
 _NOT_DRAWN = "its prior is not drawn under simulate_from='posterior'."
-NO_PRIOR_PATH = (
-    "simulate_from='posterior' anneals from a base that is fitted to the real data and the simulated ones together. "
-    "Use path='reference'."
-)
 
 
 class _Delegate:

@@ -277,7 +277,8 @@ def test_fitted_simulations_never_show_a_bug_but_a_start_that_is_not_forgotten()
 def test_simulated_from_the_posterior_the_tests_of_chains_are_about_the_draws():
     verdict = judge(shift_reverse_starts(fake_result(simulate_from="posterior")))
     assert verdict.status == "disagreement" and verdict.rank_p_value <= 0.003
-    assert "Your draws are not the posterior's" in verdict and "first in mu" in verdict and "bug" not in verdict[:40]
+    details = verdict.details
+    assert "Your draws are not the posterior's" in details and "first in mu" in details and "bug" not in details[:40]
     assert judge(fake_result(simulate_from="posterior")).status == "converged"  # the control
     agreeing = judge(shift_reverse_starts(fitted("posterior")))  # with certified draws
     assert agreeing.status == "inconclusive" and "Two tests of your draws say different things" in agreeing

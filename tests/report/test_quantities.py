@@ -89,7 +89,7 @@ def test_a_quantity_of_the_data_sees_what_no_parameter_does() -> None:
     assert bread.verdict(made).status == "converged"
     blind = bread.verdict(bread.add_quantities(made, {"mu": ALONE["mu"]}))
     assert blind.status == "converged" and blind.quantity_p_value > 0.01
-    assert "1 added quantity (mu)" in blind
+    assert "1 added quantity (mu)" in blind.details
     seeing = bread.add_quantities(made, {"mu": ALONE["mu"], "aligned": lambda p, data: p["mu"] * data["y"][0, 0]})
     verdict = bread.verdict(seeing)
     assert verdict.status == "bug" and verdict.quantity_p_value < 1e-4 and verdict.rank_p_value > 0.01

@@ -154,7 +154,7 @@ MORE: dict[str, Callable[[], Any]] = {
     "fitted": lambda: checked(simulate_from="fitted"),
     "at draws of the posterior": lambda: looked(checked(simulate_from="posterior", posterior_shift=0.0)),
     "at draws that are not the posterior's": lambda: report.to_container(
-        shift_reverse_starts(fake_result(simulate_from="posterior", posterior_shift=0.0)), constrain
+        shift_reverse_starts(fake_result(simulate_from="posterior", posterior_shift=1.5)), constrain
     ),
     "localised": lambda: checked(simulate_from="localised"),
     "localised with own draws": lambda: looked(checked(simulate_from="localised", posterior_shift=0.0)),

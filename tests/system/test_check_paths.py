@@ -265,7 +265,9 @@ def test_a_reference_that_can_never_be_fitted(monkeypatch):
     report = bread.check(model, path="auto", n_temperatures=[8, 32], simulations=4, **QUICK)
     assert read_attributes(report)["path"] == "prior"
     with pytest.raises(DensityError, match="no pilot chain"):
-        bread.check(model, path="reference", n_temperatures=[8, 32], simulations=4, **QUICK)
+        bread.check(
+            model, path="reference", n_temperatures=[8, 32], simulations=4, **QUICK | {"simulate_from": "fitted"}
+        )
 
 
 def test_refusals():

@@ -131,7 +131,7 @@ def test_arguments_reach_check(program: Path, monkeypatch: pytest.MonkeyPatch) -
     assert all(
         received[name] is None for name in ("data", "observed", "posterior", "n_temperatures", "random_seed", "cores")
     )
-    assert received["simulate_from"] == "fitted" and received["kernel"] == "nuts"
+    assert received["simulate_from"] == "auto" and received["kernel"] == "nuts"
 
 
 def test_defaults_are_those_of_check(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

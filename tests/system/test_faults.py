@@ -329,7 +329,7 @@ def test_no_bound_is_said_to_be_negative(goal: Goal) -> None:
     made = negative_estimate(goal)
     raw = report.read_group(made, "bounds")["jeffreys_raw"].values[-1]
     assert raw < -0.005  # the report keeps it
-    words = str(bread.verdict(made))
+    words = bread.verdict(made).details
     assert "B < 0.01 nats" in words and not re.search(r"-\d|\b0 nats|within 0 ", words), words
 
 

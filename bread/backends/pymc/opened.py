@@ -186,6 +186,10 @@ class PyMCModel(TravelsCompiled, SeparableModel):
         with warnings.catch_warnings(action="ignore"):
             return _localise(self, names, reference)
 
+    def derive(self, states: FloatArray, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return nothing: deterministics are among the parameters of the layout."""
+        return {}
+
     def given_real_data(self) -> PyMCModel:
         """Return this model with its posterior given the real data as its prior; see `bread.backends.base.Model`.
 

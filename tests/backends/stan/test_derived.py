@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_a_bounded_parameter_is_not_solved_for() -> None:
 def test_the_look_says_what_is_missing_and_still_compares_the_data() -> None:
     model = eight_schools()
     fit = model.read_posterior({"theta": schools()["theta"]})
-    found = look_at(model, fit, {"y": np.r_[18, SCHOOLS["y"][1:]]})
+    found = look_at(model, replace(fit, data={"y": np.r_[18, SCHOOLS["y"][1:]]}))
     assert found.found is None and found.left_out == {
         "mu, tau, eta": "not in your draws, and nothing there determines it"
     }
