@@ -55,7 +55,7 @@ def test_the_look_says_what_is_missing_and_still_compares_the_data() -> None:
     model = eight_schools()
     fit = model.read_posterior({"theta": schools()["theta"]})
     found = look_at(model, replace(fit, data={"y": np.r_[18, SCHOOLS["y"][1:]]}))
-    assert found.found is None and found.left_out == {
+    assert np.isnan(found.found.p_value) and found.left_out == {
         "mu, tau, eta": "not in your draws, and nothing there determines it"
     }
     assert [(one.name, one.element, one.model, one.draws) for one in found.other_data] == [("y", "0", 28.0, 18.0)]
