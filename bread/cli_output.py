@@ -45,8 +45,8 @@ INTERRUPTED_STATUS = 130  # as a shell reports a program that Ctrl-C ended
 
 STATUSES = (
     "Exit status: 0 converged, the bound is below the target, or no bug found; 1 error; 2 wrong usage; 3 not "
-    "converged, inconclusive, or no difference seen; 4 mismatch, your data anneal unlike simulated data; 5 a bug in model, "
-    "simulator or sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
+    "converged, inconclusive, or no difference seen; 4 mismatch, your data anneal unlike simulated data; 5 a bug in "
+    "model, simulator or sampler; 6 your draws disagree; 130 interrupted before there was anything to report."
 )
 
 _CAPTION = (
