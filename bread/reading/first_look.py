@@ -236,8 +236,8 @@ def sizes(look: xr.Dataset) -> NDArray[np.float64]:
 
 def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
     """Return the parameters that are plainly off, the most so first, and by how much; else where the test failed."""
-    worst = int(np.nanargmin(look["function_p_value"].values)) if "function_p_value" in look else 0
-    if "kind" in look and look["kind"].values[worst] == BEGINNING:
+    worst = int(np.nanargmin(look["function_p_value"].values))
+    if look["kind"].values[worst] == BEGINNING:
         return [("chains", _BEGIN)]
     size = sizes(look)
     shift, shift_se, ratio, ratio_se = (look[name].values for name in ("shift", "shift_se", "sd_ratio", "sd_ratio_se"))

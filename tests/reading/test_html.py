@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 
 import bread
 from bread.errors import BreadError, InvalidArgumentError, MissingDependencyError
@@ -21,6 +20,7 @@ from bread.report import container as report
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from tests.support.fake_results import DAYS, constrain, fake_result, model_info, shift_reverse_starts
 from tests.support.pages import Page, contrast
+from tests.support.situations import look_of
 
 pytest.importorskip("matplotlib")
 
@@ -293,13 +293,9 @@ def test_pages_are_written_whole_and_over_pages_alone(tmp_path: Path, monkeypatc
 
 
 def test_a_first_look_is_drawn_and_described() -> None:
-    names = np.array(["mu", "tau"])
     columns = {"shift": [0.01, 0.5], "shift_se": [0.03, 0.03], "sd_ratio": [1.0, 1.1], "sd_ratio_se": [0.02, 0.02],
                "detectable_shift": [0.15, 0.15], "detectable_sd_ratio": [0.1, 0.1]}  # fmt: skip
-    look = xr.Dataset(
-        {"p_value": ((), 1e-5), **{name: ("parameter", np.array(values)) for name, values in columns.items()}},
-        coords={"parameter": names}, attrs={"n_draws": 1000, "left_out": "{}", "other_data": "[]"},
-    )  # fmt: skip
+    look = look_of(p_value=1e-5).assign({name: ("parameter", np.array(values)) for name, values in columns.items()})
     made = report.to_container(fake_result(gap=0.01, posterior_shift=0.0, temperatures=(4, 8)), constrain)
     groups = {name: read_group(made, name) for name in group_names(made)}
     text = bread.to_html(make_container({**groups, "first_look": look}, read_attributes(made)))

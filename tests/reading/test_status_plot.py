@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from bread.report.compat import group_names, make_container, read_attributes, re
 from bread.running.mode_results import FoundMode, ModeResults
 from bread.statistics.modes import RegionEvidence, Share, WeighedMode
 from tests.support.fake_results import constrain, fake_result
+from tests.support.situations import look_of
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -58,11 +58,8 @@ def look(p_value: float = 0.5, shift: float = 0.01, other_data: Any = (), names:
         "shift": shift * (np.arange(len(names)) == 1), "sd_ratio": 1.0, "shift_se": 0.03, "sd_ratio_se": 0.02,
         "detectable_shift": 0.15, "detectable_sd_ratio": 0.1,
     }  # fmt: skip
-    group = xr.Dataset(
-        {"p_value": ((), p_value), **{name: ("parameter", one + np.zeros(len(names))) for name, one in values.items()}},
-        coords={"parameter": np.array(names)},
-        attrs={"n_draws": 1000, "left_out": "{}", "other_data": json.dumps(other_data)},
-    )
+    columns = {name: ("parameter", one + np.zeros(len(names))) for name, one in values.items()}
+    group = look_of(names, p_value, other_data=other_data).assign(columns)
     return make_container({"first_look": group}, read_attributes(interrupted()) | {"is_interrupted": 0})
 
 
