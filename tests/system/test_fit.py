@@ -29,7 +29,7 @@ def test_an_outlier_is_named_and_is_no_status(tmp_path):
     again = bread.verdict(tmp_path / "report.nc")
     assert again == verdict and again.fit == "poor"
     clean = bread.verdict(bread.check(model(Y), **QUICK))
-    assert clean.fit == "ok" and "Your data look like the model's (fit p = " in clean
+    assert clean.fit == "ok" and "Your data look like the model's (fit p = " in clean.details
 
 
 def test_the_fit_test_has_random_numbers_of_its_own():

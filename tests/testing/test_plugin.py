@@ -52,7 +52,7 @@ def test_marked_tests_share_a_level_that_the_summary_states(pytester):
 def test_a_failure_says_the_verdict_and_keeps_the_report(pytester):
     result = run(pytester, 2.0)
     result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["*AssertionError: Bug. *", "*The report: bread-reports*test_simulator.nc*"])
+    result.stdout.fnmatch_lines(["*AssertionError: BUG: *", "*The report: bread-reports*test_simulator.nc*"])
     assert [path.name for path in pytester.path.glob("bread-reports/*")] == [
         f"{next(iter(pytester.path.glob('test_*.py'))).name}_test_simulator.nc"
     ]
