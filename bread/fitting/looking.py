@@ -15,6 +15,7 @@ from bread.fitting.rotated import rotated_anywhere
 from bread.fitting.rotations import invariant_under
 from bread.fitting.searches import CHECKED
 from bread.fitting.work import FitWork, plain
+from bread.paths.mixture import MixtureReference
 
 
 class Look(NamedTuple):
@@ -47,28 +48,38 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         rotated = rotated_anywhere(work, places)
         if rotated is not None:
             return Look(work.own_divergence(rotated) < CHECKED, work.n_gradients)
-    found = searches.modes(work)
-    if found is not None and (len(found.components) > 1 or work.own_divergence(found) < CHECKED):
-        return Look(len(found.components) == 1, work.n_gradients)
     try:
         start = initial_states(work, plain(request.dim), 1)[0]
     except DensityError:
         return Look(False, work.n_gradients)
-    before, prior = work.n_gradients, many_prior_draws(work)
+    prior = many_prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
-    law: GivenReference | None = None
-    for is_exact in (False, True) if searches.prefers_nested(work.posterior) else (True, False):
-        if is_exact:
-            law = searches.by_precision(work, prior, limit=CHECKED)
-        elif drivers:
-            law = searches.nested(work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
-        if law is not None:
-            break
-    if law is None:
-        law = searches.centred(work, prior)
-    if law is None and drivers:
-        law = searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False)
-    if law is None:
-        return Look(False, work.n_gradients)
-    looked = Found({family_of(law): law}, tuple(drivers), work.n_gradients - before, is_looked=True)
-    return Look(True, work.n_gradients, looked)
+
+    def nested() -> GivenReference | None:
+        spread = middle_and_spread(prior)[1]
+        return searches.nested(work, drivers, start, spread, limit=CHECKED) if drivers else None
+
+    def exact() -> GivenReference | None:
+        return searches.by_precision(work, prior, limit=CHECKED)
+
+    def centred() -> GivenReference | None:
+        return searches.centred(work, prior)
+
+    def conditional() -> GivenReference | None:
+        return searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False) if drivers else None
+
+    def modes() -> MixtureReference | None:
+        return searches.modes(work)
+
+    # the cheapest first: what a model does not have a few gradients tell
+    is_native = searches.prefers_nested(work.posterior)
+    first = (modes, nested, exact, centred) if is_native else (exact, centred, modes, nested)
+    for find in (*first, conditional):
+        before, law = work.n_gradients, find()
+        if isinstance(law, MixtureReference):
+            if len(law.components) > 1 or work.own_divergence(law) < CHECKED:
+                return Look(len(law.components) == 1, work.n_gradients)
+        elif law is not None:
+            looked = Found({family_of(law): law}, tuple(drivers), work.n_gradients - before, is_looked=True)
+            return Look(True, work.n_gradients, looked)
+    return Look(False, work.n_gradients)

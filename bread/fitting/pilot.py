@@ -15,15 +15,17 @@ from bread.fitting.found import ADAPTED, MODES, ROTATED, Choice, FittedReference
 from bread.fitting.initial import initial_states, without_lost_chains
 from bread.fitting.pilot_chains import PilotChain, run_chain
 from bread.fitting.rotations import invariant_under
-from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.searches import BELIED, MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.selection import select_family, settled
 from bread.fitting.work import FitWork, Part, plain
+from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
 SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
 PLAINEST = ("full", "low rank", "diagonal")  # families for data where nothing is found, if none was compared
+TEMPLATE_STEPS = 2  # of an adaptation whose metric is not used: it names the settings that a kernel has
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 
 
@@ -180,8 +182,8 @@ class BegunFit:
         return replace(self, chains=(*self.chains, *chains))
 
 
-def begin_fit(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> BegunFit:
-    """Return where the pilot chains of a fit begin.
+def begin_fit(posterior: Posterior, request: FitRequest, *, root: int, simulation: int) -> ReferenceFit | BegunFit:
+    """Return where the pilot chains of a fit begin; the fit itself, where a look has found a law that is near.
 
     Raises
     ------
@@ -189,6 +191,10 @@ def begin_fit(posterior: Posterior, request: FitRequest, *, root: int, simulatio
         No prior draw has a finite density.
     """
     work = FitWork(posterior, request.transformed, root, simulation)
+    if request.looked is not None:
+        fit = _taken(work, request, request.looked)
+        if fit is not None:
+            return fit
     places = invariant_under(work, request.rotatable) if request.family is None else None
     initial = initial_states(work, plain(request.dim), request.n_chains)
     return BegunFit(request, initial, places, n_gradients=work.n_gradients, n_evaluations=work.n_evaluations)
@@ -261,8 +267,9 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     DensityError
         No prior draw has a finite density, or every pilot chain failed.
     """
-    begun = begin_fit(posterior, request, root=root, simulation=simulation)
-    while True:
+    fit = begin_fit(posterior, request, root=root, simulation=simulation)
+    while isinstance(fit, BegunFit):
+        begun = fit
         begun = begun.with_chains(
             run_chain(
                 posterior,
@@ -276,9 +283,28 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
             for index in begun.wanted
         )
         fit = continue_fit(posterior, begun, root=root, simulation=simulation)
-        if isinstance(fit, ReferenceFit):
-            return fit
-        begun = fit
+    return fit
+
+
+def _taken(work: FitWork, request: FitRequest, looked: Found) -> ReferenceFit | None:
+    """Return the fit of a law that a look has found, unless draws of its own belie it: no chain need run.
+
+    Its draws stand in for those of chains. The path's own chain shows what is at beta = 1.
+    """
+    ((family, law),) = looked.references.items()
+    shown = work.own_divergence(law)
+    if shown >= BELIED:
+        return None
+    draws = law.sample(request.n_steps, work.rng(Part.SINGLE))
+    adapted = work.posterior.adapt(ReferencePath(law), 0.0, draws[0], work.seed(Part.ADAPT), TEMPLATE_STEPS, None)
+    work.n_gradients += adapted.n_gradients
+    work.n_evaluations += adapted.n_evaluations
+    fits = (FAMILIES[name](draws, request.transformed) for name in PLAINEST)
+    return ReferenceFit(
+        law, family, {family: shown}, draws, draws[:0, 0], adapted.settings, request.transformed,
+        next((fit for fit in fits if fit is not None), None), 0, looked.n_given_gradients, looked.drivers,
+        work.n_gradients, work.n_evaluations,
+    )  # fmt: skip
 
 
 def _end_early(work: FitWork, begun: BegunFit, found: Found) -> ReferenceFit | None:

@@ -332,7 +332,8 @@ class PathChooser:
         else:
             quick = self.quick(self.request(kind)).fit
             assert quick is not None
-            per_transition = fit.n_gradients / (2 * fit.n_chains * plan.tune)
+            kernel = pilots[0].kernel
+            per_transition = kernel.n_gradients / (len(kernel.betas) * n_steps)
             per_data_set = fit.move_gradients(per_transition)
             if plan.tune_each:
                 n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps

@@ -88,7 +88,10 @@ def run_pilot(
         pilot = along(path, steps)
     else:
         pilot = along(PriorPath(), n_steps)
-    return pilot if fit is None else pilot._replace(end_log_ratio=fit.end_log_ratio, fit=fit)
+    if fit is None:
+        return pilot
+    end = fit.end_log_ratio if len(fit.end_log_ratio) else pilot.end_log_ratio
+    return pilot._replace(end_log_ratio=end, fit=fit)
 
 
 def moved_pilot(posterior: Posterior, shared: Pilot, *, root: int, simulation: int) -> Pilot:

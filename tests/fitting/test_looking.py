@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bread.fitting import found as founds
-from bread.fitting import searches, selection
+from bread.fitting import pilot, searches, selection
 from bread.fitting.families import FAMILIES
 from bread.fitting.found import CONDITIONAL, MODES, NESTED, Found
 from bread.fitting.looking import finds_reference
@@ -55,6 +55,23 @@ def test_what_a_look_found_is_not_looked_for_again(look, monkeypatch):
     assert kept.n_given_gradients == look.found.n_given_gradients and set(kept.drivers) >= {0, 1}
     assert kept.criterion[CONDITIONAL] < 0.5
     assert kept.n_gradients < anew.n_gradients - 0.5 * anew.n_given_gradients
+
+
+def test_no_chain_runs_where_a_look_found_a_law_that_is_near(look, monkeypatch):
+    monkeypatch.setattr(pilot, "run_chain", lambda *arguments, **others: pytest.fail("a chain was run"))
+    kept = fit(look.found)
+    assert kept.n_chains == 0 and kept.family == CONDITIONAL and set(kept.settings) == {"step_size", "inverse_metric"}
+    with pytest.raises(pytest.fail.Exception, match="a chain was run"):
+        fit()
+
+
+def test_what_a_model_does_not_have_is_not_optimised_first(monkeypatch):
+    """Gradients tell which law is at hand: no climb to modes comes before it."""
+    law = finds_reference(TWO_SCALES.condition(REAL), REQUEST, root=3, simulation=0).found.references[CONDITIONAL]
+    calls = []
+    monkeypatch.setattr(searches, "centred", lambda *arguments: calls.append("centred") or law)
+    monkeypatch.setattr(searches, "modes", lambda *arguments: calls.append("modes"))
+    assert finds_reference(TWO_SCALES.condition(REAL), REQUEST, root=3, simulation=0).is_found and calls == ["centred"]
 
 
 def test_a_look_that_misled_is_made_good(look):
