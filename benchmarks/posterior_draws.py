@@ -75,7 +75,7 @@ def read_row(report: Any) -> dict[str, Any]:
     cost, alarm = read_group(report, "cost"), read_group(report, "alarm")
     return {
         "status": verdict.status,
-        "look": float(verdict.direct_p_value),
+        "look": float(read_group(report, "first_look")["p_value"]),
         "r_hat": round(float(attributes["fit_r_hat"]), 3),
         "effective": round(float(attributes["fit_n_effective"])),
         "chains": None if alarm is None else float(alarm["weighted_rank_p_value_combined"]),
