@@ -184,7 +184,10 @@ MORE: dict[str, Callable[[], Any]] = {
     "a look that could not": lambda: look_alone(p_value=float("nan"), left_out={"mu": "12 effective draws of it"}),
     "nothing certified, and a mode is missed": lambda: look_alone(POTENTIAL, modes=True),
     "nothing certified, no look": lambda: with_groups(
-        checked(), {}, tuple(name for name in group_names(checked()) if name != "observed_data"), not_certified=POTENTIAL
+        checked(),
+        {},
+        tuple(name for name in group_names(checked()) if name != "observed_data"),
+        not_certified=POTENTIAL,
     ),
 }
 
