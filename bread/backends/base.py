@@ -188,6 +188,10 @@ class Posterior(Protocol):
         """
         ...
 
+    def takes_reference(self, reference: Reference) -> bool:
+        """Return whether chains can follow the path from a reference of bread's own. Optional; all by default."""
+        return True
+
     @property
     def takes_correlation(self) -> bool:
         """Whether kernels may have a `Kernel.correlation`, and `adapt` settings with that of its start. Optional."""

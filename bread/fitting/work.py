@@ -90,7 +90,10 @@ class FitWork:
         return np.random.default_rng(self.seed(part, index))
 
     def log_ratio(self, reference: Reference, states: FloatArray) -> FloatArray:
-        """Return log p(theta, y) - log q(theta) (nats) at states."""
+        """Return log p(theta, y) - log q(theta) (nats) at states; -inf along a reference that chains cannot follow."""
+        takes = getattr(self.posterior, "takes_reference", None)  # which not every posterior inherits
+        if takes is not None and not takes(reference):
+            return np.full(len(states), -np.inf)
         self.n_evaluations += len(states)
         return self.posterior.log_ratio(ReferencePath(reference), states)
 

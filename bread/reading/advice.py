@@ -54,7 +54,10 @@ def _not_converged(findings: Findings) -> tuple[str, str]:
 
 def _inconclusive(findings: Findings) -> tuple[str, str]:
     if findings.tests_disagree:
-        return "two tests of the draws say different things", "check again with another random_seed, more simulations="
+        return (
+            "simulated data contradict draws that pass all else",
+            "is there an outcome whose draws and density differ? If not: another random_seed",
+        )
     if findings.n_failed:
         return (
             f"{counted(findings.n_failed, 'annealed chain')} failed",

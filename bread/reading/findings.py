@@ -185,7 +185,7 @@ class Findings:
 
     @property
     def tests_disagree(self) -> bool:
-        """Whether such a test says so, and certified draws agree with them: alone it accuses nobody."""
+        """Whether such a test says so, and certified draws agree with them: what simulates data may be at fault."""
         return self._tells_of_draws and self.draws is not None and self.draws.status == "agreement"
 
     @property

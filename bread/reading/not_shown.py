@@ -107,8 +107,11 @@ def inconclusive(findings: Findings) -> list[str]:
         ]
     if findings.tests_disagree:
         return [
-            f"Two tests of your draws say different things: {contradiction(findings)}, and they agree with certified "
-            "draws. Check again with another random_seed and more simulations.",
+            "Your draws agree with certified ones, but data simulated at them contradict them: "
+            f"{contradiction(findings)}.",
+            "Look for an observed custom distribution (or simulator) whose draws and log density differ. If there is "
+            "none, check again with another random_seed and more simulations: chance does this in at most 1 of 100 "
+            "checks.",
         ]
     if findings.n_failed:
         plural = "" if findings.n_failed == 1 else "s"

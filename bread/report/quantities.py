@@ -134,7 +134,7 @@ def _ranked(report: Any, functions: Mapping[str, Quantity], paths: xr.Dataset, a
             for column, name in enumerate(functions)
         ]
     )
-    p_values = rank_p_values(ranks)
+    p_values = rank_p_values(ranks, float(alarm.get("effective_share", 1.0)))  # which old reports lack
     return xr.Dataset(
         {
             "value": (("simulation", "ranked_path", "quantity"), table),

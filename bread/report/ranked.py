@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, FloatArray, IntArray
 from bread.report.bounds import usable_simulations
+from bread.running.held import mixing_of
 from bread.running.results import CheckResult
+from bread.statistics.alarms import independent_share
 
 EXACT, DIAGNOSTIC = "exact test", "diagnostic of init_steps, or a bug"
 OF_DRAWS = "exact test of the draws that data were simulated at"
@@ -72,6 +74,14 @@ class RankedPaths(NamedTuple):
 def meaning(result: CheckResult) -> str:
     """Return what a small p-value of these tests means."""
     return {"fitted": DIAGNOSTIC, "posterior": OF_DRAWS}.get(str(result.settings.get("simulate_from")), EXACT)
+
+
+def effective_share(result: CheckResult, n_simulations: int) -> float:
+    """Return the share of simulations that count as independent: all, but where all of each is a draw of the fit."""
+    if result.settings.get("simulate_from") != "posterior" or result.fit is None:
+        return 1.0
+    n_effective = mixing_of(result.fit).n_effective
+    return independent_share(n_simulations, n_effective) if np.isfinite(n_effective) else 1.0
 
 
 def tested_runs(result: CheckResult) -> CountedRuns | None:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from bread.backends.base import AnnealRun, FloatArray, IntArray
 from bread.report.bounds import CI_BOUND
-from bread.report.ranked import RANKED_PATH, meaning, ranked_paths, tested_runs
+from bread.report.ranked import RANKED_PATH, effective_share, meaning, ranked_paths, tested_runs
 from bread.running.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics import alarms
@@ -34,13 +34,15 @@ def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
     have chosen; where T was given, at all T, averaged, and its rank is that at the largest (`ranked_at`). Where a check
     was interrupted, those before the first that had not finished count. `n_rows` is how many pairs of simulation and T
     that is. Those with a failed chain are left out and counted in `n_excluded`; a function that is NaN somewhere is not
-    ranked (NaN). `ranked_log_weight` (simulation, ranked_path) are the log weights that rank: of reverse chain 0, then
-    of the forward chains; the group `ranked_paths` has the draws where these chains ended.
+    ranked (NaN). Under "posterior" simulations share what is wrong by chance with the draws that they were taken from:
+    in ranks they count as `effective_share` of their number, which is 1 elsewhere. `ranked_log_weight` (simulation,
+    ranked_path) are the log weights that rank: of reverse chain 0, then of the forward chains; the group
+    `ranked_paths` has the draws where these chains ended.
     """
     tested, ranked = tested_runs(result), ranked_paths(result)
     if tested is None or ranked is None:
         return None
-    usable = tested.usable
+    usable, share = tested.usable, effective_share(result, len(ranked.simulations))
     alarm = alarms.theory_alarm(tested.forward[usable], tested.reverse[usable], tested.rows[usable, 0])
     forms = compare_forms(tested.forward[usable], tested.reverse[usable], tested.rows[usable, 0])
     simulations, forward, reverse = ranked.simulations, ranked.forward, ranked.reverse
@@ -52,7 +54,7 @@ def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
         ranks[:, can_rank] = alarms.weighted_ranks(
             forward, reverse, h_forward[..., can_rank], h_reverse[:, can_rank], uniforms
         )
-        p_values[can_rank] = alarms.rank_p_values(ranks[:, can_rank])
+        p_values[can_rank] = alarms.rank_p_values(ranks[:, can_rank], share)
     return xr.Dataset(
         {
             "e_value": ((), np.float64(np.exp(min(alarm.log_e_value, _MAX_LOG)))),
@@ -71,6 +73,7 @@ def alarm_dataset(result: CheckResult) -> xr.Dataset | None:
                 ranked.log_weight,
                 {"units": "nats", "description": RANKED_PATH},
             ),
+            "effective_share": ((), np.float64(share)),
             "n_rows": ((), np.int64(np.count_nonzero(usable))),
             "n_excluded": ((), np.int64(np.count_nonzero(~usable))),
         },

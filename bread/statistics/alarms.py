@@ -144,13 +144,25 @@ def weighted_ranks(
     return np.asarray(np.clip(below + v * tied, 0.0, 1.0), dtype=np.float64)
 
 
-def rank_p_values(ranks: ArrayLike) -> FloatArray:
+def independent_share(n: int, n_effective: float) -> float:
+    """Return the share of ``n`` draws, taken at random from chains, that count as independent ones.
+
+    A mean over them has the variance of one draw times ``1 / n + (1 - 1 / n) / n_effective``: they share the error of
+    the chains, which are worth ``n_effective`` independent draws. The variance of an independent share of them is as
+    large.
+    """
+    return 1.0 / (1.0 + (n - 1) / n_effective)
+
+
+def rank_p_values(ranks: ArrayLike, share: float = 1.0) -> FloatArray:
     """Return p-values of uniformity, one per function: two-sided Kolmogorov-Smirnov, exact at any sample size.
 
     Parameters
     ----------
     ranks : array_like, shape (simulation, function)
-        Independent along simulations, in [0, 1].
+        In [0, 1]; independent along simulations, or worth a share of as many.
+    share : float
+        Of simulations that count as independent (`independent_share`).
 
     Returns
     -------
@@ -168,7 +180,7 @@ def rank_p_values(ranks: ArrayLike) -> FloatArray:
     u = np.sort(u, axis=0)
     steps = np.arange(n + 1)[:, None] / n
     distance = np.maximum((steps[1:] - u).max(axis=0), (u - steps[:-1]).max(axis=0))
-    return np.asarray(kstwo.sf(distance, n), dtype=np.float64)
+    return np.asarray(kstwo.sf(distance, max(1, round(share * n))), dtype=np.float64)
 
 
 def combined_p_value(p_values: ArrayLike) -> float:

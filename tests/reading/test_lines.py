@@ -68,7 +68,7 @@ def test_an_error_is_not_claimed_where_it_does_not_hold() -> None:
     """P(x <= c) rests on the error of certified draws: not where nothing is certified, or your data are unlike."""
     said = {name: bread.verdict(situation(name)) for name in TWELVE}
     claims = {name for name, verdict in said.items() if "any P(x <= c) off by" in verdict}
-    assert claims == {"all is well", "divergences"} == {name for name in claims if said[name]}
+    assert claims == {"all is well", "divergences", "an improper prior"} == {name for name in claims if said[name]}
     unlike = bread.verdict(looked(checked(posterior_shift=0.0, misfit=True)))
     assert unlike.status == "converged" and "any P(x <= c)" not in unlike and "unlike the model's" in unlike
 
@@ -79,7 +79,7 @@ def test_a_bound_that_was_measured_at_wrong_draws_says_so() -> None:
         verdict = bread.verdict(wrong)
         assert verdict.status == "disagreement" and "if typical" not in verdict
         assert "on 20 data sets made at these draws" in verdict
-    right = bread.verdict(situation("at draws of the posterior"))
+    right = bread.verdict(situation("an improper prior"))
     assert "error estimated at most" in right and "if typical" in right and "at these draws" not in right
 
 

@@ -189,6 +189,20 @@ def test_weighted_ranks_are_uniform_and_rejected_for_a_wrong_exact_draw():
     assert str(alarm["function"].values[int(np.argmin(alarm["weighted_rank_p_value"].values))]) == "mu (beta=1)"
 
 
+def test_data_sets_at_draws_of_slow_chains_count_for_what_these_are_worth():
+    """Every state of the fit is held for eight steps: some 100 of 800 draws, and 26 simulations taken from them."""
+    groups = {}
+    for protocol in ("prior", "posterior"):
+        result = fake_result(simulate_from=protocol, posterior_shift=0.0)
+        draws = {name: np.repeat(values[:, ::8], 8, axis=1) for name, values in result.fit.draws.items()}
+        result.fit = replace(result.fit, draws=draws)
+        groups[protocol] = report.read_group(report.to_container(result, constrain), "alarm")
+    slow, exact = groups["posterior"], groups["prior"]
+    np.testing.assert_array_equal(slow["weighted_rank"].values, exact["weighted_rank"].values)
+    assert float(exact["effective_share"]) == 1.0 and 0.7 < float(slow["effective_share"]) < 0.9
+    assert (slow["weighted_rank_p_value"] > exact["weighted_rank_p_value"]).all()
+
+
 def test_ranks_depend_on_the_seed_alone_and_not_on_who_else_finished():
     result = fake_result()
     first = report.read_group(report.to_container(result, constrain), "alarm")["weighted_rank"]

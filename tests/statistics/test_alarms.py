@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.signal import lfilter
 from scipy.special import logsumexp
-from scipy.stats import binom, kstest
+from scipy.stats import binom, kstest, norm
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.alarms import combined_p_value, independent_share, rank_p_values, theory_alarm, weighted_ranks
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 LEVEL = 0.01
@@ -281,3 +282,23 @@ def test_combined_p_value_keeps_its_level_under_dependence():
     limit = binom.ppf(0.99, 2000, 0.05)
     assert (combined <= 0.05).sum() <= limit
     assert (p_values.min(axis=1) <= 0.05).sum() > limit  # negative control: the smallest, not adjusted
+
+
+@pytest.mark.statistical
+def test_ranks_of_draws_from_slow_chains_count_as_independent_ones_of_their_share():
+    """300 runs: 100 draws from chains that are worth 103 (4 of 1000, correlation 0.95): at most 0.01 + 3 errors.
+
+    The control takes them for independent.
+    """
+    rng, slow, n = np.random.default_rng(5), 0.95, 100
+    share = independent_share(n, 4000 * (1 - slow) / (1 + slow))
+    false_alarms = np.zeros(2)
+    for _ in range(300):
+        noise = rng.normal(size=(4, 1000))
+        noise[:, 1:] *= np.sqrt(1 - slow**2)
+        draws = lfilter([1.0], [1.0, -slow], noise, axis=1).ravel()
+        ranks = norm.cdf(draws[rng.integers(len(draws), size=n)])[:, None]
+        false_alarms += [rank_p_values(ranks, one)[0] <= LEVEL for one in (share, 1.0)]
+    limit = binom.isf(0.00135, 300, LEVEL)
+    assert false_alarms[0] <= limit < false_alarms[1]
+    assert independent_share(1, 50.0) == 1.0

@@ -27,7 +27,6 @@ from tests.support.verb_reports import MADE, made
 
 STATE = np.array([8.1, 0.5, 0.0, 0.0, 0.0, 1.0])
 NOWHERE, HALF = Share(0.0, 0.0, 0.007), Share(0.5, 0.4, 0.6)
-FLAT = "the prior of mu is flat, so no data can be simulated from it; a proper prior would allow it"
 POTENTIAL = "'twice' (pm.Potential) has no simulator; a likelihood that can be drawn would allow it"
 
 
@@ -140,7 +139,7 @@ TWELVE: dict[str, Callable[[], Any]] = {
     "a loose bound": lambda: looked(checked(posterior_shift=0.0, gap=1.0)),
     "data unlike the model's": lambda: looked(checked(posterior_shift=0.0, observed_extra=8.0, n_forward=179)),
     "a bug": lambda: checked(change=direct("prior score", 1e-5)),
-    "an improper prior": lambda: look_alone(FLAT),
+    "an improper prior": lambda: looked(checked(simulate_from="posterior", posterior_shift=0.0)),
     "a potential": lambda: look_alone(POTENTIAL),
     "an approximation": lambda: look_alone(p_value=1e-9, shift=0.01, sd_ratio=0.62),
     "divergences": lambda: looked(checked(posterior_shift=0.0, change=diverged, simulate_from="fitted")),
@@ -152,7 +151,6 @@ MORE: dict[str, Callable[[], Any]] = {
     "no own draws": checked,
     "a search that found nothing": lambda: checked(mode(missed=False, annealed=HALF)),
     "fitted": lambda: checked(simulate_from="fitted"),
-    "at draws of the posterior": lambda: looked(checked(simulate_from="posterior", posterior_shift=0.0)),
     "at draws that are not the posterior's": lambda: report.to_container(
         shift_reverse_starts(fake_result(simulate_from="posterior", posterior_shift=1.5)), constrain
     ),
@@ -186,7 +184,10 @@ MORE: dict[str, Callable[[], Any]] = {
     "a look that could not": lambda: look_alone(p_value=float("nan"), left_out={"mu": "12 effective draws of it"}),
     "nothing certified, and a mode is missed": lambda: look_alone(POTENTIAL, modes=True),
     "nothing certified, no look": lambda: with_groups(
-        checked(), {}, tuple(name for name in group_names(checked()) if name != "observed_data"), not_certified=FLAT
+        checked(),
+        {},
+        tuple(name for name in group_names(checked()) if name != "observed_data"),
+        not_certified=POTENTIAL,
     ),
 }
 

@@ -11,7 +11,7 @@ from numpy.random import default_rng
 from typer.testing import CliRunner
 
 import bread
-from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
+from bread.backends.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 from bread.cli import app
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.report.compat import group_names, read_attributes, read_group
@@ -134,3 +134,23 @@ def test_data_added_to_the_real_ones_test_the_draws(shift: float, status: str) -
         assert (
             abs(read_group(made, "posterior")["mean"].values.mean() - draws()["mean"].mean()) < 0.1
         )  # of the real data alone
+
+
+class Overdispersed(BetaBinomial):
+    """Draws counts of the right mean that vary too much: no identity of parameters given the mean is broken."""
+
+    def draw_data(self, parameters: Any, generator: Any) -> dict[str, Any]:
+        mean = float(np.asarray(parameters["probability"]))
+        drawn = generator.binomial(np.asarray(self.trials), generator.beta(6.0 * mean, 6.0 * (1.0 - mean)))
+        return {"successes": drawn}
+
+
+@pytest.mark.parametrize(("model", "status"), [(BetaBinomial, "converged"), (Overdispersed, "inconclusive")])
+def test_draws_that_pass_all_else_are_not_blamed_for_what_simulates_data(model: Any, status: str) -> None:
+    trials = np.full(10, 20)
+    successes = default_rng(1).binomial(trials, 0.4)
+    exact = default_rng(2).beta(1 + successes.sum(), 1 + (trials - successes).sum(), size=(4, 500))
+    made = bread.check(model(successes, trials), simulate_from="posterior", posterior={"probability": exact}, **QUICK)
+    verdict = bread.verdict(made)
+    assert verdict.status == status
+    assert ("whose draws and density differ" in verdict) == (status == "inconclusive")

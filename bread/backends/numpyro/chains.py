@@ -1,4 +1,4 @@
-"""NumPyro's own NUTS and HMC, frozen, along the prior path: one compiled program for any data, length and settings.
+"""NumPyro's own NUTS and HMC, frozen, along a path: one compiled program for any data, length, settings and base.
 
 Chains run one after another, so that each is bit-equal to what it is alone.
 """
@@ -17,20 +17,22 @@ from numpyro.infer.hmc import hmc
 
 from bread.backends.base import Data, FloatArray
 from bread.backends.numpyro.precision import COMPILER_OPTIONS, double_precision, key_of
-from bread.backends.numpyro.program import Program
+from bread.backends.numpyro.program import Base, Program
+from bread.backends.support.jax_references import Arrays, PackedReference, log_density_of
 
 KERNELS = ("NUTS", "HMC")
 STEPS = 64  # transitions between two returns to Python
 HMC_STEPS = 10  # leapfrog steps of a transition of HMC
 BLOCK = 64  # states in one call of a density
+PRIOR = PackedReference((), ())  # where the base of a path is no reference
 
 
 class Trace(NamedTuple):
     """What one chain went through; arrays by transition, after it."""
 
     states: FloatArray  # (step, dim)
-    log_prior: FloatArray  # (step,), nats
-    log_likelihood: FloatArray  # (step,), nats
+    log_base: FloatArray  # (step,), nats
+    log_ratio: FloatArray  # (step,), nats
     n_gradients: int
     n_divergences: int
 
@@ -41,7 +43,7 @@ class Adapted(NamedTuple):
     state: FloatArray  # (dim,)
     step_size: float
     inverse_metric: FloatArray  # (dim,)
-    log_likelihood: FloatArray  # (step,), nats
+    log_ratio: FloatArray  # (step,), nats
     n_gradients: int
 
 
@@ -61,12 +63,16 @@ class Chains:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_compiled": {}}
 
-    def _call(self, build: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function of this model gives in double precision, as NumPy's arrays."""
+    def _call(self, build: Callable[..., Any], *arguments: Any, key: Any = None) -> Any:
+        """Return what a function of this model gives in double precision, as NumPy's arrays.
+
+        ``key`` names it among those that are compiled, where it is made for each call.
+        """
+        key = build if key is None else key
         with double_precision():
-            if build not in self._compiled:
-                self._compiled[build] = jax.jit(build, compiler_options=COMPILER_OPTIONS)
-            return jax.tree.map(np.array, self._compiled[build](*arguments))
+            if key not in self._compiled:
+                self._compiled[key] = jax.jit(build, compiler_options=COMPILER_OPTIONS)
+            return jax.tree.map(np.array, self._compiled[key](*arguments))
 
     # ---- draws and densities -----------------------------------------------------------------------------------
 
@@ -121,33 +127,32 @@ class Chains:
         step_sizes: FloatArray,
         inverse_metrics: FloatArray,
         data: Data,
+        base: PackedReference = PRIOR,
     ) -> Trace:
-        """Run one chain: transition i leaves the tempered density at ``betas[i]`` invariant.
+        """Run one chain: transition i leaves the density at ``betas[i]`` of the path from ``base`` invariant.
 
         It ends early where the tempered density of its state is not finite; the trace is then that short.
         """
-        states, priors, likelihoods, n_gradients, n_divergences = [], [], [], 0, 0
+        states, bases, ratios, n_gradients, n_divergences = [], [], [], 0, 0
+        scan = partial(self._scan, base.form)
         for low in range(0, len(betas), STEPS):
             part = slice(low, low + STEPS)
             n = len(betas[part])
             steps = (np.arange(low, low + STEPS), betas[part], step_sizes[part], inverse_metrics[part])
             filled = [_filled(one, STEPS) for one in steps]
-            visited, prior, likelihood, gradients, diverging = self._call(
-                self._scan, state, numbers, *filled, np.arange(STEPS) < n, dict(data)
-            )
-            finite = np.isfinite(prior[:n]) & (np.isfinite(likelihood[:n]) | (betas[part] == 0.0))
+            own = (state, numbers, *filled, np.arange(STEPS) < n, dict(data), base.arrays)
+            visited, log_base, ratio, gradients, diverging = self._call(scan, *own, key=("scan", base.form))
+            finite = np.isfinite(log_base[:n]) & (np.isfinite(ratio[:n]) | (betas[part] == 0.0))
             n_kept = n if finite.all() else int(np.argmin(finite)) + 1
             states.append(visited[:n_kept])
-            priors.append(prior[:n_kept])
-            likelihoods.append(likelihood[:n_kept])
+            bases.append(log_base[:n_kept])
+            ratios.append(ratio[:n_kept])
             n_gradients += int(gradients[:n_kept].sum())
             n_divergences += int(diverging[:n_kept].sum())
             if n_kept < n:
                 break
             state = visited[-1]
-        return Trace(
-            np.concatenate(states), np.concatenate(priors), np.concatenate(likelihoods), n_gradients, n_divergences
-        )
+        return Trace(np.concatenate(states), np.concatenate(bases), np.concatenate(ratios), n_gradients, n_divergences)
 
     def adapt(
         self,
@@ -158,30 +163,39 @@ class Chains:
         step_size: float,
         inverse_metric: FloatArray,
         data: Data,
+        base: PackedReference = PRIOR,
     ) -> Adapted:
-        """Run NumPyro's own warm-up at one inverse temperature."""
-        key = ("adapt", n_steps)
-        if key not in self._compiled:
-            self._compiled[key] = partial(self._warm_up, n_steps)
-        step = np.float64(step_size)
-        found = self._call(self._compiled[key], state, np.float64(beta), numbers, step, inverse_metric, dict(data))
-        last, size, metric, likelihood, n_gradients = found
-        return Adapted(last, float(size), metric, likelihood, int(n_gradients.sum()) + 1)
+        """Run NumPyro's own warm-up at one inverse temperature of the path from ``base``."""
+        own = (state, np.float64(beta), numbers, np.float64(step_size), inverse_metric, dict(data), base.arrays)
+        warm_up = partial(self._warm_up, n_steps, base.form)
+        last, size, metric, ratio, n_gradients = self._call(warm_up, *own, key=("adapt", n_steps, base.form))
+        return Adapted(last, float(size), metric, ratio, int(n_gradients.sum()) + 1)
 
-    def _kernel(self, state: Any, key: Any, model_args: Any, **settings: Any) -> tuple[Any, Any]:
+    def _kernel(self, state: Any, key: Any, base: Base, model_args: Any, **settings: Any) -> tuple[Any, Any]:
         def potential(beta: Any, data: Any) -> Callable[[Any], Any]:
-            return lambda state: -self.program.tempered(state, beta, data)
+            return lambda state: -self.program.tempered(state, beta, data, base)
 
         init, sample = hmc(potential_fn_gen=potential, algo=self.kernel)
         length = {"trajectory_length": None, "num_steps": HMC_STEPS} if self.kernel == "HMC" else {}
         return init(state, model_args=model_args, rng_key=key, **settings, **length), sample
 
     def _warm_up(
-        self, n_steps: int, state: Any, beta: Any, numbers: Any, step_size: Any, inverse_metric: Any, data: Any
+        self,
+        n_steps: int,
+        form: Any,
+        state: Any,
+        beta: Any,
+        numbers: Any,
+        step_size: Any,
+        inverse_metric: Any,
+        data: Any,
+        arrays: Any,
     ) -> Any:
+        base = _base(form, arrays)
         carry, sample = self._kernel(
             state,
             key_of(numbers),
+            base,
             (beta, data),
             num_warmup=n_steps,
             step_size=step_size,
@@ -190,14 +204,15 @@ class Chains:
 
         def step(carry: Any, _: Any) -> tuple[Any, Any]:
             moved = sample(carry, model_args=(beta, data))
-            return moved, (self.program.densities(moved.z, data)[1], moved.num_steps)
+            return moved, (self.program.ends(moved.z, data, base)[1], moved.num_steps)
 
-        carry, (likelihood, n_gradients) = jax.lax.scan(step, carry, None, length=n_steps)
+        carry, (ratio, n_gradients) = jax.lax.scan(step, carry, None, length=n_steps)
         frozen = carry.adapt_state
-        return carry.z, frozen.step_size, frozen.inverse_mass_matrix, likelihood, n_gradients
+        return carry.z, frozen.step_size, frozen.inverse_mass_matrix, ratio, n_gradients
 
     def _scan(
         self,
+        form: Any,
         state: Any,
         numbers: Any,
         index: Any,
@@ -206,13 +221,16 @@ class Chains:
         inverse_metrics: Any,
         is_active: Any,
         data: Any,
+        arrays: Any,
     ) -> Any:
-        key = key_of(numbers)
+        key, base = key_of(numbers), _base(form, arrays)
         start = {"num_warmup": 0, "adapt_step_size": False, "adapt_mass_matrix": False, "step_size": 1.0}
-        template, sample = self._kernel(state, key, (betas[0], data), inverse_mass_matrix=jnp.ones_like(state), **start)
+        template, sample = self._kernel(
+            state, key, base, (betas[0], data), inverse_mass_matrix=jnp.ones_like(state), **start
+        )
 
         def move(state: Any, number: Any, beta: Any, step_size: Any, metric: Any) -> Any:
-            value, gradient = jax.value_and_grad(self.program.tempered)(state, beta, data)
+            value, gradient = jax.value_and_grad(self.program.tempered)(state, beta, data, base)
             root = jnp.sqrt(metric)
             settings = template.adapt_state._replace(
                 step_size=step_size,
@@ -228,7 +246,7 @@ class Chains:
                 rng_key=jax.random.fold_in(key, number),
             )
             moved = sample(begun, model_args=(beta, data))
-            return moved.z, *self.program.densities(moved.z, data), moved.num_steps + 1, moved.diverging
+            return moved.z, *self.program.ends(moved.z, data, base), moved.num_steps + 1, moved.diverging
 
         def step(state: Any, own: Any) -> tuple[Any, Any]:
             *settings, active = own
@@ -238,6 +256,14 @@ class Chains:
             return moved[0], moved
 
         return jax.lax.scan(step, state, (index, betas, step_sizes, inverse_metrics, is_active))[1]
+
+
+def _base(form: Any, arrays: Arrays) -> Base:
+    """Return the log density of a reference of this form; None for the prior."""
+    if not form:
+        return None
+    log_density = log_density_of(form)
+    return lambda state: log_density(state, arrays)
 
 
 def _mapped(function: Callable[..., Any]) -> Callable[..., Any]:

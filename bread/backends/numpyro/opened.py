@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -36,6 +36,7 @@ from bread.backends.support.arguments import require_parameters
 from bread.backends.support.hyperparameters import choose_hyperparameters
 from bread.backends.support.posterior_draws import read_posterior
 from bread.errors import BreadError, InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.paths.kinds import ReferencePath
 
 FIT_CHAINS, FIT_WARMUP, FIT_DRAWS = 4, 1000, 500
 
@@ -129,6 +130,12 @@ class NumPyroModel(Model):
         """Map free variables (n, ...) to states (n, dim)."""
         return self.chains.unconstrain(parameters)
 
+    def given_real_data(self) -> NumPyroModel:
+        """Return this model with its posterior given the real data as its prior; see `bread.backends.base.Model`."""
+        program = self.chains.program
+        both = Program(program.function, program.args, program.kwargs, self.info.data.observed)
+        return replace(self, chains=Chains(both, self.chains.kernel))
+
     def condition(self, data: Data) -> NumPyroPosterior:
         """Return the posterior given ``data``.
 
@@ -159,11 +166,11 @@ def open_model(model: Any, options: OpenOptions) -> NumPyroModel:
     options.refuse(("engine",), "means nothing to a NumPyro model, whose chains NumPyro's own kernels run")
     options.refuse(("data", "observed"), "means nothing to a NumPyro model, whose arguments hold its data")
     options.refuse(("simulator", "likelihood"), "means nothing to a NumPyro model, whose own statements are simulated")
-    kernel = _kernel(options.kernel)
+    kernel, is_given = _kernel(options.kernel), options.simulate_from == "posterior"
     try:
         with double_precision():
             program = Program(model.function, *jax.tree.map(to_double, (model.args, dict(model.kwargs))))
-            data, parents = read(program)
+            data, parents = read(program, draws_prior=not (is_given or options.density_only))
             dims = _dimensions(program.shapes)
         options.look_at_draws(partial(read_posterior, shapes=program.shapes, dims=dims, coords={}))
         chains = Chains(program, kernel)
@@ -184,7 +191,8 @@ def open_model(model: Any, options: OpenOptions) -> NumPyroModel:
         ) from error
     chosen = choose_hyperparameters(parents, options.hyperparameters)
     name = getattr(model.function, "__name__", "model")
-    return NumPyroModel(_info(program, name, kernel, data, chosen), chains)
+    refusals = {} if is_given else {ReferencePath.name: NO_REFERENCE}
+    return NumPyroModel(_info(program, name, kernel, data, chosen, refusals), chains)
 
 
 def _kernel(kernel: Any) -> str:
@@ -203,7 +211,12 @@ def _dimensions(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, .
 
 
 def _info(
-    program: Program, name: str, kernel: str, data: dict[str, NDArray[Any]], hyperparameters: tuple[str, ...]
+    program: Program,
+    name: str,
+    kernel: str,
+    data: dict[str, NDArray[Any]],
+    hyperparameters: tuple[str, ...],
+    refusals: Mapping[str, str],
 ) -> ModelInfo:
     with double_precision():
         dims = _dimensions(program.shapes)
@@ -227,5 +240,5 @@ def _info(
             np.array(transformed, dtype=bool),
         ),
         RealData(data, {one: tuple(f"{one}_dim_{axis}" for axis in range(v.ndim)) for one, v in data.items()}),
-        {"reference": NO_REFERENCE},
+        refusals,
     )

@@ -21,18 +21,24 @@ from bread.backends.base import (
     Posterior,
     Settings,
 )
-from bread.backends.numpyro.chains import Chains, Trace
+from bread.backends.numpyro.chains import PRIOR, Chains, Trace
 from bread.backends.numpyro.precision import key_numbers
 from bread.backends.support.arguments import check_run, within_limits
-from bread.errors import DensityError, InvalidArgumentError
-from bread.paths.kinds import Path, PriorPath
+from bread.backends.support.base_draws import draw_reference
+from bread.backends.support.jax_references import PackedReference, is_known, pack
+from bread.errors import DensityError
+from bread.paths.kinds import Path
+from bread.paths.mixture import Reference
 
-NO_REFERENCE = "NumPyro's kernels run along the prior path alone here. Use path='prior' (or leave path= out)."
+NO_REFERENCE = (
+    "NumPyro's kernels run along the prior path alone here, but for simulate_from='posterior'. Use path='prior' (or "
+    "leave path= out)."
+)
 
 
 @dataclass(frozen=True)
 class NumPyroPosterior(Posterior):
-    """Implements `bread.backends.base.Posterior`, on the prior path.
+    """Implements `bread.backends.base.Posterior`.
 
     Attributes
     ----------
@@ -43,51 +49,69 @@ class NumPyroPosterior(Posterior):
     chains: Chains
     data: Data
 
+    def takes_reference(self, reference: Reference) -> bool:
+        """Return whether JAX is given the formula of a reference; see `bread.backends.base.Posterior`."""
+        return is_known(reference)
+
     def draw_base(self, path: Path, seeds: Sequence[SeedSequence]) -> FloatArray:
-        """Draw from the prior, one state per seed."""
-        _require_prior_path(path)
+        """Draw from the prior or the path's reference, one state per seed."""
+        if path.reference is not None:
+            return draw_reference(path.reference, seeds, self.chains.program.dim)
         drawn = [self.chains.draw(key_numbers(seed), {})[0] for seed in seeds]
         return np.array(drawn).reshape((len(seeds), self.chains.program.dim))
 
     def log_ratio(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log likelihood at each state."""
-        _require_prior_path(path)
-        return self._densities(states)[1]
+        """Return log f_1 - log f_0 at each state."""
+        return self._ends(path, states)[1]
 
     def log_base(self, path: Path, states: FloatArray) -> FloatArray:
-        """Return the log prior at each state."""
-        _require_prior_path(path)
-        return self._densities(states)[0]
+        """Return log f_0 at each state."""
+        return self._ends(path, states)[0]
 
     def log_density(self, path: Path, states: FloatArray) -> FloatArray:
         """Return log prior + log likelihood at each state."""
-        _require_prior_path(path)
-        prior, likelihood = self._densities(states)
+        prior, likelihood = self.chains.densities(np.asarray(states, dtype=np.float64), self.data)
         return prior + likelihood
+
+    def end_gradient(self, path: Path, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log f_1 and its gradient; see `bread.backends.base.Posterior.end_gradient`."""
+        values, gradients = self.density_gradient(1.0, np.asarray(state)[None])
+        return float(values[0]), gradients[0]
+
+    def end_gradients(self, path: Path, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log f_1 and its gradient at several states; see `bread.backends.base.Posterior`."""
+        return self.density_gradient(1.0, states)
 
     def density_gradient(self, beta: float, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tempered log density and its gradient; see `bread.backends.base.Posterior`."""
         return self.chains.gradients(beta, np.asarray(states, dtype=np.float64), self.data)
 
-    def _densities(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self.chains.densities(np.asarray(states, dtype=np.float64), self.data)
+    def _ends(self, path: Path, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log f_0 and log f_1 - log f_0 at each state."""
+        states = np.asarray(states, dtype=np.float64)
+        prior, likelihood = self.chains.densities(states, self.data)
+        if path.reference is None:
+            return prior, likelihood
+        base = path.reference.log_density(states)
+        with np.errstate(invalid="ignore"):  # where both are infinite
+            return base, np.asarray(prior + likelihood - base)
 
     def adapt(
         self, path: Path, beta: float, state: FloatArray, seed: SeedSequence, n_steps: int, previous: Settings | None
     ) -> Adaptation:
         """Adapt step size and diagonal metric by NumPyro's own warm-up at ``beta``."""
-        _require_prior_path(path)
         state = np.asarray(state, dtype=np.float64)
         step_size = float(previous["step_size"]) if previous else 1.0
         metric = np.asarray(previous["inverse_metric"]) if previous else np.ones(len(state))
-        found = self.chains.adapt(state, beta, key_numbers(seed), n_steps, step_size, metric, self.data)
+        own = (state, beta, key_numbers(seed), n_steps, step_size, metric, self.data, _packed(path))
+        found = self.chains.adapt(*own)
         return Adaptation(
             settings={
                 "step_size": within_limits(found.step_size),
                 "inverse_metric": within_limits(found.inverse_metric),
             },
             state=found.state,
-            log_ratio=found.log_likelihood[n_steps // 2 :],
+            log_ratio=found.log_ratio[n_steps // 2 :],
             n_gradients=found.n_gradients,
             n_evaluations=n_steps,
         )
@@ -112,7 +136,7 @@ class NumPyroPosterior(Posterior):
             ``betas`` does not increase from 0 to 1, ``direction`` is unknown, or the number of seeds is wrong.
         """
         began = time.perf_counter()
-        _require_prior_path(path)
+        packed = _packed(path)
         betas, initial = np.asarray(betas, dtype=np.float64), np.asarray(initial, dtype=np.float64)
         check_run(betas, direction, initial, seeds)
         applied = betas[1:] if direction == "forward" else betas[:0:-1]
@@ -122,13 +146,13 @@ class NumPyroPosterior(Posterior):
         ends = initial.copy()
         n_gradients, n_divergences, failure = np.zeros((3, len(seeds)), dtype=np.int64)
         n_evaluations = np.zeros(len(seeds), dtype=np.int64)
-        first_prior, first_ratio = self._densities(initial)
+        first_base, first_ratio = self._ends(path, initial)
         for chain, seed in enumerate(seeds):
-            base, ratios = np.full(2, first_prior[chain]), np.array(first_ratio[chain : chain + 1])
+            base, ratios = np.full(2, first_base[chain]), np.array(first_ratio[chain : chain + 1])
             if np.isfinite(base[0]) and np.isfinite(ratios[0]):
-                trace = self.chains.run(initial[chain], key_numbers(seed), applied, *settings, self.data)
-                ratios = np.concatenate([ratios, trace.log_likelihood])
-                ends[chain], base[1] = trace.states[-1], trace.log_prior[-1]
+                trace = self.chains.run(initial[chain], key_numbers(seed), applied, *settings, self.data, packed)
+                ratios = np.concatenate([ratios, trace.log_ratio])
+                ends[chain], base[1] = trace.states[-1], trace.log_base[-1]
                 n_gradients[chain], n_divergences[chain] = trace.n_gradients, trace.n_divergences
             else:
                 base[1] = np.nan
@@ -164,21 +188,22 @@ class NumPyroPosterior(Posterior):
         DensityError
             The tempered density of ``state`` is zero or NaN.
         """
-        _require_prior_path(path)
         state = np.asarray(state, dtype=np.float64)
-        value = self.density_gradient(beta, state[None])[0][0]
+        value = (self.log_base if beta == 0.0 else self.log_density)(path, state[None])[0]
         if not np.isfinite(value):
             raise DensityError(f"The log density at inverse temperature {beta} is {value} where a chain is to begin.")
         n_steps = max(keep, default=0)
         states, n_gradients = state[None], 0
         if n_steps:
-            trace = self._run(state, kernel, beta, n_steps, seed)
+            trace = self._run(path, state, kernel, beta, n_steps, seed)
             states, n_gradients = np.concatenate([states, trace.states]), trace.n_gradients
         return Evolution(states[list(keep)].reshape((len(keep), len(state))), n_gradients, n_steps + 1)
 
-    def _run(self, state: FloatArray, kernel: Kernel, beta: float, n_steps: int, seed: SeedSequence) -> Trace:
+    def _run(
+        self, path: Path, state: FloatArray, kernel: Kernel, beta: float, n_steps: int, seed: SeedSequence
+    ) -> Trace:
         betas = np.full(n_steps, float(beta))
-        trace = self.chains.run(state, key_numbers(seed), betas, *_tables(kernel, betas), self.data)
+        trace = self.chains.run(state, key_numbers(seed), betas, *_tables(kernel, betas), self.data, _packed(path))
         if len(trace.states) < n_steps and beta != 0.0:
             raise DensityError(f"The log density at inverse temperature {beta} is not finite where a chain came to.")
         return trace
@@ -204,6 +229,5 @@ def _failure(log_base: float, ratios: FloatArray, n_temperatures: int, direction
     return Failure.ZERO_INITIAL if is_zero and bad[0] == 0 else Failure.NAN
 
 
-def _require_prior_path(path: Path) -> None:
-    if not isinstance(path, PriorPath):
-        raise InvalidArgumentError(f"{NO_REFERENCE} The path is {path!r}.")
+def _packed(path: Path) -> PackedReference:
+    return PRIOR if path.reference is None else pack(path.reference)

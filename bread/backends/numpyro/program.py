@@ -11,32 +11,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro import handlers
-from numpyro.distributions import biject_to
+from numpyro.distributions import ExpandedDistribution, ImproperUniform, Independent, Unit, biject_to
+from numpyro.infer import init_to_uniform
 from numpyro.primitives import Messenger
 
 from bread.backends.numpyro.precision import double_precision, key_of
 
 Values = Mapping[str, Any]
+Base = Callable[[Any], Any] | None  # log density (nats) of a path's reference at one state; None on the prior path
 
 
 class Program:
     """The user's function with its arguments; to be used in `double_precision`.
 
-    A pickled copy holds the function and its arguments alone: what else there is holds arrays, which JAX would round
-    where they are loaded.
+    A pickled copy holds what it is made of alone: what else there is holds arrays, which JAX would round where they are
+    loaded.
 
     Parameters
     ----------
     function : callable
     args : tuple
     kwargs : dict
+    real : mapping of str to ndarray, optional
+        Values of the observed sites whose likelihood counts to the prior; none by default.
     """
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], real: Values | None = None
+    ) -> None:
+        self.function, self.args, self.kwargs, self.real = function, args, kwargs, real
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"pickle": cloudpickle.dumps((self.function, self.args, self.kwargs))}
+        return {"pickle": cloudpickle.dumps((self.function, self.args, self.kwargs, self.real))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         with double_precision():
@@ -55,8 +61,9 @@ class Program:
         function = _Uncondition(self.function)
         if watch is not None:
             function = _Watch(function, watch)
-        held = handlers.substitute(function, data=dict(values))
-        sites: dict[str, Any] = handlers.trace(handlers.seed(held, key)).get_trace(*args, **kwargs)
+        held = handlers.seed(handlers.substitute(function, data=dict(values)), key)
+        drawn = handlers.substitute(held, substitute_fn=_in_place_of_draws)
+        sites: dict[str, Any] = handlers.trace(drawn).get_trace(*args, **kwargs)
         return sites
 
     @cached_property
@@ -72,7 +79,12 @@ class Program:
     @cached_property
     def observed(self) -> tuple[str, ...]:
         """Names of the observed sites."""
-        return tuple(name for name, site in self._sites.items() if was_observed(site))
+        return tuple(name for name, site in self._sites.items() if was_observed(site) and not is_factor(site))
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """Names of what ``numpyro.factor`` adds to the density: parts of the prior."""
+        return tuple(name for name, site in self._sites.items() if is_factor(site))
 
     @cached_property
     def transforms(self) -> dict[str, Any]:
@@ -118,24 +130,45 @@ class Program:
 
     def densities(self, state: Any, data: Values) -> tuple[Any, Any]:
         """Return log prior (nats, Jacobian included) and log likelihood of one state (dim,)."""
+        prior, likelihood = self._terms(state, data)
+        return (prior if self.real is None else sum(self._terms(state, self.real))), likelihood
+
+    def _terms(self, state: Any, data: Values) -> tuple[Any, Any]:
         values, parts = self.constrain(state), self._parts(state)
         sites = self.run(key_of(np.zeros(2, dtype=np.uint32)), {**values, **data})
         prior = likelihood = jnp.zeros(())
         for name in self.latents:
             jacobian = self.transforms[name].log_abs_det_jacobian(parts[name], values[name])
             prior = prior + log_density(sites[name]) + jnp.sum(jacobian)
+        for name in self.factors:
+            prior = prior + log_density(sites[name])
         for name in self.observed:
             likelihood = likelihood + log_density(sites[name])
         return prior, likelihood
 
-    def tempered(self, state: Any, beta: Any, data: Values) -> Any:
-        """Return log prior + beta * log likelihood; at beta = 0 the likelihood plays no part, even where it is zero."""
+    def ends(self, state: Any, data: Values, base: Base) -> tuple[Any, Any]:
+        """Return log f_0 (nats) and the log ratio of the path from ``base`` at one state (dim,)."""
+        prior, likelihood = self.densities(state, data)
+        if base is None:
+            return prior, likelihood
+        reference = base(state)
+        return reference, prior + likelihood - reference
 
-        def whole() -> Any:
+    def tempered(self, state: Any, beta: Any, data: Values, base: Base = None) -> Any:
+        """Return log f_0 + beta * log ratio.
+
+        At beta = 0 the data play no part, even where their likelihood is zero, and at beta = 1 a reference plays none.
+        """
+
+        def inside() -> Any:
             prior, likelihood = self.densities(state, data)
-            return prior + beta * likelihood
+            if base is None:
+                return prior + beta * likelihood
+            end = prior + likelihood
+            return jnp.where(beta == 1.0, end, (1.0 - beta) * base(state) + beta * end)
 
-        return jax.lax.cond(beta == 0.0, lambda: self.densities(state, data)[0], whole)
+        first = (lambda: self.densities(state, data)[0]) if base is None else (lambda: base(state))
+        return jax.lax.cond(beta == 0.0, first, inside)
 
 
 class _Uncondition(handlers.uncondition):  # type: ignore[misc]
@@ -161,6 +194,20 @@ class _Watch(Messenger):  # type: ignore[misc]
 def was_observed(site: Mapping[str, Any]) -> bool:
     """Return whether a site of a run has ``obs=``."""
     return bool(site["infer"].get("was_observed", False))
+
+
+def is_factor(site: Mapping[str, Any]) -> bool:
+    """Return whether a site is one of ``numpyro.factor``: a term of the density, of no value."""
+    return isinstance(site["fn"], Unit)
+
+
+def _in_place_of_draws(site: Mapping[str, Any]) -> Any:
+    """Return a value where a site without one has an improper prior, from which nothing can be drawn; else None."""
+    fn = site.get("fn")
+    while isinstance(fn, (ExpandedDistribution, Independent)):
+        fn = fn.base_dist
+    is_improper = isinstance(fn, ImproperUniform) and site["value"] is None
+    return init_to_uniform(site) if is_improper else None
 
 
 def log_density(site: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -49,8 +50,10 @@ def to_double(value: Any) -> Any:
     return jnp.asarray(array) if isinstance(value, jax.Array) else array
 
 
-def read(program: Program) -> tuple[dict[str, NDArray[Any]], Parents]:
+def read(program: Program, *, draws_prior: bool = True) -> tuple[dict[str, NDArray[Any]], Parents]:
     """Return the real data, and what each free variable depends on; refuse what is not exact.
+
+    Not ``draws_prior``: the density of the prior is enough, which may be improper and have factors.
 
     To be called in `precision.double_precision`.
 
@@ -59,7 +62,8 @@ def read(program: Program) -> tuple[dict[str, NDArray[Any]], Parents]:
     UnsupportedModelError
         The model cannot be simulated or annealed exactly.
     """
-    runs = [program.run(_key(number), {}, watch=refuse_site) for number in range(RUNS)]
+    watch = partial(refuse_site, draws_prior=draws_prior)
+    runs = [program.run(_key(number), {}, watch=watch) for number in range(RUNS)]
     refuse_changes(runs)
     refuse_without(runs[0])
     refuse_fixed(runs)
@@ -134,6 +138,13 @@ def _refuse_latents_of_data(program: Program, draws: Sequence[dict[str, Any]]) -
     for name in program.observed:
         for draw in draws[1:]:
             found = _log_densities(program, {**draws[0], name: draw[name]})
+            for factor in program.factors:
+                if found[factor] != usual[factor]:
+                    raise UnsupportedModelError(
+                        f"numpyro.factor {factor!r} depends on the observed site {name!r}: it is a part of the "
+                        "likelihood, which simulated data do not follow. Write it as a distribution of an observed "
+                        "site."
+                    )
             for latent in program.latents:
                 if found[latent] != usual[latent]:
                     raise UnsupportedModelError(

@@ -9,15 +9,17 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bread.backends.numpyro.program import was_observed
+from bread.backends.numpyro.program import is_factor, was_observed
 from bread.errors import UnsupportedModelError
 
 Sites = Mapping[str, Any]
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")  # dimensions of the report
 
 
-def refuse_site(site: Mapping[str, Any]) -> None:
+def refuse_site(site: Mapping[str, Any], *, draws_prior: bool = True) -> None:
     """Refuse a site before it is drawn.
+
+    Not ``draws_prior``: the density of the prior is enough.
 
     Raises
     ------
@@ -26,7 +28,7 @@ def refuse_site(site: Mapping[str, Any]) -> None:
     """
     kind, name = site["type"], site.get("name")
     if kind == "sample":
-        _refuse_sample(str(name), site)
+        _refuse_sample(str(name), site, draws_prior)
     elif kind == "plate":
         size, subsample = site["args"]
         if subsample is not None and subsample != size:
@@ -51,7 +53,7 @@ def refuse_without(sites: Sites) -> None:
         No site is observed, or none is latent.
     """
     samples = {name: site for name, site in sites.items() if site["type"] == "sample"}
-    if not any(was_observed(site) for site in samples.values()):
+    if not any(was_observed(site) and not is_factor(site) for site in samples.values()):
         _refuse(
             "The model has no observed site, so that there is no posterior to anneal to. Pass the data in args or "
             "kwargs, "
@@ -61,7 +63,7 @@ def refuse_without(sites: Sites) -> None:
         _refuse("The model has no latent site: there is nothing to infer.")
 
 
-def _refuse_sample(name: str, site: Mapping[str, Any]) -> None:
+def _refuse_sample(name: str, site: Mapping[str, Any], draws_prior: bool) -> None:
     if name in RESERVED_NAMES:
         _refuse(
             f"The model has a site {name!r}, which the report uses for a dimension of its own (reserved: "
@@ -73,17 +75,16 @@ def _refuse_sample(name: str, site: Mapping[str, Any]) -> None:
             "Leave the handler out."
         )
     for part in _parts(site["fn"]):
-        if isinstance(part, dist.Unit):
+        if isinstance(part, dist.Unit) and draws_prior:
             _refuse(
                 f"numpyro.factor {name!r} changes the density but not the simulator: parameters and data cannot be "
-                f"drawn "
-                "jointly. Write the term as a distribution of a latent or of an observed site."
+                "drawn jointly. Write the term as a distribution of a latent or of an observed site, or use "
+                "simulate_from='posterior', which takes it as a part of the prior."
             )
-        if isinstance(part, dist.ImproperUniform):
+        if isinstance(part, dist.ImproperUniform) and draws_prior:
             _refuse(
                 f"The site {name!r} has an improper prior (ImproperUniform), which cannot be drawn from. Give it a "
-                f"proper "
-                "one, such as a Normal with a wide scale."
+                "proper one, such as a Normal with a wide scale, or use simulate_from='posterior'."
             )
         if isinstance(part, dist.MaskedDistribution):
             _refuse(
@@ -222,7 +223,7 @@ def refuse_data(runs: Sequence[Sites]) -> dict[str, np.ndarray]:
     """
     data = {}
     for name, site in runs[0].items():
-        if site["type"] != "sample" or not was_observed(site):
+        if site["type"] != "sample" or not was_observed(site) or is_factor(site):
             continue
         value = _plain(name, site)
         if any(not np.array_equal(value, _plain(name, run[name]), equal_nan=True) for run in runs[1:]):

@@ -23,7 +23,7 @@ from bread.backends.base import Kernel, OpenOptions  # noqa: E402
 from bread.backends.pymc.vectorised import programs  # noqa: E402
 from bread.backends.pymc.vectorised.kernels import VectorKernel  # noqa: E402
 from bread.backends.pymc.vectorised.packages import double_precision  # noqa: E402
-from bread.backends.pymc.vectorised.references import log_density_of, pack  # noqa: E402
+from bread.backends.support.jax_references import log_density_of, pack  # noqa: E402
 from bread.paths.kinds import PriorPath, ReferencePath  # noqa: E402
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian  # noqa: E402
 from bread.paths.nested import NestedReference  # noqa: E402

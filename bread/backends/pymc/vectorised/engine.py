@@ -17,7 +17,7 @@ from bread.backends.pymc.vectorised.conversion import ConvertedDensity
 from bread.backends.pymc.vectorised.kernels import VectorKernel
 from bread.backends.pymc.vectorised.packages import double_precision
 from bread.backends.pymc.vectorised.programs import Carry, Steps, Target, build_scan, build_start
-from bread.backends.pymc.vectorised.references import PackedReference, log_density_of, pack
+from bread.backends.support.jax_references import PackedReference, log_density_of, pack
 from bread.paths.kinds import Path
 
 MOST_KERNELS = 256  # different frozen kernels in a block; each brings its settings at every step

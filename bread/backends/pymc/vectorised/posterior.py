@@ -12,7 +12,7 @@ from numpy.random import SeedSequence
 from bread.backends.base import AnnealRun, Direction, Evolution, FloatArray, Kernel
 from bread.backends.pymc.posterior import PyMCPosterior
 from bread.backends.pymc.vectorised.engine import Request, VectorEngine
-from bread.backends.pymc.vectorised.references import is_known
+from bread.backends.support.jax_references import is_known
 from bread.paths.kinds import Path
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bread.backends.pymc.vectorised.kernels import VectorKernel
-from bread.backends.pymc.vectorised.references import LogDensity
+from bread.backends.support.jax_references import LogDensity
 
 # One thread: bread runs a process on each core, and results must not depend on how many cores there are. On a GPU, sums
 # in a fixed order: the gradient of an indexed vector is otherwise summed as threads happen to arrive.

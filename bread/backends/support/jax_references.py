@@ -15,6 +15,7 @@ from bread.paths.nested import NestedReference
 Arrays = tuple[Any, ...]
 LogDensity = Callable[[Any, Arrays], Any]  # (state, arrays) -> nats
 
+SMALL = 64  # coordinates up to which a matrix that is not needed costs less than another compiled function
 _KNOTS = 8  # knots of a nested reference are filled up to a multiple of it
 
 
@@ -51,7 +52,8 @@ def pack(reference: Any) -> PackedReference:
     if isinstance(reference, NestedReference):
         return _pack_nested(reference)
     raise UnsupportedModelError(
-        f"The reference is a {type(reference).__name__}, whose formula JAX cannot be given. Use engine='pymc'."
+        f"path= is a {type(reference).__name__}, whose formula JAX is not given. Pass draws as path=, to which one of "
+        "bread's own is fitted, or leave path= out."
     )
 
 
@@ -63,7 +65,7 @@ def log_density_of(form: tuple[Any, ...]) -> LogDensity:
 def _pack_mixture(reference: MixtureReference) -> tuple[tuple[Any, ...], Arrays]:
     parts = reference.components
     dim, number = reference.dim, 1 << (len(parts) - 1).bit_length()
-    has_matrix = any(part.matrix is not None or part.stretch is not None for part in parts)
+    has_matrix = dim <= SMALL or any(part.matrix is not None or part.stretch is not None for part in parts)
     has_degrees = any(part.degrees is not None for part in parts)
     mean, scale = np.zeros((number, dim)), np.ones((number, dim))
     degrees, log_factor = np.full((number, dim), np.inf), np.full(number, -np.inf)
