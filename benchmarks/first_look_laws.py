@@ -178,7 +178,9 @@ HARD_LAWS: dict[str, Law] = {
     "slow scales: log of gamma 0.5, AR(0.85), d = 5": slow(
         log_gamma(0.5, 5), lambda u: np.log(gamma.ppf(u, 0.5)), 5, 0.85
     ),
-    "slow tails: Student t, 2 degrees, AR(0.85), d = 5": slow(student_t(2.0, 5), lambda u: student.ppf(u, 2.0), 5, 0.85),
+    "slow tails: Student t, 2 degrees, AR(0.85), d = 5": slow(
+        student_t(2.0, 5), lambda u: student.ppf(u, 2.0), 5, 0.85
+    ),
     "open edges: uniform, d = 10": open_interval(10),
     "funnel, d = 3": funnel(3),
     "funnel, d = 50": funnel(50),

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import xarray as xr
 from first_look_draws import draws_of, file_of
 
 import bread
