@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bread.errors import InvalidArgumentError
@@ -42,8 +42,8 @@ class FirstLook(NamedTuple):
     Attributes
     ----------
     p_value : float
-        Bonferroni over all functions, half of the level for 1 and tanh of each coordinate itself. Below `LEVEL` the
-        draws are not the density's. NaN where nothing could be tested.
+        Bonferroni: half of the level for 1 and tanh of each coordinate itself, a quarter for all pairs that there are,
+        a quarter for the rest. Below `LEVEL` the draws are not the density's. NaN where nothing could be tested.
     p_values : ndarray, shape (F,)
         Adjusted; NaN where there are fewer than 100 effective draws.
     functions : tuple of (str, int, int), length F
@@ -138,7 +138,7 @@ def first_look(
     p_value = float(p_values[known].min()) if known.any() else float("nan")
     of = x if quantities is None else np.asarray(quantities, dtype=np.float64)
     sizes = sizes_of(of, along, distinct_share)
-    seen = ndtri(1.0 - 0.5 * LEVEL / tests.weights.max(initial=1.0)) + ndtri(POWER)
+    seen = ndtri(1.0 - 0.5 * LEVEL / tests.weights[~tests.are_pairs].max(initial=1.0)) + ndtri(POWER)
     directions = chosen.steps / np.where(along.scale > 0.0, along.scale, 1.0)
     d = x.shape[2]
     functions = tuple((kind, i + (d if block else 0), j + (d if block else 0)) for block, kind, i, j in tests.functions)
@@ -183,7 +183,15 @@ class _Tests:
     def weights(self) -> FloatArray:
         """By what p-values are multiplied."""
         is_main = np.array(self._is_main, dtype=bool)
-        return np.asarray(np.where(is_main, 2.0 * is_main.sum(), 2.0 * (~is_main).sum()))
+        rest = ~is_main & ~self.are_pairs
+        d = self._blocks[0].z.shape[2]
+        n_pairs = d * (d - 1)  # of which the draws themselves choose those that are tested
+        return np.asarray(np.select([is_main, rest], [2.0 * is_main.sum(), 4.0 * rest.sum()], 4.0 * n_pairs))
+
+    @property
+    def are_pairs(self) -> NDArray[np.bool_]:
+        """Which functions are of another coordinate."""
+        return np.array([i != j for _, _, i, j in self.functions], dtype=bool)
 
     def adjusted(self) -> FloatArray:
         """Return p-values after Bonferroni, the larger of both identities where the first one fails.

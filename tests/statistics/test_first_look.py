@@ -119,6 +119,20 @@ def test_few_right_draws_without_a_tail_are_no_disagreement() -> None:
 
 
 @pytest.mark.statistical
+def test_pairs_that_the_draws_choose_count_as_all_that_they_choose_from() -> None:
+    """Of 200 coordinates those most correlated by chance are tested: a quarter of the level is for all 39,800 pairs."""
+    rng, n_below = default_rng(20261130), 0
+    for _ in range(12):
+        x = rng.standard_normal((*SHAPE, 200))
+        look = first_look(x, -x, lambda states: -0.5 * (states**2).sum(axis=-1))
+        n_below += min(p for p, (_, i, j) in zip(look.p_values, look.functions, strict=True) if i != j) < 0.1
+    assert n_below <= 2  # 12 times 0.025 are expected at most; three or more have probability 0.003
+    x[..., 1] = 0.7 * x[..., 0] + np.sqrt(0.51) * x[..., 1]  # the negative control: a correlation that the law lacks
+    look = first_look(x, -x, lambda states: -0.5 * (states**2).sum(axis=-1))
+    assert min(p for p, (_, i, j) in zip(look.p_values, look.functions, strict=True) if i != j) < LEVEL
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["uniform with open edges", "exponential with an open edge"])
 def test_an_open_edge_fails_the_first_identity_alone(name: str) -> None:
     """The negative control: by a density that forgets its edges the same draws are wrong."""
