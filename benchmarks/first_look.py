@@ -41,7 +41,7 @@ def look(law: Law, x: Array) -> FirstLook:
 
 def p_value(law: Law, x: Array) -> float:
     """Return what a look says of draws without discrete coordinates; both kinds of tests share its level."""
-    beginning = beginning_test(law.log_density(x.reshape(-1, x.shape[-1])).reshape(x.shape[:2]))
+    beginning = beginning_test(law.log_density(x.reshape(-1, x.shape[-1])).reshape(x.shape[:2]), x)
     both = np.array([look(law, x).p_value, beginning])
     known = both[np.isfinite(both)]
     return float(len(known) * known.min()) if known.size else float("nan")
