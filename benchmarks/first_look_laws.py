@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtr
+from scipy.stats import gamma
+from scipy.stats import t as student
 
 Array = NDArray[np.float64]
 CHAINS, DRAWS = 4, 250
@@ -49,17 +51,47 @@ def log_gamma(shape: float, d: int) -> Law:
     )  # fmt: skip
 
 
-def autoregressive(d: int, correlation: float) -> Law:
-    """Of chains that move slowly; the law is a standard normal one."""
+def autoregressive(d: int, correlation: float, shape: tuple[int, int] = (CHAINS, DRAWS)) -> Law:
+    """Of chains that move slowly, or of another shape; the law is a standard normal one."""
 
     def draw(rng: Generator) -> Array:
-        x, state = np.empty((CHAINS, DRAWS, d)), rng.standard_normal((CHAINS, d))
-        for t in range(DRAWS):
+        x, state = np.empty((*shape, d)), rng.standard_normal((shape[0], d))
+        for t in range(shape[1]):
             state = correlation * state + np.sqrt(1.0 - correlation**2) * rng.standard_normal(state.shape)
             x[:, t] = state
         return x
 
     return gaussian(np.eye(d))._replace(draw=draw)
+
+
+def slow(law: Law, quantile: Callable[[Array], Array], d: int, correlation: float) -> Law:
+    """Return a law of independent coordinates with slow chains: quantiles at those of autoregressive ones."""
+    chains = autoregressive(d, correlation)
+    return law._replace(draw=lambda rng: quantile(ndtr(chains.draw(rng))))
+
+
+def student_t(degrees: float, d: int) -> Law:
+    return by_coordinate(
+        lambda rng, size: rng.standard_t(degrees, size), lambda x: -(degrees + 1.0) * x / (degrees + x * x),
+        lambda x: -0.5 * (degrees + 1.0) * np.log1p(x * x / degrees), d,
+    )  # fmt: skip
+
+
+def log_odds(shape: float, d: int) -> Law:
+    """Of a beta variable with both shapes alike, whose draws lie at its bounds."""
+    low = log_gamma(shape, d)
+    return by_coordinate(
+        lambda rng, size: low.draw(rng) - low.draw(rng), lambda x: -shape * np.tanh(0.5 * x),
+        lambda x: -2.0 * shape * np.logaddexp(0.5 * x, -0.5 * x), d,
+    )  # fmt: skip
+
+
+def open_interval(d: int) -> Law:
+    """Of a uniform variable whose edges no transform takes away: its density jumps."""
+    return by_coordinate(
+        lambda rng, size: rng.uniform(-1.0, 1.0, size), np.zeros_like,
+        lambda x: np.where(np.abs(x) < 1.0, 0.0, -np.inf), d,
+    )  # fmt: skip
 
 
 def simplex(concentration: Array) -> Law:
@@ -111,12 +143,10 @@ def funnel(d: int) -> Law:
 LAWS: dict[str, Law] = {
     "normal, d = 1": gaussian(np.eye(1)),
     "normal, correlated 0.8, d = 10": gaussian(equicorrelated(10, 0.8)),
+    "normal, d = 200": gaussian(np.eye(200)),
     "normal, correlated 0.5, d = 200": gaussian(equicorrelated(200, 0.5)),
     "normal, chains AR(0.5), d = 10": autoregressive(10, 0.5),
-    "Student t, 3 degrees, d = 10": by_coordinate(
-        lambda rng, size: rng.standard_t(3.0, size), lambda x: -4.0 * x / (3.0 + x * x),
-        lambda x: -2.0 * np.log1p(x * x / 3.0), 10,
-    ),
+    "Student t, 3 degrees, d = 10": student_t(3.0, 10),
     "bounded: logit of uniform, d = 10": by_coordinate(
         lambda rng, size: rng.logistic(size=size), lambda x: 1.0 - 2.0 * expit(x),
         lambda x: x - 2.0 * np.logaddexp(0.0, x), 10,
@@ -125,6 +155,35 @@ LAWS: dict[str, Law] = {
     "simplex: Dirichlet 0.5 to 5, d = 5": simplex(np.array([0.5, 1.0, 1.0, 2.0, 3.0, 5.0])),
     "Cholesky factor: LKJ 2, 5 x 5, d = 10": cholesky_factor(2.0, 5),
     "funnel, d = 10": funnel(10),
+}  # fmt: skip
+
+# What might look wrong and is right. Of 4 chains of 1000 a look takes every fourth draw.
+HARD_LAWS: dict[str, Law] = {
+    **{
+        f"every fourth of 4 x 1000, AR({correlation:g}), d = {d}": autoregressive(d, correlation**4)
+        for correlation in (0.8, 0.9, 0.94, 0.95, 0.96, 0.99) for d in (1, 10)
+    },
+    "AR(0.5), d = 50": autoregressive(50, 0.5),
+    "AR(-0.5), d = 10": autoregressive(10, -0.5),
+    "one chain of 1000, AR(0.7), d = 10": autoregressive(10, 0.7, (1, 1000)),
+    "one chain of 200, d = 10": autoregressive(10, 0.0, (1, 200)),
+    "2 chains of 50, d = 10": autoregressive(10, 0.0, (2, 50)),
+    "2 chains of 75, d = 3": autoregressive(3, 0.0, (2, 75)),
+    "100 chains of 10, d = 10": autoregressive(10, 0.0, (100, 10)),
+    "500 chains of 2, d = 10": autoregressive(10, 0.0, (500, 2)),
+    "Student t, 2 degrees, d = 10": student_t(2.0, 10),
+    "Cauchy, d = 10": student_t(1.0, 10),
+    "scales: log of gamma 0.05, d = 10": log_gamma(0.05, 10),
+    "bounded: log odds of beta 0.1, d = 10": log_odds(0.1, 10),
+    "slow scales: log of gamma 0.5, AR(0.85), d = 5": slow(
+        log_gamma(0.5, 5), lambda u: np.log(gamma.ppf(u, 0.5)), 5, 0.85
+    ),
+    "slow tails: Student t, 2 degrees, AR(0.85), d = 5": slow(
+        student_t(2.0, 5), lambda u: student.ppf(u, 2.0), 5, 0.85
+    ),
+    "open edges: uniform, d = 10": open_interval(10),
+    "funnel, d = 3": funnel(3),
+    "funnel, d = 50": funnel(50),
 }  # fmt: skip
 
 

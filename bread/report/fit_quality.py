@@ -10,7 +10,8 @@ from bread.running.results import CheckResult
 def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     """Return source and diagnostics of the fit, worst over free variables; empty without a fit.
 
-    `fit_source`; `fit_r_hat` (rank-normalised, split) and `fit_n_effective` (the smaller one of location and scale)
+    `fit_source`; `fit_r_hat` (rank-normalised, split: ArviZ's to rounding, without its second of imports) and
+    `fit_n_effective` (the smaller one of location and scale: within some percent of ArviZ's)
     with the parameter they belong to; `fit_n_divergences` where they were counted; `fit_distinct_share` where draws
     are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already;
     `fit_log_evidence` and `fit_log_evidence_error` where its draws were bridged (`bread.running.bridge`), nats.

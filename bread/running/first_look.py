@@ -141,7 +141,9 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
     if gradient.size:
         n_draws = len(states)
         if np.isfinite(log_density).all():
-            beginning = beginning_test(log_density.reshape(shape), distinct_share=fit.distinct_share)
+            beginning = beginning_test(
+                log_density.reshape(shape), states[:, used].reshape(*shape, -1), distinct_share=fit.distinct_share
+            )
         found = first_look(
             states[:, used].reshape(*shape, -1),
             gradient.reshape(*shape, -1),

@@ -159,14 +159,24 @@ def effective_sample_size(draws: FloatArray) -> FloatArray:
     Geyer (1992), "Practical Markov chain Monte Carlo", section 3.3.
     Vehtari et al. (2021), "Rank-normalization, folding, and localization", equations 10 to 13.
     """
-    half = draws.shape[1] // 2
-    if half < 4:
+    if draws.shape[1] < 8:
         return np.full(draws.shape[2], float(draws.shape[0]))  # too short to see autocorrelation: one a chain
+    return size_of_scores(split_scores(draws), draws.shape[0] * draws.shape[1])
+
+
+def split_scores(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return rank-normalised draws and distances from the median: of location, and of scale.
+
+    Chains are split in half, shape (2 chains, half, component) each; effective sizes and R-hats are made of them.
+    """
+    half = draws.shape[1] // 2
     split = np.concatenate([draws[:, :half], draws[:, -half:]])
-    folded = np.abs(split - np.median(split, axis=(0, 1)))
-    n_total = float(draws.shape[0] * draws.shape[1])
-    sizes = np.minimum(_raw_size(rank_normalised(split)), _raw_size(rank_normalised(folded)))
-    return np.asarray(np.minimum(sizes, n_total), dtype=np.float64)
+    return rank_normalised(split), rank_normalised(np.abs(split - np.median(split, axis=(0, 1))))
+
+
+def size_of_scores(scores: tuple[FloatArray, FloatArray], n_draws: int) -> FloatArray:
+    """Return the smaller effective size of `split_scores`, at most ``n_draws``."""
+    return np.asarray(np.minimum(np.minimum(*map(_raw_size, scores)), float(n_draws)), dtype=np.float64)
 
 
 def mean_effective_size(draws: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ SHARES = (0.02, 0.1)  # of a chain that are its beginning
 FEWEST_BATCHES = 5
 
 
-def beginning_test(values: FloatArray, *, distinct_share: float = 1.0) -> float:
+def beginning_test(values: FloatArray, coordinates: FloatArray | None = None, *, distinct_share: float = 1.0) -> float:
     """Test whether the beginnings of chains are like their second halves.
 
     Ranks are taken as normal scores. Their mean at the beginnings is compared with means of as many draws in a row of
@@ -25,6 +25,8 @@ def beginning_test(values: FloatArray, *, distinct_share: float = 1.0) -> float:
     ----------
     values : ndarray, shape (chain, draw)
         Of one function of the draws, such as their log density. Finite.
+    coordinates : ndarray, shape (chain, draw, d), optional
+        The draws: chains that have not mixed in a coordinate may look as if they had in the log density.
     distinct_share : float
         What effective sizes are multiplied by, where draws are copies.
 
@@ -32,7 +34,7 @@ def beginning_test(values: FloatArray, *, distinct_share: float = 1.0) -> float:
     -------
     float
         P-value, two-sided, after Bonferroni over `SHARES`. NaN with fewer than 50 effective draws in the second
-        halves, which would make 100 of all.
+        halves, which would make 100 of all, of the function or of any coordinate.
 
     References
     ----------
@@ -41,7 +43,10 @@ def beginning_test(values: FloatArray, *, distinct_share: float = 1.0) -> float:
     n_chains, n_draws = values.shape
     scores = ndtri((rankdata(values) - 0.5) / values.size).reshape(values.shape)
     late = scores[:, n_draws // 2 :]
-    if distinct_share * mean_effective_size(late[..., None])[0] < MINIMUM_EFFECTIVE / 2.0:
+    sizes = mean_effective_size(late[..., None])
+    if coordinates is not None:
+        sizes = np.append(sizes, mean_effective_size(coordinates[:, n_draws // 2 :]))
+    if distinct_share * sizes.min() < MINIMUM_EFFECTIVE / 2.0:
         return float("nan")
     p_values = []
     for share in SHARES:

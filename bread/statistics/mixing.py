@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.agreement import effective_sample_size, rank_normalised
+from bread.statistics.agreement import effective_sample_size, size_of_scores, split_scores
 from bread.statistics.bounds import FloatArray
 
 LARGEST_R_HAT = 1.05
@@ -64,20 +64,16 @@ def mixing(draws: Mapping[str, ArrayLike]) -> Mixing:
     ----------
     Vehtari et al. (2021), "Rank-normalization, folding, and localization", Bayesian Analysis 16, equations 3 and 14.
     """
-    names: list[str] = []
-    columns: list[FloatArray] = []
-    for name, given in draws.items():
-        values = np.asarray(given, dtype=np.float64)
-        if values.ndim < 2 or 0 in values.shape[:2]:
-            raise InvalidArgumentError(f"'{name}' must have shape (chain, draw, ...), but has {values.shape}.")
-        names += [name if not index else f"{name}{list(index)}" for index in np.ndindex(*values.shape[2:])]
-        columns.append(values.reshape(*values.shape[:2], -1))
-    table = np.concatenate(columns, axis=2) if columns else np.zeros((1, 1, 0))
+    names, table = components(draws)
     varies = np.ptp(table, axis=(0, 1)) > 0.0
     if not varies.any():
         return Mixing(float("nan"), "", float("nan"), "")
     table, names = table[:, :, varies], [name for name, kept in zip(names, varies, strict=True) if kept]
-    sizes, r_hat = effective_sample_size(table), rank_r_hat(table)
+    if table.shape[1] < 8:
+        sizes, r_hat = effective_sample_size(table), rank_r_hat(table)
+    else:
+        scores = split_scores(table)
+        sizes, r_hat = size_of_scores(scores, table.shape[0] * table.shape[1]), np.fmax(*map(_r_hat, scores))
     fewest = int(np.argmin(sizes))
     largest = None if np.isnan(r_hat).all() else int(np.nanargmax(r_hat))
     return Mixing(
@@ -86,6 +82,25 @@ def mixing(draws: Mapping[str, ArrayLike]) -> Mixing:
         float(sizes[fewest]),
         names[fewest],
     )
+
+
+def components(draws: Mapping[str, ArrayLike]) -> tuple[list[str], FloatArray]:
+    """Return names of all scalar components, such as "theta[3]", and their draws (chain, draw, component).
+
+    Raises
+    ------
+    InvalidArgumentError
+        There are no draws.
+    """
+    names: list[str] = []
+    columns: list[FloatArray] = []
+    for name, given in draws.items():
+        values = np.asarray(given, dtype=np.float64)
+        if values.ndim < 2 or 0 in values.shape[:2]:
+            raise InvalidArgumentError(f"'{name}' must have shape (chain, draw, ...), but has {values.shape}.")
+        names += [name if not index else f"{name}{list(index)}" for index in np.ndindex(*values.shape[2:])]
+        columns.append(values.reshape(*values.shape[:2], -1))
+    return names, np.concatenate(columns, axis=2) if columns else np.zeros((1, 1, 0))
 
 
 def rank_r_hat(draws: FloatArray) -> FloatArray:
@@ -101,12 +116,9 @@ def rank_r_hat(draws: FloatArray) -> FloatArray:
     ndarray, shape (component,)
         NaN with fewer than 8 draws a chain.
     """
-    half = draws.shape[1] // 2
-    if half < 4:
+    if draws.shape[1] < 8:
         return np.full(draws.shape[2], np.nan)
-    split = np.concatenate([draws[:, :half], draws[:, -half:]])
-    folded = np.abs(split - np.median(split, axis=(0, 1)))
-    return np.fmax(_r_hat(rank_normalised(split)), _r_hat(rank_normalised(folded)))
+    return np.fmax(*map(_r_hat, split_scores(draws)))
 
 
 def _r_hat(draws: FloatArray) -> FloatArray:

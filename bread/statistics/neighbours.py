@@ -13,7 +13,7 @@ import numpy as np
 
 from bread.statistics.agreement import effective_sample_size
 from bread.statistics.bounds import FloatArray
-from bread.statistics.first_look import mean_test
+from bread.statistics.chain_means import mean_test
 from bread.statistics.means import COUNTER
 
 MOST = 10  # coordinates that are looked at, two densities a draw each

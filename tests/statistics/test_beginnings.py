@@ -53,6 +53,17 @@ def test_warm_up_is_seen() -> None:
     assert seen >= 8  # with power 0.95 of each, fewer has probability 0.01
 
 
+def test_chains_that_have_not_mixed_tell_nothing() -> None:
+    """Four chains in four places: the log density of one coordinate may mix where the coordinate does not."""
+    rng = np.random.default_rng(3)
+    values, apart = (
+        rng.standard_normal((4, 250)),
+        np.arange(4.0)[:, None, None] + 0.1 * rng.standard_normal((4, 250, 1)),
+    )
+    assert np.isfinite(beginning_test(values, rng.standard_normal((4, 250, 1))))
+    assert np.isnan(beginning_test(values, apart))
+
+
 def test_few_effective_draws_tell_nothing() -> None:
     rng = default_rng(2)
     assert np.isnan(beginning_test(np.repeat(rng.standard_normal((4, 10)), 25, axis=1)))

@@ -110,6 +110,29 @@ def test_right_draws_are_no_disagreement(name: str) -> None:
 
 
 @pytest.mark.statistical
+def test_few_right_draws_without_a_tail_are_no_disagreement() -> None:
+    """A hundred draws may have none beyond 1.5 standard deviations, and then the tail's identity seems to fail."""
+    law, rng = _gaussian(0.0), default_rng(20261130)
+    p_values = [_look(law, rng.standard_normal((2, 50, D))).p_value for _ in range(60)]
+    assert np.isfinite(p_values).sum() > 30
+    assert np.nanmin(p_values) > LEVEL  # one below it has probability 0.06 at most, and the seed is fixed
+
+
+@pytest.mark.statistical
+def test_pairs_that_the_draws_choose_count_as_all_that_they_choose_from() -> None:
+    """Of 200 coordinates those most correlated by chance are tested: a quarter of the level is for all 39,800 pairs."""
+    rng, n_below = default_rng(20261130), 0
+    for _ in range(12):
+        x = rng.standard_normal((*SHAPE, 200))
+        look = first_look(x, -x, lambda states: -0.5 * (states**2).sum(axis=-1))
+        n_below += min(p for p, (_, i, j) in zip(look.p_values, look.functions, strict=True) if i != j) < 0.1
+    assert n_below <= 2  # 12 times 0.025 are expected at most; three or more have probability 0.003
+    x[..., 1] = 0.7 * x[..., 0] + np.sqrt(0.51) * x[..., 1]  # the negative control: a correlation that the law lacks
+    look = first_look(x, -x, lambda states: -0.5 * (states**2).sum(axis=-1))
+    assert min(p for p, (_, i, j) in zip(look.p_values, look.functions, strict=True) if i != j) < LEVEL
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["uniform with open edges", "exponential with an open edge"])
 def test_an_open_edge_fails_the_first_identity_alone(name: str) -> None:
     """The negative control: by a density that forgets its edges the same draws are wrong."""
@@ -163,6 +186,19 @@ def test_sizes_have_their_errors() -> None:
     for scores in (np.array(shifts), np.array(ratios)):
         assert abs(scores.mean()) < 3.0 / np.sqrt(40)  # three standard errors of a mean of unit normal scores
         assert np.mean(np.abs(scores) < 2.0) > 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 40)
+
+
+@pytest.mark.statistical
+def test_a_ratio_far_from_one_has_its_error_too() -> None:
+    """The error is relative: of 40 sets whose sd is too small by a quarter, scores have standard deviation 1."""
+    law, rng = _gaussian(0.0), default_rng(12)
+    scores = []
+    for _ in range(40):
+        x = law[0](rng)
+        x[..., 3] *= 0.75
+        look = _look(law, x, x[..., 3:4])
+        scores.append((look.sd_ratio[0] - 0.75) / look.sd_ratio_se[0])
+    assert abs(np.std(scores) - 1.0) < 3.0 / np.sqrt(2 * 40)  # three standard errors of a standard deviation
 
 
 def test_few_effective_draws_are_not_called_fine() -> None:

@@ -348,7 +348,9 @@ def _open(model: Any, options: OpenOptions) -> PyMCModel:
     )
     periodic = read_periodic(model, layout, localised)
     refusals = {**refuse_reference(layout.coordinates, periodic), **refuse_paths(model, localised)}
-    engine = compile_engine(model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel)
+    engine = compile_engine(
+        model, layout, options.kernel, refusals=refusals, as_it_is=options.any_kernel, at_once=not options.density_only
+    )
     if not options.density_only:  # which is asked for on the real data alone
         prove(model, simulator, engine)
     has_own_data = options.density_only and has_own_data_only(model)

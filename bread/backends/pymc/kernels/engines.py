@@ -27,6 +27,7 @@ def compile_engine(
     as_it_is: bool = False,
     by_element: bool = False,
     given_real_data: bool = False,
+    at_once: bool = True,
 ) -> Engine:
     """Compile the density and build the kernel of a model, once; data and inverse temperature are set later.
 
@@ -49,6 +50,8 @@ def compile_engine(
         Let observations be left out; see `TemperedDensity`.
     given_real_data : bool, default False
         Take the posterior given the model's own data for its prior; see `TemperedDensity`.
+    at_once : bool, default True
+        Build the function of many states too: half a second, for what evaluates tens of thousands.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def compile_engine(
         engine: Engine = by_gradient
     else:
         engine = CompoundEngine(layout, density.controls, steps, density.compile_terms(), refusals)
-    engine.many_states = density.many_states()
+    engine.many_states = density.many_states() if at_once else None
     if proposes_base:
         engine.propose_base()
     return engine
