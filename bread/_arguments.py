@@ -140,21 +140,24 @@ class Arguments:
             raise UnsupportedModelError(f"path='prior': {NO_PRIOR_PATH}")
 
     def open_options(self, data: Any) -> OpenOptions:
-        """Return what a backend is told when it opens the model."""
-        return OpenOptions(
+        """Return what a backend is told when it opens the model; under "auto" its density is all that is asked for."""
+        draws = {"posterior": self.posterior, "path": self.path if _is_draws(self.path) else None}
+        options = OpenOptions(
+            data=data,
+            observed=self.observed,
+            likelihood=self.likelihood,
+            density_only=self.simulate_from == AUTO,
+            draws={name: one for name, one in draws.items() if one is not None},
+        )
+        if options.density_only:
+            return options
+        return replace(
+            options,
             kernel=self.kernel,
             engine=self.engine,
             hyperparameters=self.names,
-            data=data,
-            observed=self.observed,
             simulator=self.simulator,
-            likelihood=self.likelihood,
             simulate_from=self.simulate_from,
-            draws={
-                name: one
-                for name, one in (("posterior", self.posterior), ("path", self.path if _is_draws(self.path) else None))
-                if one is not None
-            },
         )
 
     def settings(self, plan: Plan) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def check(
         multiplies); all where nothing else is left.
     posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
         Your own draws on the real data: looked at first (`bread.look`; report group ``first_look``), used as the fit,
-        and compared with the annealed draws (report group ``agreement``), which asks for 100 effective ones of each
+        and compared with certified draws (report group ``agreement``), which asks for 100 effective ones of each
         parameter; draws that cannot be compared, as under "localised", leave the verdict "inconclusive". Without it the
         fit that bread makes for "fitted" is looked at and compared.
         Also a table with a column for each number (R's ``posterior``, cmdstanpy's ``draws_pd``), NumPyro's MCMC, or
@@ -170,7 +170,7 @@ def check(
         Tune one kernel on every data set, or one for all on an extra simulated data set. "auto": "shared" under
         "fitted", "each" under "prior", where data sets differ more.
     draws : int, optional
-        Annealed draws on the real data at the largest T (report group ``posterior``): exactly so many; 0 for none. By
+        Certified draws on the real data at the largest T (report group ``posterior``): exactly so many; 0 for none. By
         default as many as the comparison with the fit needs, about 1000 (Stan), but no more than cost what search and
         confirmation cost (PyMC); 100 where there is no fit to compare, or it has fewer than 100 effective draws.
     cores : int, optional

@@ -15,7 +15,7 @@ from bread._checkpoint import Checkpoint
 from bread._run import purse_of, run
 from bread.arviz_import import require_containers
 from bread.backends import open_model
-from bread.backends.base import Fit, Model, OpenOptions, Simulations
+from bread.backends.base import Fit, Model, Simulations
 from bread.errors import (
     BreadError,
     DensityError,
@@ -60,7 +60,7 @@ def check_model(
     except (UnsupportedModelError, DensityError) as error:
         if arguments.simulate_from != AUTO or result.not_certified or result.runs:
             raise
-        opened = _open_density(model, data, arguments, display, error)
+        opened = open_for_check(model, data, arguments, display, error)
         plan, fit = make_plan(opened.arguments, opened.model), result.fit
         result = opened.new_result(plan, opened.arguments)
         result.fit = fit if result.fit is None else result.fit
@@ -103,65 +103,63 @@ class Opened(NamedTuple):
         )
 
 
-def open_for_check(model: Any, data: Any, arguments: Arguments, display: Display) -> Opened:
-    """Read and check the model, and the user's draws; under "auto" for the first protocol that the model allows."""
-    display.phase("compiling")
-    began = time.perf_counter()
-    require_containers()
-    first: BreadError | None = None
-    last: BreadError | None = None
-    for protocol in arguments.protocols:
-        tried = replace(arguments, simulate_from=protocol)
-        try:
-            opened = open_model(model, tried.open_options(data))
-            if protocol == "posterior" and type(opened).given_real_data is Model.given_real_data:
-                opened.given_real_data()  # the backend has none: it refuses
-            if arguments.path_kind == AUTO:
-                tried.require_path(opened.info)
-        except (UnsupportedModelError, UnsupportedKernelError, InvalidArgumentError) as error:
-            is_asked = arguments.kernel is not None and isinstance(error, UnsupportedKernelError)
-            is_wrong = first is None and isinstance(error, InvalidArgumentError)
-            if arguments.simulate_from != AUTO or is_asked or is_wrong:
-                raise
-            first = first or error
-            last = error if protocol != "localised" or last is None else last
-            continue
-        tried.require_path(opened.info)  # one that was asked for is refused, whatever else may be had
-        require_parameters(tried.names, opened.info)
-        fit, said = _read_posterior(opened, arguments.posterior)
-        if first is not None:
-            said.append(f"Data sets come from simulate_from={protocol!r}, since 'fitted' cannot be had: {first}")
-        display.done()
-        return Opened(opened, fit, said, time.perf_counter() - began, tried)
-    assert last is not None
-    return _open_density(model, data, arguments, display, last)
+def open_for_check(
+    model: Any, data: Any, arguments: Arguments, display: Display, why: BreadError | None = None
+) -> Opened:
+    """Read and check the model, and the user's draws; under "auto" by the first protocol that the model allows.
 
-
-def _open_density(model: Any, data: Any, arguments: Arguments, display: Display, why: BreadError) -> Opened:
-    """Read the model for its density alone, where nothing can be certified.
+    Where it allows none, or ``why`` says what stopped the one that was taken, its density alone is read.
 
     Raises
     ------
     BreadError
-        ``why``, where not even its density can be had.
+        The protocol that was asked for cannot be had, or not even the density.
     """
     display.phase("compiling")
     began = time.perf_counter()
-    options = OpenOptions(
-        data=data, observed=arguments.observed, likelihood=arguments.likelihood, density_only=True,
-        draws=arguments.open_options(data).draws,
-    )  # fmt: skip
-    try:
-        opened = open_model(model, options)
-    except (UnsupportedModelError, UnsupportedKernelError):
-        raise why from None
+    require_containers()
+    refused: dict[str, BreadError] = {}
+    for protocol in arguments.protocols if why is None else (AUTO,):
+        tried = replace(arguments, simulate_from=protocol)
+        try:
+            opened = _open(model, data, tried)
+            break
+        except (UnsupportedModelError, UnsupportedKernelError, InvalidArgumentError) as error:
+            is_asked = arguments.kernel is not None and isinstance(error, UnsupportedKernelError)
+            is_wrong = not refused and isinstance(error, InvalidArgumentError)
+            if arguments.simulate_from != AUTO or is_asked or is_wrong:
+                raise
+            refused[protocol] = error
+    why = why or refused.get("posterior", refused.get("fitted"))
+    if AUTO in refused and why is not None:
+        raise why
+    if protocol != AUTO:
+        tried.require_path(opened.info)  # one that was asked for is refused, whatever else may be had
+        require_parameters(tried.names, opened.info)
     fit, said = _read_posterior(opened, arguments.posterior)
+    reason = "" if why is None or protocol != AUTO else _not_certified(why)
+    if refused and not reason:
+        why = refused["fitted"]
+        said.append(f"Data sets come from simulate_from={protocol!r}, since 'fitted' cannot be had: {why}")
     display.done()
+    return Opened(opened, fit, said, time.perf_counter() - began, tried, reason)
+
+
+def _open(model: Any, data: Any, arguments: Arguments) -> Model:
+    """Open the model for one protocol; for its density alone under "auto"."""
+    opened = open_model(model, arguments.open_options(data))
+    if arguments.simulate_from == "posterior" and type(opened).given_real_data is Model.given_real_data:
+        opened.given_real_data()  # the backend has none: it refuses
+    if arguments.simulate_from != AUTO and arguments.path_kind == AUTO:
+        arguments.require_path(opened.info)
+    return opened
+
+
+def _not_certified(why: BreadError) -> str:
+    """Return an error as "<reason>; <what would allow it>"."""
     reason, _, way_out = str(why).partition(". ")
-    return Opened(
-        opened, fit, said, time.perf_counter() - began, arguments,
-        f"{reason.rstrip('.')}; {way_out or 'a model whose data can be simulated given its parameters.'}",
-    )  # fmt: skip
+    what = way_out.rstrip(".") or "a model whose data can be simulated given its parameters would allow it"
+    return f"{reason.rstrip('.')}; {what[0].lower()}{what[1:]}"
 
 
 def _read_posterior(model: Model, posterior: Any) -> tuple[Fit | None, list[str]]:

@@ -66,7 +66,7 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
     with interrupts.handled(), display:
         opened = open_for_check(model_in_context(model), data, arguments, display)
         if opened.not_certified:
-            raise UnsupportedModelError(f"No error can be foreseen: {opened.not_certified}")
+            raise UnsupportedModelError(f"No error can be foreseen: {opened.not_certified}.")
         wanted = make_plan(opened.arguments, opened.model)
         result, kept = opened.new_result(wanted, opened.arguments), Checkpoint(None)
         assert wanted.budget is not None

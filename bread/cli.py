@@ -190,7 +190,7 @@ def check(
         typer.Option(
             min=0,
             metavar="N",
-            help="Annealed draws on your data; by default as many as the comparison with your draws needs.",
+            help="Certified draws on your data; by default as many as the comparison with your draws needs.",
             show_default=False,
         ),
     ] = None,

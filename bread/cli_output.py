@@ -58,7 +58,7 @@ _CAPTION = (
 
 _MOST_PARAMETERS = 8  # rows of the table of draws
 _DRAWS_CAPTION = (
-    "holds: share of annealed draws that the 90% interval of your draws (or of the fit's) holds, with limits; shift "
+    "holds: share of certified draws that the 90% interval of your draws (or of the fit's) holds, with limits; shift "
     "of the mean and ratio of standard deviations; error: of any P(parameter <= x), at most, V included; "
     "effective draws, of which 100 are needed."
 )

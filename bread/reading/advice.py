@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from bread.reading.findings import FEWEST_SIMULATIONS, Findings
-from bread.reading.first_look import SAMPLE_AGAIN
+from bread.reading.first_look import MORE_THAN_THE_FIT, SAMPLE_AGAIN
 from bread.reading.lines import LETTERS, counted, short
 from bread.reading.modes import mode_todo
 from bread.reading.not_shown import FALLS, temperatures_needed
@@ -38,7 +38,7 @@ def _disagreement(findings: Findings) -> tuple[str, str]:
         return f"{whose} draws are not the posterior's", look.advice
     compared = None if findings.contradicts_draws else findings.draws
     whose = "your" if (findings.has_own_draws if compared is None else compared.is_yours) else "the fit's"
-    return f"{whose} draws are not the posterior's", SAMPLE_AGAIN
+    return f"{whose} draws are not the posterior's", SAMPLE_AGAIN if whose == "your" else MORE_THAN_THE_FIT
 
 
 def _not_converged(findings: Findings) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from bread.reading.modes import missed_mode, mode_todo, modes_words, none_found,
 from bread.reading.words import FITS_DRAWS, NOT_EXCLUDED, YOUR_DATA, YOUR_DRAWS, YOURS
 from bread.report.compat import read_attributes, read_group
 from bread.report.first_look import BEGINNING, GROUP
+from bread.running.first_look import NOT_GIVEN, TOO_FEW
 from bread.statistics.first_look import LEVEL
 
 BLIND = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
@@ -26,6 +27,7 @@ SAME_MODEL = "pass the draws of this model, or the model of these draws"
 NO_WARM_UP = "leave the warm-up out, and check again"
 _BEGIN = "they begin unlike their second halves: is warm-up among them?"
 SAMPLE_AGAIN = "sample longer or reparametrise; approximations (ADVI, ...) stay off at any length"
+MORE_THAN_THE_FIT = "sample longer yourself or reparametrise, and pass those draws as posterior="
 _PLAIN = 2.0  # standard errors, from which a difference is named
 _NAMED = 2  # parameters that lines name
 
@@ -67,12 +69,29 @@ class LookFound:
         """What to do where they are not."""
         if self.other_data:
             return SAME_MODEL
-        return NO_WARM_UP if any(size == _BEGIN for _, size in self.differences) else SAMPLE_AGAIN
+        if any(size == _BEGIN for _, size in self.differences):
+            return NO_WARM_UP
+        return SAMPLE_AGAIN if self.is_yours else MORE_THAN_THE_FIT
 
     @property
     def is_whole(self) -> bool:
         """Whether everything was looked at."""
         return bool(np.isfinite(self.p_value)) and not self.left_out
+
+    def to_complete(self, *, is_checked: bool) -> str:
+        """Return what to do about what could not be looked at; "" where nothing can be done.
+
+        ``is_checked``: a check has done what it could.
+        """
+        missing = [name for name, why in self.left_out.items() if why.startswith(NOT_GIVEN)]
+        if missing:
+            return f"pass draws of all free variables: missing {', '.join(missing)}"
+        steps = []
+        if any(why.endswith(TOO_FEW) for why in self.left_out.values()):
+            steps.append("draw more" if self.is_yours else MORE_THAN_THE_FIT)
+        if not is_checked:
+            steps.append(f"bread.check(model{', posterior=draws' * self.is_yours}), which compares all parameters")
+        return ", or ".join(steps)
 
     def rows(self) -> list[Row]:
         """Return the lines on the draws."""
@@ -154,7 +173,7 @@ def first_look_answer(report: Any) -> Answer:
     fit = None if fit_group is None else read_fit(fit_group)
     reason = not_certified(report)
     missed = modes is not None and modes.n_missed > 0
-    status, finding, advice = _status(look, missed)
+    status, finding, advice = _status(look, missed, is_checked=bool(reason))
     if modes is not None and missed and status == "not converged":
         advice = mode_todo(modes)
     if status == "no difference seen" and reason:  # by a check, which did what it could
@@ -192,7 +211,7 @@ def first_look_answer(report: Any) -> Answer:
     )
 
 
-def _status(look: LookFound, misses_mode: bool) -> tuple[str, str, str]:
+def _status(look: LookFound, misses_mode: bool, *, is_checked: bool) -> tuple[str, str, str]:
     """Return status, finding and what to do."""
     whose = "your draws" if look.is_yours else "the fit's draws"
     if look.other_data:
@@ -202,9 +221,9 @@ def _status(look: LookFound, misses_mode: bool) -> tuple[str, str, str]:
     if misses_mode:
         return "not converged", "a mode is missed", ""
     if not look.is_whole:
-        more = "draw more, or bread.check(model, posterior=draws), which compares all parameters"
-        return "inconclusive", f"not all of {whose} could be looked at", more
-    return "no difference seen", "", "bread.check(model, posterior=draws) bounds the error and looks for modes"
+        return "inconclusive", f"not all of {whose} could be looked at", look.to_complete(is_checked=is_checked)
+    same = ", posterior=draws" * look.is_yours
+    return "no difference seen", "", f"bread.check(model{same}) bounds the error and looks for modes"
 
 
 def _other_data(one: tuple[str, Any, float, float]) -> str:

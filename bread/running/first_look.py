@@ -20,6 +20,9 @@ from bread.statistics.neighbours import MOST, neighbour_test
 
 MOST_DRAWS = 1000  # of all chains together: one gradient each
 ROUNDING = 1e-6  # relative: data that went through a file in single precision are the same
+# How reasons begin, or end, for which there is something to do.
+NOT_GIVEN = "not in your draws"
+TOO_FEW = f"fewer than {MINIMUM_EFFECTIVE:.0f}"
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
         sd=whole.std(axis=0),
     )
     if fit.missing:
-        left_out = {", ".join(fit.missing): "not in your draws, and nothing there determines it"}
+        left_out = {", ".join(fit.missing): f"{NOT_GIVEN}, and nothing there determines it"}
         return result(coordinates=(), found=nothing_found(0, len(names)), left_out=left_out, n_draws=0)
     states = model.unconstrain({name: draws.reshape(-1, *draws.shape[2:]) for name, draws in values.items()})
     is_inside = np.isfinite(states).all(axis=0)
@@ -155,7 +158,7 @@ def look_at(model: Model, fit: Fit) -> FirstLookResult:
             if not np.isfinite(slopes).all():
                 left_out[name] = "its gradient is not finite at some draws"
             elif n_effective < MINIMUM_EFFECTIVE:
-                left_out[name] = f"{n_effective:.0f} effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
+                left_out[name] = f"{n_effective:.0f} effective draws of it, {TOO_FEW}"
     neighbours = _neighbours(layout, posterior, states.reshape(*shape, -1), fit.distinct_share, left_out)
     return result(
         coordinates=coordinates, found=found, left_out=left_out, n_draws=n_draws, neighbours=neighbours,
@@ -188,7 +191,7 @@ def _neighbours(
     )
     for one in tested:
         if one.kind == "1" and np.isnan(one.p_value):
-            left_out[one.identity_of] = f"too few effective draws of it, fewer than {MINIMUM_EFFECTIVE:.0f}"
+            left_out[one.identity_of] = f"too few effective draws of it, {TOO_FEW}"
     return tested
 
 

@@ -47,7 +47,7 @@ RunTasks = Callable[[Sequence[Task]], Iterator[tuple[int, Any]]]
 
 
 def why_not(model: Model, draws: str, n_draws: int) -> str | None:
-    """Return why modes cannot be looked for, as a sentence; None where they can. ``draws``: "annealed draws"."""
+    """Return why modes cannot be looked for, as a sentence; None where they can. ``draws``: "certified draws"."""
     info, reason = model.info, ""
     if np.any(info.layout.discrete):
         reason = "the model has discrete variables, along which nothing can be optimised"

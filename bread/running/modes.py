@@ -34,7 +34,7 @@ def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger
     with interruptible():
         draws = posterior_draws(model, result, FEWEST_DRAWS)
     reason = why_not(
-        model, "draws of the fit" if is_about_fit else "annealed draws", 0 if draws is None else len(draws)
+        model, "draws of the fit" if is_about_fit else "certified draws", 0 if draws is None else len(draws)
     )
     if reason is not None:
         result.warnings.append(reason)

@@ -21,14 +21,14 @@ FIRST_TEMPERATURES = 4  # the smallest T of a search
 
 
 def protocols(simulate_from: str, hyperparameters: Sequence[str] | None, path: str) -> tuple[str, ...]:
-    """Return where data sets may come from, in the order in which that is tried.
+    """Return where data sets may come from, in the order in which that is tried; "auto", the last: from nowhere.
 
     At draws of the posterior nothing is held, and there is no path from the prior.
     """
     if simulate_from != AUTO:
         return (simulate_from,)
     is_open = hyperparameters is None and path != PriorPath.name
-    return ("fitted", "posterior", "localised") if is_open else ("fitted", "localised")
+    return ("fitted", "posterior", "localised", AUTO) if is_open else ("fitted", "localised", AUTO)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def test_what_cannot_be_simulated_is_looked_at_by_its_density(error: type[Except
     monkeypatch.setattr(WithoutSimulator, "error", error)
     made = bread.check(UNSIMULATED, posterior=draws(), **QUICK)
     attributes, verdict = read_attributes(made), bread.verdict(made)
-    assert attributes["not_certified"] == "Data of y cannot be simulated: there is no generator; Write one."
+    assert attributes["not_certified"] == "Data of y cannot be simulated: there is no generator; write one"
     assert {"first_look", "modes"} <= set(group_names(made)) and "bounds" not in group_names(made)
     assert verdict.status == "no difference seen" and "Not certified" in verdict and "Do now" not in verdict
     assert len(bread.summary(made)) == 1
@@ -112,9 +112,9 @@ def test_nothing_is_held_at_draws_of_the_posterior() -> None:
 @pytest.mark.parametrize(
     ("given", "tried"),
     [
-        (("auto", None, "auto"), ("fitted", "posterior", "localised")),
-        (("auto", ("mean",), "auto"), ("fitted", "localised")),
-        (("auto", None, "prior"), ("fitted", "localised")),
+        (("auto", None, "auto"), ("fitted", "posterior", "localised", "auto")),
+        (("auto", ("mean",), "auto"), ("fitted", "localised", "auto")),
+        (("auto", None, "prior"), ("fitted", "localised", "auto")),
         (("prior", None, "auto"), ("prior",)),
     ],
 )

@@ -72,6 +72,16 @@ def test_too_few_draws_are_inconclusive():
     assert verdict.status == "inconclusive" and "effective draws" in verdict.details
 
 
+def test_what_to_do_is_about_what_was_left_out():
+    draws = MODEL.fit(seed=3, cores=1, progressbar=False).draws
+    lacking = look(MODEL, {"mu": draws["mu"]})
+    assert "Do now           pass draws of all free variables: missing group_mean\n" in f"{lacking}\n"
+    few = look(MODEL, {name: values[:, :20] for name, values in draws.items()})
+    assert "Do now           draw more, or bread.check(model, posterior=draws), which compares" in few
+    made = bread.verdict(bread.look(MODEL, random_seed=3, cores=1, progressbar=False))
+    assert "Do now           bread.check(model) bounds the error" in made
+
+
 @pytest.mark.pymc
 @pytest.mark.statistical
 def test_a_flat_prior_is_no_obstacle():

@@ -75,7 +75,7 @@ def _real_data(findings: Findings) -> Number:
         return Number(
             "On your data: held by 90% intervals",
             low if low == high else f"{low} to {high}",
-            f"Share of {draws.n_annealed} annealed draws that the 90% intervals of {whose} hold, by parameter: {seen}.",
+            f"Share of {draws.n_annealed} certified draws that 90% intervals of {whose} hold, by parameter: {seen}.",
         )
     name, line = "On your data: like simulated data?", "Whether your data anneal like simulated ones"
     if math.isnan(findings.consistency_p_value):

@@ -92,7 +92,7 @@ def _draws(report: Any) -> Table | None:
     )  # fmt: skip
     left = f" The {MOST_ROWS} worst of {len(frame)}." if len(frame) > MOST_ROWS else ""
     caption = (
-        "holds: share of annealed draws that the 90% interval of the draws compared holds, with limits; shift of the "
+        "holds: share of certified draws that the 90% interval of the draws compared holds, with limits; shift of the "
         "mean in standard deviations; error: of any P(parameter ≤ x), at most, V included; effective draws, of which "
         f"100 are needed. Worst first.{left}"
     )

@@ -66,14 +66,6 @@ def custom_without_density() -> None:
     pm.CustomDist("y", mu, random=lambda mu, rng=None, size=None: rng.normal(mu, size=size), observed=np.ones(3))
 
 
-def imputed() -> None:
-    pm.Normal("y", pm.Normal("mu"), 1, observed=np.array([1.0, np.nan, 2.0]))
-
-
-def imputed_masked() -> None:
-    pm.Poisson("y", pm.Exponential("rate", 1), observed=np.ma.masked_values([1, -9, 2], -9))
-
-
 def imputed_vectors() -> None:
     pm.MvNormal("y", pm.Normal("mu", shape=2), np.eye(2), observed=np.array([[1.0, np.nan], [1.0, 2.0]]))
 
@@ -208,9 +200,7 @@ CASES: dict[Callable[[], None], tuple[str, ...]] = {
     custom_prior_without_random: ("'prior'", "without random="),
     custom_likelihood_without_random: ("'y'", "without random="),
     custom_without_density: ("'y'", "log density"),
-    imputed: ("'y'", "partially observed", "Drop the missing"),
-    imputed_masked: ("'y'", "partially observed"),
-    imputed_vectors: ("'y'", "partially observed"),
+    imputed_vectors: ("'y'", "partially observed", "Leave incomplete rows out"),
     total_size: ("'y'", "total_size"),
     minibatch: ("'y'", "pm.Minibatch"),
     simulator: ("'y'", "pm.Simulator"),
@@ -291,13 +281,6 @@ def test_gradient_kernel_with_discrete_variable(kernel: str) -> None:
     with pytest.raises(UnsupportedKernelError, match="'label' is discrete"):
         refuse_unsupported(MODELS["mixture_with_label"](), kernel)
     refuse_unsupported(MODELS["normal_mean"](), kernel)
-
-
-def test_a_deterministic_named_like_an_imputed_variable_is_accepted() -> None:
-    with pm.Model() as model:
-        y = pm.Deterministic("y", 2 * pm.Normal("mu"))
-        pm.Normal("y_observed", y, 1, observed=1.0)
-    refuse_unsupported(model, None)
 
 
 def test_the_shape_of_data_may_enter_the_model() -> None:

@@ -22,6 +22,7 @@ WITH_SIMULATOR = (
     "simulator= with a function (rng, data) -> (parameters, observed), which anneals the model from a reference "
     "density (path='reference')"
 )
+AT_DRAWS = "simulate_from='posterior', which simulates data at draws of the posterior and draws from no prior"
 RESERVED_NAMES = ("simulation", "chain", "draw", "knot", "direction")
 
 
@@ -65,7 +66,6 @@ def refuse_unsupported(
 
 def _refuse_other_data(model: Any) -> None:
     """Refuse models whose data cannot be replaced by simulated ones."""
-    _refuse_imputed(model)
     _refuse_data_dependence(model)
     _refuse_shared_generators(model)
 
@@ -96,6 +96,12 @@ def refuse_paths(model: Any, localised: Sequence[str]) -> dict[str, str]:
 
 
 def _refuse_structure(model: Any, has_simulator: bool, density_only: bool) -> None:
+    if model.potentials and not (model.observed_RVs or density_only):
+        raise UnsupportedModelError(
+            f"The model has no observed variable, but pm.Potential {_potentials(model)}, which has a density and no "
+            "simulator: data like yours cannot be drawn. Write the likelihood as an observed variable (pm.CustomDist "
+            "with logp= and random=)."
+        )
     if not (model.observed_RVs or density_only):
         raise UnsupportedModelError(
             "The model has no observed variable, so that there is no posterior to anneal to. Pass observed= to at "
@@ -104,11 +110,10 @@ def _refuse_structure(model: Any, has_simulator: bool, density_only: bool) -> No
     if not model.free_RVs:
         raise UnsupportedModelError("The model has no free variable: there is nothing to infer.")
     if model.potentials and not has_simulator:
-        names = ", ".join(repr(variable.name) for variable in model.potentials)
         raise UnsupportedModelError(
-            f"pm.Potential {names} changes the density but not the simulator: parameters and data cannot be drawn "
-            "jointly. Write the term as a distribution: a prior (pm.Truncated, transform=, pm.CustomDist with dist=) "
-            f"or an observed variable. Or draw both yourself: {WITH_SIMULATOR}."
+            f"pm.Potential {_potentials(model)} changes the density but not the simulator: parameters and data cannot "
+            "be drawn jointly. Write the term as a distribution: a prior (pm.Truncated, transform=, pm.CustomDist with "
+            f"dist=) or an observed variable. Or use {AT_DRAWS}; or draw both yourself: {WITH_SIMULATOR}."
         )
     for variable in (*model.basic_RVs, *model.deterministics):
         if not hasattr(variable.type, "broadcastable") or not hasattr(variable.type, "shape"):
@@ -116,6 +121,10 @@ def _refuse_structure(model: Any, has_simulator: bool, density_only: bool) -> No
                 f"Variable {variable.name!r} is of type {variable.type}; only dense PyTensor tensors are supported. "
                 "Write the model with pm.* distributions (not pymc.dims, not sparse)."
             )
+
+
+def _potentials(model: Any) -> str:
+    return ", ".join(repr(variable.name) for variable in model.potentials)
 
 
 def _refuse_single_precision(model: Any) -> None:
@@ -167,18 +176,25 @@ def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced:
     from pymc.variational.minibatch_rv import MinibatchRandomVariable
 
     name = repr(variable.name)
+    if any(is_generator(ancestor) for ancestor in ancestors([model.rvs_to_values[variable]])):
+        raise UnsupportedModelError(
+            f"Not certified: the data of {name} are drawn anew at each evaluation (pm.Minibatch), so that its log "
+            "density is random. Pass the whole data to the model that is checked, without pm.Minibatch and "
+            "total_size=; draws of the other model may be passed as posterior=."
+        )
     for node in _nodes(variable):
         op = node.op
         if _is_improper(op) and not has_simulator and node not in replaced:
             raise UnsupportedModelError(
                 f"Variable {name} has or depends on an improper prior (pm.Flat or pm.HalfFlat), which cannot be drawn "
-                "from. Give it a proper prior, such as pm.Normal or pm.HalfNormal with a wide scale; or, for a "
-                "hyperparameter, use simulate_from='localised', which puts a density fitted to your data in its place."
+                "from. Give it a proper prior, such as pm.Normal or pm.HalfNormal with a wide scale; or use "
+                f"{AT_DRAWS}; or, for a hyperparameter, simulate_from='localised', which puts a density fitted to "
+                "your data in its place."
             )
         if isinstance(op, SimulatorRV):
             raise UnsupportedModelError(
                 f"Variable {name} is a pm.Simulator: its log density is itself random. "
-                "Write the likelihood as a distribution with a density."
+                "Write the likelihood as a distribution with a density (pm.CustomDist with dist= or logp=)."
             )
         if isinstance(op, MinibatchRandomVariable) and not density_only:
             raise UnsupportedModelError(
@@ -186,31 +202,16 @@ def _refuse_operations(model: Any, variable: Any, has_simulator: bool, replaced:
                 "Pass all data and leave total_size out."
             )
         if isinstance(op, PartialObservedRV) and not density_only:
-            raise UnsupportedModelError(_imputed_message(variable.name.removesuffix("_unobserved")))
+            raise UnsupportedModelError(
+                f"The data of {variable.name.removesuffix('_unobserved')!r} are partially observed (NaN or masked "
+                "values), and PyMC has one density of what is there and what is missing. Leave incomplete rows out, or "
+                "give their observed parts variables of their own."
+            )
         if isinstance(op, CustomDistRV) and lacks_random(op) and not has_simulator:
             raise UnsupportedModelError(
                 f"Variable {name} is or depends on a pm.CustomDist (DensityDist) without random=: it cannot be "
                 f"simulated. Pass random=, or define it by dist=; or pass {WITH_SIMULATOR}."
             )
-    if any(is_generator(ancestor) for ancestor in ancestors([model.rvs_to_values[variable]])):
-        raise UnsupportedModelError(
-            f"The data of {name} are drawn at random (pm.Minibatch): its density is random. Pass all data."
-        )
-
-
-def _imputed_message(name: str) -> str:
-    return (
-        f"The data of {name!r} are partially observed (NaN or masked values, which PyMC imputes). Drop the missing "
-        "values, or model them as a free variable of their own."
-    )
-
-
-def _refuse_imputed(model: Any) -> None:
-    free = {variable.name for variable in model.free_RVs}
-    observed = {variable.name for variable in model.observed_RVs}
-    for variable in model.deterministics:
-        if f"{variable.name}_unobserved" in free and f"{variable.name}_observed" in observed:
-            raise UnsupportedModelError(_imputed_message(variable.name))
 
 
 def _ancestors_by_value(variables: list[Any]) -> set[Any]:
