@@ -171,7 +171,7 @@ def icar_by_potential(rng: np.random.Generator) -> Any:
         phi = pm.Flat("phi", shape=12)
         spread = pm.HalfNormal("spread", 1)
         pm.Potential("neighbours", -0.5 * ((phi[left] - phi[right]) ** 2).sum())
-        pm.Potential("centred", pm.logp(pm.Normal.dist(0, 0.05), phi.sum()))
+        pm.Potential("centred", pm.logp(pm.Normal.dist(0, 0.12), phi.sum()))
         pm.Poisson("count", pt.exp(pm.Normal("level", 1, 1) + spread * phi), observed=rng.poisson(3, 12))
     return model
 

@@ -44,6 +44,8 @@ def test_exact_draws_of_a_closed_form_pass_and_wrong_ones_do_not():
     wrong = look(MODEL, draws | {"mu": draws["mu"] + 0.5 * draws["mu"].std()})
     assert wrong.status == "disagreement" and wrong.direct_p_value < 1e-6
     assert "mu: mean too high by" in wrong
+    rounded = look(MODEL, {name: values.astype(np.float32) for name, values in draws.items()})
+    assert rounded.status == "no difference seen"
 
 
 def test_lines_are_short_and_say_what_to_do():

@@ -51,6 +51,8 @@ from bread.backends.stan.user_simulator import read_simulator
 from bread.backends.support.arguments import require_parameters
 from bread.errors import BreadError, DensityError, InvalidArgumentError, UnsupportedModelError
 
+_AS_IT_IS = "which takes the program as it is."
+
 
 def open_model(model: Any, options: OpenOptions) -> StanModel:
     """Read, analyse, compile and check a Stan program with its data.
@@ -202,22 +204,30 @@ class _Opening:
         return replace(fit, missing=()) if derived.keys() & fit.draws else fit  # they may determine what is missing
 
     def _way_round_flat_priors(self, options: OpenOptions) -> str:
-        """Return that localising takes the program as it is, if it does; else ""."""
-        program = self._program
+        """Return which protocol takes the program as it is, if one does; else ""."""
+        program, names = self._program, tuple(one.name for one in self._program.parameters)
         if not (program.simulator_refusal and program.simulator_refusal.flat):
             return ""
-        held = analyse(
-            program.written,
-            observed=program.observed,
-            likelihood_lines=opening.read_lines(self._options.likelihood),
-            held=options.hyperparameters or (),
-            stanc=self._toolchain.run_stanc,
-        )
+        if options.hyperparameters is None:  # at draws of the posterior nothing is named
+            at_draws = self._holding(names)
+            if at_draws.is_automatic and set(names) <= set(at_draws.fixable):
+                return f" Or use simulate_from='posterior', {_AS_IT_IS}"
+        held = self._holding(options.hyperparameters or ())
         try:
             is_taken = held.is_automatic and bool(rewrite(held, held.held))
         except RefusedError:
             is_taken = False
-        return " Or use simulate_from='localised', which takes the program as it is." if is_taken else ""
+        return f" Or use simulate_from='localised', {_AS_IT_IS}" if is_taken else ""
+
+    def _holding(self, names: tuple[str, ...]) -> Program:
+        """Return the program analysed again, with parameters whose priors need not be drawn."""
+        return analyse(
+            self._program.written,
+            observed=self._program.observed,
+            likelihood_lines=opening.read_lines(self._options.likelihood),
+            held=names,
+            stanc=self._toolchain.run_stanc,
+        )
 
     def _hyperparameters(self, options: OpenOptions) -> tuple[str, ...]:
         if options.hyperparameters is None:

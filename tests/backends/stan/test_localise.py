@@ -278,8 +278,10 @@ def test_laws_that_cannot_be_told_apart(body: str) -> None:
 
 
 def test_a_flat_prior_still_has_no_draws_of_its_own() -> None:
-    with pytest.raises(UnsupportedModelError, match="'mu' has no prior.*Or use simulate_from='localised', which takes"):
+    with pytest.raises(UnsupportedModelError, match="'mu' has no prior.*Or use simulate_from='posterior', which takes"):
         opened(FLAT, DATA, simulate_from="fitted")
+    with pytest.raises(UnsupportedModelError, match="'mu' has no prior.*Or use simulate_from='localised', which takes"):
+        opened(FLAT, DATA, simulate_from="fitted", hyperparameters=("mu",))
     assert any("density of the original one" in note for note in flat().info.identity.notes)
     with pytest.raises(InvalidArgumentError, match="names must hold 'mu'"):
         flat().localise(("theta",), diagonal(np.zeros(3), np.ones(3)))
@@ -288,7 +290,7 @@ def test_a_flat_prior_still_has_no_draws_of_its_own() -> None:
 def test_localising_is_no_way_out_where_it_is_not() -> None:
     ordered = FLAT.replace("real mu;", "array[1] ordered[3] mu;").replace("normal(mu,", "normal(mu[1],")
     with pytest.raises(UnsupportedModelError, match=r"'mu' has no prior.*the scale is yours to choose\.$"):
-        opened(ordered, DATA, simulate_from="fitted")
+        opened(ordered, DATA, simulate_from="fitted", hyperparameters=("mu",))
 
 
 def noisy_program() -> str:

@@ -134,7 +134,8 @@ def _refuse_single_precision(model: Any) -> None:
         where = f"variable {narrow[0]!r} is in" if narrow else "pytensor.config.floatX asks for"
         raise UnsupportedModelError(
             f"Models are computed in double precision only, but {where} single precision: log weights would be off by "
-            "its rounding. Set pytensor.config.floatX = 'float64' before the model is built, and give no dtype."
+            "its rounding. Set pytensor.config.floatX = 'float64' before the model is built, and give no dtype; "
+            "draws made in single precision may be passed as posterior=."
         )
 
 
