@@ -29,6 +29,7 @@ from bread.backends.support.gradients import one_by_one
 from bread.backends.support.stretching import stretched_metric
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath
+from bread.paths.mixture import Reference
 
 
 class ReferencePosterior:
@@ -158,6 +159,10 @@ class ReferencePosterior:
             n_gradients=int(tally.n_gradients[0]),
             n_evaluations=int(tally.n_evaluations[0]) + len(kept),
         )
+
+    def takes_reference(self, reference: Reference) -> bool:
+        """Yes: see `bread.backends.base.Posterior.takes_reference`."""
+        return True
 
     @property
     def takes_correlation(self) -> bool:
