@@ -81,7 +81,9 @@ def arguments_of(kind: str, name: str) -> tuple[Any, dict[str, Any]]:
 
 def look(kind: str, name: str, folder: Path) -> str:
     model, named = arguments_of(kind, name)
-    draws, opening, looking = as_dataset(draws_of(file_of(folder, name))), [], []
+    draws = as_dataset(draws_of(file_of(folder, name)))
+    opening: list[float] = []
+    looking: list[float] = []
     bread.verdict  # noqa: B018 - what reads a report is imported here
     unit = additions()
     with (
