@@ -2,7 +2,7 @@
 
 One row a model of `ordinary_models.py`, in a process of its own: `pm.sample` with its defaults, then `bread.check` of
 its draws, with defaults too. Seconds are wall time: the table begins with the machine's load. Gradients of the fit are
-its leapfrog steps, those of tuning among them. Memory is the peak of all processes of the check, less that of the fit.
+its leapfrog steps, those of tuning among them. Megabytes are peaks of the process and the largest of its workers.
 """
 
 from __future__ import annotations

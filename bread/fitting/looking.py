@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from bread.backends.base import Posterior
@@ -55,26 +57,17 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     prior = many_prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
 
-    def nested() -> GivenReference | None:
-        spread = middle_and_spread(prior)[1]
-        return searches.nested(work, drivers, start, spread, limit=CHECKED) if drivers else None
-
-    def exact() -> GivenReference | None:
-        return searches.by_precision(work, prior, limit=CHECKED)
-
-    def centred() -> GivenReference | None:
-        return searches.centred(work, prior)
-
-    def conditional() -> GivenReference | None:
-        return searches.conditional(work, drivers, start, prior, limit=CHECKED, is_near=False) if drivers else None
-
-    def modes() -> MixtureReference | None:
-        return searches.modes(work)
-
+    exact = partial(searches.by_precision, work, prior, limit=CHECKED)
+    centred = partial(searches.centred, work, prior)
+    modes = partial(searches.modes, work)
+    nested = partial(searches.nested, work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
+    conditional = partial(searches.conditional, work, drivers, start, prior, limit=CHECKED, is_near=False)
     # the cheapest first: what a model does not have a few gradients tell
-    is_native = searches.prefers_nested(work.posterior)
-    first = (modes, nested, exact, centred) if is_native else (exact, centred, modes, nested)
-    for find in (*first, conditional):
+    finds: tuple[Callable[[], GivenReference | MixtureReference | None], ...]
+    finds = (exact, centred, modes, nested, conditional)
+    if searches.prefers_nested(posterior):
+        finds = (modes, nested, exact, centred, conditional)
+    for find in finds:
         before, law = work.n_gradients, find()
         if isinstance(law, MixtureReference):
             if len(law.components) > 1 or work.own_divergence(law) < CHECKED:

@@ -269,20 +269,19 @@ def fit_reference(posterior: Posterior, request: FitRequest, *, root: int, simul
     """
     fit = begin_fit(posterior, request, root=root, simulation=simulation)
     while isinstance(fit, BegunFit):
-        begun = fit
-        begun = begun.with_chains(
+        chains = [
             run_chain(
                 posterior,
-                begun.initial[index],
+                fit.initial[index],
                 index,
                 request.n_steps,
                 root=root,
                 simulation=simulation,
                 like=request.like,
             )
-            for index in begun.wanted
-        )
-        fit = continue_fit(posterior, begun, root=root, simulation=simulation)
+            for index in fit.wanted
+        ]
+        fit = continue_fit(posterior, fit.with_chains(chains), root=root, simulation=simulation)
     return fit
 
 

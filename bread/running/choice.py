@@ -332,8 +332,7 @@ class PathChooser:
         else:
             quick = self.quick(self.request(kind)).fit
             assert quick is not None
-            kernel = pilots[0].kernel
-            per_transition = kernel.n_gradients / (len(kernel.betas) * n_steps)
+            per_transition = path_choice.gradients_per_transition(pilots[:1], n_steps)
             per_data_set = fit.move_gradients(per_transition)
             if plan.tune_each:
                 n_transitions = (2 * quick.n_chains + len(pilots[0].kernel.betas)) * quick.n_steps

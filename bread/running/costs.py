@@ -84,6 +84,12 @@ def gap_times_temperatures(pilot: Pilot) -> float:
     return float(length.total * (np.diff(at_knots) @ np.array(times)))
 
 
+def gradients_per_transition(pilots: Sequence[Pilot], n_steps: int) -> float:
+    """Return gradient evaluations of one transition, averaged over pilots that took ``n_steps`` at each knot."""
+    n_transitions = sum(len(pilot.kernel.betas) * n_steps for pilot in pilots)
+    return max(sum(pilot.kernel.n_gradients for pilot in pilots) / max(n_transitions, 1), 1.0)
+
+
 def predicted_cost(
     kind: str, pilots: list[Pilot], *, target: float, n_chains: int, n_steps: int, per_data_set: float
 ) -> PathCost:
@@ -102,11 +108,11 @@ def predicted_cost(
     per_data_set : float
         Gradient evaluations spent on every data set before it is annealed.
     """
-    n_transitions = sum(len(pilot.kernel.betas) * n_steps for pilot in pilots)
-    per_transition = sum(pilot.kernel.n_gradients for pilot in pilots) / max(n_transitions, 1)
     product = float(np.mean([gap_times_temperatures(pilot) for pilot in pilots]))
     wanted = max(product / target, FIRST_TEMPERATURES)
-    return PathCost(kind, is_reliable(pilots), wanted, max(per_transition, 1.0), per_data_set, n_chains)
+    return PathCost(
+        kind, is_reliable(pilots), wanted, gradients_per_transition(pilots, n_steps), per_data_set, n_chains
+    )
 
 
 @dataclass(frozen=True)

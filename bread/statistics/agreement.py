@@ -19,6 +19,7 @@ from bread.statistics.moments import compare_moments
 from bread.statistics.pairs import products_of_pairs
 
 LOG_DENSITY = "log density"
+SHORTEST = 8  # draws of a chain, below which its halves are too short to see autocorrelation
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # where the effective size of a distribution function is looked at
 
 
@@ -159,7 +160,7 @@ def effective_sample_size(draws: FloatArray) -> FloatArray:
     Geyer (1992), "Practical Markov chain Monte Carlo", section 3.3.
     Vehtari et al. (2021), "Rank-normalization, folding, and localization", equations 10 to 13.
     """
-    if draws.shape[1] < 8:
+    if draws.shape[1] < SHORTEST:
         return np.full(draws.shape[2], float(draws.shape[0]))  # too short to see autocorrelation: one a chain
     return size_of_scores(split_scores(draws), draws.shape[0] * draws.shape[1])
 
@@ -182,7 +183,7 @@ def size_of_scores(scores: tuple[FloatArray, FloatArray], n_draws: int) -> Float
 def mean_effective_size(draws: FloatArray) -> FloatArray:
     """Return the effective sample size of the mean of each component (chain, draw, component), at most the draws."""
     half = draws.shape[1] // 2
-    if half < 4:
+    if half < SHORTEST // 2:
         return np.full(draws.shape[2], float(draws.shape[0]))
     sizes = _raw_size(np.concatenate([draws[:, :half], draws[:, -half:]]))
     return np.asarray(np.minimum(sizes, float(draws.shape[0] * draws.shape[1])), dtype=np.float64)
@@ -204,7 +205,7 @@ def quantile_effective_size(draws: FloatArray, probability: float) -> FloatArray
         of this and `effective_sample_size`.
     """
     half = draws.shape[1] // 2
-    if half < 4:
+    if half < SHORTEST // 2:
         return np.full(draws.shape[2], float(draws.shape[0]))
     split = np.concatenate([draws[:, :half], draws[:, -half:]])
     quantile = np.quantile(draws, probability, axis=(0, 1), method="inverted_cdf")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.agreement import effective_sample_size, size_of_scores, split_scores
+from bread.statistics.agreement import SHORTEST, effective_sample_size, size_of_scores, split_scores
 from bread.statistics.bounds import FloatArray
 
 LARGEST_R_HAT = 1.05
@@ -69,7 +69,7 @@ def mixing(draws: Mapping[str, ArrayLike]) -> Mixing:
     if not varies.any():
         return Mixing(float("nan"), "", float("nan"), "")
     table, names = table[:, :, varies], [name for name, kept in zip(names, varies, strict=True) if kept]
-    if table.shape[1] < 8:
+    if table.shape[1] < SHORTEST:
         sizes, r_hat = effective_sample_size(table), rank_r_hat(table)
     else:
         scores = split_scores(table)
@@ -116,7 +116,7 @@ def rank_r_hat(draws: FloatArray) -> FloatArray:
     ndarray, shape (component,)
         NaN with fewer than 8 draws a chain.
     """
-    if draws.shape[1] < 8:
+    if draws.shape[1] < SHORTEST:
         return np.full(draws.shape[2], np.nan)
     return np.fmax(*map(_r_hat, split_scores(draws)))
 
