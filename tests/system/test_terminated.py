@@ -31,22 +31,34 @@ print("went on", bread.verdict(report).status, flush=True)
 """
 
 
-def stopped(folder: Path, cores: int, *signals: tuple[int, float], script: str = SCRIPT) -> tuple[int, str, str]:
-    """Send signals to a script in its longest phase, each after a pause; return its exit status and what it said."""
+def stopped(
+    folder: Path, cores: int, number: int, script: str = SCRIPT, *, again: bool = False
+) -> tuple[int, str, str]:
+    """Send a signal to a script in its longest phase; return its exit status and what it said.
+
+    A second signal waits until the script says that it hangs: how long the first takes to get there is not known.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(folder), str(cores)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
     )  # fmt: skip
     try:
         wait_until(lambda: is_written(folder))
-        for number, seconds in signals:
-            time.sleep(seconds)
+        process.send_signal(number)
+        if again:
+            wait_until(hangs(folder).exists)
+            time.sleep(AGAIN_SECONDS + 0.5)
             process.send_signal(number)
         output, errors = process.communicate(timeout=60)
         wait_until(lambda: not processes_of(process.pid))
     finally:
         process.kill()
     return process.returncode, output, errors
+
+
+def hangs(folder: Path) -> Path:
+    """Return the file that says that the script hangs."""
+    return folder.with_suffix(".hangs")
 
 
 def is_written(folder: Path) -> bool:
@@ -57,7 +69,7 @@ def is_written(folder: Path) -> bool:
 
 @pytest.mark.parametrize("cores", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_sigterm_ends_a_script_and_leaves_what_was_finished(tmp_path, cores):
-    status, output, errors = stopped(tmp_path / "run", cores, (signal.SIGTERM, 0.0))
+    status, output, errors = stopped(tmp_path / "run", cores, signal.SIGTERM)
     assert (status, output) == (-signal.SIGTERM, "")
     assert re.search(r"The same call goes on from the checkpoint", errors) and "Traceback" not in errors
     with warnings.catch_warnings():
@@ -68,11 +80,13 @@ def test_sigterm_ends_a_script_and_leaves_what_was_finished(tmp_path, cores):
 
 
 def test_ctrl_c_leaves_a_report_and_a_second_one_ends_the_script(tmp_path):
-    status, output, _ = stopped(tmp_path / "once", 1, (signal.SIGINT, 0.0))
+    status, output, _ = stopped(tmp_path / "once", 1, signal.SIGINT)
     assert (status, output) == (0, "went on inconclusive\n")
-    hanging = "import time, bread.report.container\nbread.report.container.to_container = lambda *_: time.sleep(600)\n"
-    status, output, errors = stopped(
-        tmp_path / "twice", 1, (signal.SIGINT, 0.0), (signal.SIGINT, AGAIN_SECONDS + 0.5), script=hanging + SCRIPT
+    hanging = (
+        "import time, pathlib, bread.report.container\n"
+        "def hang(*_): pathlib.Path(sys.argv[1]).with_suffix('.hangs').touch(), time.sleep(600)\n"
+        "bread.report.container.to_container = hang\n"
     )
+    status, output, errors = stopped(tmp_path / "twice", 1, signal.SIGINT, hanging + SCRIPT, again=True)
     assert (status, output) == (-signal.SIGINT, "")
     assert "Interrupted twice" in errors
