@@ -187,5 +187,5 @@ MUTANTS = (
     Mutant("stale-after-gibbs", "density", "the log density kept is not renewed after a Gibbs block",
            stale_after_gibbs, ("own",), "cache", "the value kept is of another state; the law changes by little"),
     Mutant("compensating-error", "tests", "density and simulator of a test share the wrong line", told_by_itself,
-           ("own",), "nothing", "the two agree; only draws from elsewhere tell them from the law that was meant"),
+           ("own",), "nothing", "the two agree; only draws from elsewhere tell them from what was meant"),
 )  # fmt: skip

@@ -60,5 +60,5 @@ MUTANTS = (
     Mutant("exponent-dimension", "ensemble", "the exponent is d in place of d - 1", ensemble("dimension"), SMOOTH,
            "law", "walkers drift apart"),
     Mutant("places-exchanged", "ensemble", "walkers of a half change places", ensemble("places"), SMOOTH, "nothing",
-           "walkers are independent draws of one law: any order of them has the same law"),
+           "walkers are independent draws of one distribution, whatever their order"),
 )  # fmt: skip

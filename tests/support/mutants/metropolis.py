@@ -280,7 +280,7 @@ MUTANTS = (
     Mutant("ratio-inverted", "metropolis", "the ratio of one block is inverted", ratio_inverted, SMOOTH, "law",
            "the block drifts to where the density is small"),
     Mutant("proposal-unused", "metropolis", "a proposal of one block is accepted, counted and not used",
-           proposal_unused, SMOOTH, "motion", "the identity leaves every law invariant; the coordinate never moves"),
+           proposal_unused, SMOOTH, "motion", "the identity leaves all distributions alone; the coordinate stays"),
     Mutant("asymmetric-proposal", "metropolis", "a multiplicative proposal without its correction",
            asymmetric_proposal, BOUNDED, "law", "large values are proposed too seldom in return"),
     Mutant("state-dependent-scale", "metropolis", "the width of the proposal depends on the state, uncorrected",

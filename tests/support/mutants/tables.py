@@ -3,8 +3,8 @@
     python -m tests.support.mutants.tables [runs.csv] [--update] [--details details.csv]
 
 With a file of runs `power.csv`, which stands beside this module, is made anew; with `--update` the runs of a bug, or of
-its good twin, take the place of those in it where they are as many or more. Without a file its tables are printed, as
-docs/debugging.md has them.
+its good twin, take the place of those in it where they are as many or more. Without a file its tables are printed.
+docs/debugging.md has that by class, and that of what cannot be detected.
 """
 
 from __future__ import annotations
@@ -114,6 +114,18 @@ def power_table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def class_table(rows: Sequence[Row]) -> str:
+    """Return by class how many bugs can be detected, runs in which they were, and alarms in runs without one."""
+    lines = ["| class | bugs | such as | runs that found one | alarms without one |", "|---|---|---|---|---|"]
+    for family in dict.fromkeys(MUTANTS[row.name].family for row in rows):
+        of_class = [row for row in rows if MUTANTS[row.name].family == family]
+        bugs = [row for row in of_class if MUTANTS[row.name].detectable]
+        lines.append(f"| {family} | {len(bugs)} | {MUTANTS[bugs[0].name].defect} | "
+                     f"{sum(row.found for row in bugs)} of {sum(row.runs for row in bugs)} | "
+                     f"{sum(row.alarms for row in of_class)} of {sum(row.clean for row in of_class)} |")  # fmt: skip
+    return "\n".join(lines)
+
+
 def undetectable_table(rows: Sequence[Row]) -> str:
     """Return those that cannot, with the reason, and the alarms that rang all the same."""
     lines = ["| bug | class | what is wrong | alarms | why |", "|---|---|---|---|---|"]
@@ -174,7 +186,7 @@ def main() -> None:
         rows = add_up(written(wanted.runs))
         save(updated(load(), rows) if wanted.update else rows)
     rows = load()
-    print("\n\n".join([power_table(rows), undetectable_table(rows), clean_table(rows)]))
+    print("\n\n".join([class_table(rows), power_table(rows), undetectable_table(rows), clean_table(rows)]))
     if wanted.details:
         print("\n" + detail_table(wanted.details))
 
