@@ -20,7 +20,7 @@ from bread.paths.centred import CentredReference
 
 EXACT = 1e-6  # relative: what a sum of gradients may differ by, and a coefficient of it from 0 or 1
 SPARE = 10  # states at which gradients are compared, beyond the number of coordinates
-ROUNDS = 8  # at most, in each of which the curvature is taken anew; from another data set's law two are enough
+ROUNDS = 8  # at most, in each of which the curvature is taken anew
 PAIRS = 8  # of draws to either side of the mean, the same in all steps of a round
 STEPS, CLOSE = 6, 0.15  # of the mean in a round; standard deviations that are left to go, at which it ends
 NEAR = 0.5  # standard deviations that a round moves the mean, from which on no other is needed

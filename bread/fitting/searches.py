@@ -258,33 +258,29 @@ def by_precision(
     return found if found is not None and work.own_divergence(found, 1) < limit else None
 
 
-def centred(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
+def centred(
+    work: FitWork, draws: FloatArray, limit: float = BELIED, like: CentredReference | None = None
+) -> CentredReference | None:
     """Return a Gaussian law in centred coordinates; None where no coordinate is the scale of others, or it is not near.
 
     Parameters
     ----------
     work : FitWork
     draws : ndarray, shape (n, dim)
-        They show about where scales are.
+        They show about where scales are. The search begins there on other data too: from the law of other data it ends
+        a third farther off, and at the worst of 40 data sets 4.9 nats in place of 3.1 (crossed Poisson effects).
     limit : float
         Nats of divergence that the law's own draws may show.
+    like : CentredReference, optional
+        Of other data: which coordinates are scales of which is the same on these.
     """
     if work.dim > LARGEST_CENTRED_DIM:
         return None
-    by = find_scales(work, many_prior_draws(work))
+    by = find_scales(work, many_prior_draws(work)) if like is None else like.by
     if by is None:
         return None
     at = CentredReference(by, np.zeros(work.dim), np.eye(work.dim)).centred(draws)
-    return _believed(work, fit_centred(work, by, *middle_and_spread(at)), limit)
-
-
-def centred_near(work: FitWork, reference: CentredReference, limit: float) -> CentredReference | None:
-    """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
-    spread = np.sqrt((reference.root**2).sum(axis=1))
-    return _believed(work, fit_centred(work, reference.by, reference.mean, spread), limit)
-
-
-def _believed(work: FitWork, found: CentredReference | None, limit: float) -> CentredReference | None:
+    found = fit_centred(work, by, *middle_and_spread(at))
     return found if found is not None and work.own_divergence(found) < limit else None
 
 
@@ -309,7 +305,7 @@ def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: f
     if isinstance(reference, ConditionalReference):
         return conditional_near(work, reference, limit)
     if isinstance(reference, CentredReference):
-        return centred_near(work, reference, limit)
+        return centred(work, many_prior_draws(work), limit, like=reference)
     found = nested_near(work, reference, limit)
     shown = np.inf if found is None else work.own_divergence(found)
     if shown < ENOUGH or len(drivers) < 2:
