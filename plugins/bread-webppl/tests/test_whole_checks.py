@@ -8,10 +8,9 @@ import sys
 
 import numpy as np
 import pytest
+import webppl_models as models
 
 import bread
-import bread.webppl
-from tests.support import webppl_models as models
 
 pytestmark = pytest.mark.skipif(models.why_not() != "", reason=models.why_not() or "runs here")
 SILENT = {"cores": 1, "random_seed": 1, "progressbar": False}
