@@ -4,7 +4,7 @@ VENV ?= .venv
 OUTPUT ?= output
 CMDSTAN ?=
 MINUTES ?= inf
-TESTS ?= tests
+TESTS ?= tests plugins
 BLOCKS ?=
 LONG ?=
 BENCHMARKS ?=
@@ -12,6 +12,8 @@ EXTRAS ?=
 BIN = $(VENV)/bin
 # what to install follows; uv takes seconds where pip takes minutes, but knows neither pip's configuration nor every platform
 INSTALL = PYTHON="$(PYTHON)" .ci/install
+# models of another kind, in a package that bread finds by its entry point
+PLUGINS = --editable plugins/bread-webppl
 WEBPPL = npm install --no-audit --no-fund --no-save --prefix .webppl webppl@0.9.15
 HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_right_end
 # of scripts: whether the names they use exist, whatever their types
@@ -41,7 +43,7 @@ test-numpyro:  ## the same of models of NumPyro, with the long ones: two minutes
 
 test-webppl: $(VENV)/.test  ## programs of WebPPL, whose npm package goes to .webppl; needs Node.js
 	$(WEBPPL)
-	$(BIN)/python -m pytest tests/backends/webppl
+	$(BIN)/python -m pytest plugins/bread-webppl
 
 test-engine:  ## PyMC's chains on JAX (experimental), in an environment of their own: ten minutes
 	$(INSTALL) .venv-engine --editable ".[jax,pymc,dask]" pytest
@@ -72,7 +74,7 @@ lint: $(VENV)/.test  ## style, types, import directions, docstrings
 	$(BIN)/mypy
 	for folder in examples benchmarks stan_models; do $(BIN)/mypy $(NAMES_ONLY) $$folder || exit 1; done
 	$(BIN)/lint-imports
-	$(BIN)/numpydoc lint $$(git ls-files 'bread/*.py')
+	$(BIN)/numpydoc lint --config . $$(git ls-files 'bread/*.py' 'plugins/*/bread_*.py')
 
 readme: $(VENV)/.test  ## compare the printed outputs of the README with what the code prints now
 	$(BIN)/python examples/readme.py $(BLOCKS)
@@ -97,12 +99,12 @@ $(VENV)/.examples: pyproject.toml
 	$(INSTALL) $(VENV) --editable ".[examples]"
 	touch $@
 
-$(VENV)/.docs: pyproject.toml
-	$(INSTALL) $(VENV) --editable ".[docs]"
+$(VENV)/.docs: pyproject.toml plugins/bread-webppl/pyproject.toml
+	$(INSTALL) $(VENV) --editable ".[docs]" $(PLUGINS)
 	touch $@
 
-$(VENV)/.test: pyproject.toml
-	$(INSTALL) $(VENV) --editable ".[test]"
+$(VENV)/.test: pyproject.toml plugins/bread-webppl/pyproject.toml
+	$(INSTALL) $(VENV) --editable ".[test]" $(PLUGINS)
 	touch $@ $(VENV)/.examples
 
 clean:

@@ -38,7 +38,8 @@ def use_none(root: Path) -> None:
     """Check a model that needs no extra; what is missing is said in the line that installs it."""
     import bread
     import bread.numpyro
-    from bread.backends.webppl import bridge
+    import bread_webppl
+    from bread_webppl import bridge
 
     assert bridge.DRIVER.with_name("requests.js").is_file()  # WebPPL's driver is in the wheel
     report = quick_report(Path("none.nc"))
@@ -52,11 +53,14 @@ def use_none(root: Path) -> None:
     }
     if find_spec("matplotlib") is None:  # ArviZ 0.x brings it
         missing["plots"] = lambda: bread.plot_bounds(report)
+    needs = {extra: f"bread-mcmc[{extra}]" for extra in missing}
+    missing["webppl"] = lambda: bread.check(bread_webppl.Model("", {"y": 1.0}, "y", node="none"), progressbar=False)
+    needs["webppl"] = "Install Node.js"  # said by the plugin, which its entry point leads to
     for extra, use in missing.items():
         try:
             use()
         except ImportError as error:
-            assert f"bread-mcmc[{extra}]" in str(error), error
+            assert needs[extra] in str(error), error
         else:
             raise AssertionError(f"{extra} is not installed, and yet it works")
 

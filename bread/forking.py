@@ -26,8 +26,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 ENDED = (BrokenProcessPool, CancelledError)  # of a call whose worker was killed, or whose pool was ended
-# Threads of their own, which a fork leaves behind with their locks; a program of WebPPL, whose pipes it would hold.
-_UNSAFE = {"jax", "tensorflow", "torch", "bread.backends.webppl"}
+_UNSAFE = {"jax", "tensorflow", "torch"}  # threads of their own, which a fork leaves behind with their locks
 _HARMLESS = ("rich.", "tqdm.")  # threads that draw a progress bar: workers draw none
 LIMIT = "bread-limit"  # the thread that waits for the end of ``max_seconds``
 IDLE = "bread-idle"  # a thread that waits for a call, holds no lock, and is not missed in a fork

@@ -1,4 +1,4 @@
-"""Every error that bread raises, read as text: whole sentences, the value received where an argument is wrong."""
+"""Every error of bread and its plugins, read as text: whole sentences, the value received where one is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import bread
 from bread import errors
 
-FOLDER = Path(bread.__file__).parent
+ROOT = Path(bread.__file__).parents[1]
 HOLE = "{}"
 
 # Arguments that are wrong in themselves: what is wrong is what there is, or is not.
@@ -97,7 +97,8 @@ def faults(message: Text) -> list[str]:
     return found
 
 
-TEXTS = [one for file in sorted(FOLDER.rglob("*.py")) for one in texts(file.read_text(), str(file.relative_to(FOLDER)))]
+FILES = [*sorted((ROOT / "bread").rglob("*.py")), *sorted(ROOT.glob("plugins/*/bread_*/**/*.py"))]
+TEXTS = [one for file in FILES for one in texts(file.read_text(), str(file.relative_to(ROOT)))]
 
 
 def test_every_error_is_a_sentence_that_names_what_was_received() -> None:
@@ -107,7 +108,7 @@ def test_every_error_is_a_sentence_that_names_what_was_received() -> None:
 
 def test_hundreds_of_errors_are_read() -> None:
     """Negative control of the reading: it would pass on an empty list."""
-    assert len(TEXTS) > 300
+    assert len(TEXTS) > 300 and any(one.place.startswith("plugins/") for one in TEXTS)
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,6 @@ def _is_numpyro(model: Any) -> bool:
     return type(model).__module__ == "bread.backends.numpyro.wrapper"
 
 
-def _is_webppl(model: Any) -> bool:
-    return type(model).__module__ == "bread.backends.webppl.wrapper"
-
-
 _BUILT_IN = (
     _BuiltIn("bread.backends.pymc", _is_pymc, "PyMC models", "pymc", frozenset()),
     _BuiltIn("bread.backends.stan", _is_stan, "Stan programs", "stan", frozenset({"lark", "filelock", "platformdirs"})),
@@ -90,7 +86,6 @@ _BUILT_IN = (
         "numpyro",
         frozenset({"jax", "jaxlib", "numpyro"}),
     ),
-    _BuiltIn("bread.backends.webppl.opened", _is_webppl, "WebPPL programs", "webppl", frozenset()),
 )
 
 
@@ -128,8 +123,8 @@ def open_model(model: Any, options: OpenOptions) -> Model:
         f"model is an object of type {type(model).__name__!r} (package {type(model).__module__.split('.')[0]!r}), "
         "which no backend of bread reads. Pass a pymc.Model (or call bread.check() inside `with model:`), or a Stan "
         "program: a cmdstanpy.CmdStanModel, the path of a .stan file, or its text. A NumPyro model is wrapped with its "
-        "arguments: bread.numpyro.Model(function, (x, y)), and a WebPPL program with its data: "
-        f"bread.webppl.Model(program, data, observed).{''.join(not_loaded)}"
+        "arguments: bread.numpyro.Model(function, (x, y)). Models of other kinds need a package with a backend."
+        f"{''.join(not_loaded)}"
     )
 
 

@@ -29,6 +29,9 @@ class Identity:
         leaves out, ...).
     runs_compiled : bool
         Whether whole chains run in compiled code, so that a thousand more are cheap.
+    kernels_of : str
+        The title of the library whose own kernels a check takes, and no others, such as "Pyro": a kernel that fails a
+        test is then the last to be blamed. "" where they may be anybody's. Backends of bread itself leave it out.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Identity:
     versions: dict[str, str]
     notes: tuple[str, ...] = ()
     runs_compiled: bool = False
+    kernels_of: str = ""
 
 
 @dataclass(frozen=True)

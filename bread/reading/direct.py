@@ -55,7 +55,7 @@ _DRAWS_FIRST = (
     "Look first for a custom distribution whose random draws and log density differ: such draws do not follow what the "
     "kernel leaves unchanged"
 )
-_LIBRARIES = {"pymc": "PyMC", "stan": "Stan", "numpyro": "NumPyro", "webppl": "WebPPL"}  # with kernels of their own
+_LIBRARIES = {"pymc": "PyMC", "stan": "Stan", "numpyro": "NumPyro"}  # with kernels of their own; others say so
 _DERIVED = ("PyMC", "Stan")  # where simulator= may take the place of what bread makes
 
 
@@ -80,7 +80,8 @@ class Makers:
     @classmethod
     def of(cls, attributes: Mapping[str, Any]) -> Makers:
         """Return those of a report, by its attributes."""
-        library = _LIBRARIES.get(str(attributes.get("inference_library", "")), "")
+        backend, said = (str(attributes.get(name, "")) for name in ("inference_library", "kernels_of"))
+        library = _LIBRARIES.get(backend, said)
         settings = json.loads(str(attributes.get("settings", "{}")))
         is_derived = library in _DERIVED and settings.get("simulator") is None
         return cls(library, str(attributes.get("kernel", "")), is_derived)

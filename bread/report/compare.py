@@ -16,7 +16,7 @@ from bread.report.certificate import certificate_dataset
 from bread.report.compat import make_container
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.model import observed_data_dataset, simulated_data_dataset, truth_dataset
-from bread.report.provenance import provenance_attributes, stamp
+from bread.report.provenance import library_attributes, provenance_attributes, stamp
 from bread.report.runs import ran_temperatures
 from bread.report.tests import alarm_dataset
 from bread.running.compared import Entry
@@ -63,7 +63,7 @@ def compare_container(
     """
     first = entries[0].result
     attributes = {
-        "inference_library": first.info.identity.backend,
+        **library_attributes(first.info.identity),
         **stamp(root),
         "simulate_from": "prior",
         "model": entries[0].name,

@@ -65,7 +65,7 @@ from bread.report.model import (
 from bread.report.modes import modes_dataset
 from bread.report.paths import path_dataset, reference_dataset
 from bread.report.prior_integrals import prior_integral_notes, prior_integrals_dataset
-from bread.report.provenance import provenance_attributes, stamp
+from bread.report.provenance import library_attributes, provenance_attributes, stamp
 from bread.report.ranks import ranked_paths_dataset, sbc_dataset, sbc_group
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset
@@ -158,7 +158,7 @@ def _attributes(result: CheckResult, final: int, messages: list[str]) -> dict[st
     identity = result.info.identity
     library_version = identity.versions.get(identity.backend, next(iter(identity.versions.values()), "unknown"))
     return {
-        "inference_library": identity.backend,
+        **library_attributes(identity),
         "inference_library_version": library_version,
         **stamp(result.seed),
         "simulate_from": str(result.settings.get("simulate_from", "prior")),

@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 
 from bread._version import __version__
+from bread.backends.info import Identity
 
 _LARGEST_INTEGER = np.iinfo(np.int64).max  # of netCDF
 _SECONDS = 5.0  # of a repository that answers no sooner, nothing is said
@@ -21,6 +22,12 @@ def stamp(seed: int) -> dict[str, str | int]:
         "created_at": datetime.datetime.now(datetime.UTC).isoformat(),
         "seed": seed if abs(seed) <= _LARGEST_INTEGER else str(seed),
     }
+
+
+def library_attributes(identity: Identity) -> dict[str, str]:
+    """Return root attributes: `inference_library`; `kernels_of` where the backend says whose its kernels are."""
+    kernels_of = {"kernels_of": identity.kernels_of} if identity.kernels_of else {}
+    return {"inference_library": identity.backend, **kernels_of}
 
 
 def provenance_attributes() -> dict[str, str | int]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 import bread
-import bread.webppl
+import bread_webppl
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
 from bread.errors import MissingDependencyError
@@ -44,12 +44,12 @@ var model = function(data) {
 
 def collapsed(n, rank, dim, **how):
     """Return a collapsed factorisation, whose data are simulated."""
-    return bread.webppl.Model(COLLAPSED, {"D": dim, "K": rank, "y": np.zeros((n, dim))}, "y", **how)
+    return bread_webppl.Model(COLLAPSED, {"D": dim, "K": rank, "y": np.zeros((n, dim))}, "y", **how)
 
 
 def models(**how):
     """Return the two models by name."""
-    prior = bread.webppl.Model(PRIOR, {"y": np.array([1.0, -0.5, 0.3])}, "y", **how)
+    prior = bread_webppl.Model(PRIOR, {"y": np.array([1.0, -0.5, 0.3])}, "y", **how)
     return {"a multivariate Gaussian prior": prior, "the collapsed factorisation": collapsed(10, 1, 4, **how)}
 
 

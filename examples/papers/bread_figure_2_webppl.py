@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from bread_figures import save, write_csv
 
-import bread.webppl
+import bread_webppl
 from bread import seeds
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
@@ -68,7 +68,7 @@ def open_form(form, proposals, sizes, options, packages=()):
     """Open the program of one form, a transition being one proposal."""
     data = {**sizes, "y": np.zeros((sizes["N"], sizes["D"]))}  # simulated ones take their place
     program = DRAW[proposals] + FORMS[form]
-    model = bread.webppl.Model(program, data, "y", updates=1, packages=packages, node_modules=options.node_modules)
+    model = bread_webppl.Model(program, data, "y", updates=1, packages=packages, node_modules=options.node_modules)
     return open_model(model, OpenOptions())
 
 

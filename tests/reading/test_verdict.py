@@ -406,5 +406,12 @@ def test_a_step_method_of_the_library_is_never_blamed_first(library, who):
     assert "correct accept step" not in verdict.details and "  " not in verdict.details
     ranks = judge(shift_reverse_starts(of_library(library)))
     assert ranks.status == "bug" and "step method" not in ranks.details and "custom distribution" in ranks.details
-    own = judge(replace(of_library("finite"), direct_tests=direct("kernel at beta = 1", 1e-5)))
+
+
+def test_a_backend_of_another_package_says_whose_its_kernels_are():
+    result = replace(of_library("somebody"), direct_tests=direct("kernel at beta = 1", 1e-5))
+    identity = replace(result.info.identity, kernels_of="Somebody")
+    said = judge(replace(result, info=replace(result.info, identity=identity)))
+    assert "Least likely is NUTS, whose steps are Somebody's own." in said.details
+    own = judge(result)
     assert "look for a step method without a correct accept step" in own.details and "derived" not in own.details

@@ -20,7 +20,7 @@ NEAR = 500  # characters before a number in which its authors are named
 
 
 def sources() -> Iterator[Path]:
-    for folder in ("bread", "docs", "examples", "stan_models", "benchmarks"):
+    for folder in ("bread", "plugins", "docs", "examples", "stan_models", "benchmarks"):
         files = (ROOT / folder).rglob("*")
         yield from (file for file in files if file.suffix in {".py", ".md", ".jinja", ".js", ".hpp", ".cpp", ".stan"})
     yield from (

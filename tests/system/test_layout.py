@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+PLUGINS = sorted(ROOT.glob("plugins/*"))
 
 
 def forbidden_imports(source: str) -> Iterator[str]:
@@ -25,7 +27,7 @@ def forbidden_imports(source: str) -> Iterator[str]:
             continue
         for name in names:
             parts = [part for part in name.split(".") if part]
-            own = parts[:1] in (["bread"], ["tests"]) or name.startswith(".")
+            own = parts[0] == "tests" or parts[0].startswith("bread") or name.startswith(".")
             private = any(part.startswith("_") and not part.endswith("__") for part in parts)
             if own and (private or any(part.startswith("test_") for part in parts)):
                 yield name
@@ -33,8 +35,9 @@ def forbidden_imports(source: str) -> Iterator[str]:
 
 def test_tests_import_no_test_file_and_no_private_name() -> None:
     found = {
-        str(path.relative_to(TESTS)): names
-        for path in sorted(TESTS.rglob("*.py"))
+        str(path.relative_to(ROOT)): names
+        for folder in (TESTS, *PLUGINS)
+        for path in sorted(folder.rglob("*.py"))
         if (names := list(forbidden_imports(path.read_text(encoding="utf-8"))))
     }
     assert not found
@@ -48,6 +51,7 @@ def test_tests_import_no_test_file_and_no_private_name() -> None:
         "from . import test_check",
         "from bread import _check",
         "from bread._arguments import plain",
+        "from bread_webppl.opened import _info",
         "def f():\n    from bread.paths.schedules import _spread",
     ],
 )
@@ -70,3 +74,11 @@ def test_what_is_left_out_by_name_is_there() -> None:
     for node in named:
         path, function = node.split("[")[0].split("::")
         assert f"def {function}(" in (TESTS.parent / path).read_text(encoding="utf-8"), node
+
+
+def test_bread_names_none_of_its_plugins() -> None:
+    """A plugin is found by its entry point, whatever it is called."""
+    names = [path.name.removeprefix("bread-") for path in PLUGINS]
+    texts = {file: file.read_text(encoding="utf-8").lower() for file in (ROOT / "bread").rglob("*.py")}
+    assert names and texts
+    assert not [(str(file.relative_to(ROOT)), name) for file, text in texts.items() for name in names if name in text]

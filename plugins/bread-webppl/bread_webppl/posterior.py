@@ -21,9 +21,9 @@ from bread.backends.base import (
     Settings,
 )
 from bread.backends.support.arguments import check_run
-from bread.backends.webppl.program import Chain, Program
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath
+from bread_webppl.program import Chain, Program
 
 NO_REFERENCE = "WebPPL's kernel moves single sites along the prior path. Use path='prior' (or leave path= out)."
 

@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+import webppl_models as models
 
 import bread
-import bread.webppl
-from tests.support import webppl_models as models
+from bread.report.compat import read_attributes
 
 pytestmark = pytest.mark.skipif(models.why_not() != "", reason=models.why_not() or "runs here")
 SILENT = {"cores": 1, "random_seed": 1, "progressbar": False}
@@ -22,6 +22,7 @@ def test_a_check_of_a_whole_program():
     options = {"simulate_from": "prior", "simulations": 10, "n_temperatures": [64, 512], "draws": 100, **SILENT}
     report = bread.check(models.normal_mean(updates=4), **options)
     assert bread.verdict(report).status == "converged", bread.verdict(report)
+    assert read_attributes(report)["kernels_of"] == "WebPPL"
     broken = bread.check(models.normal_mean(updates=4, packages=[models.NARROW]), **options)
     assert bread.verdict(broken).status == "bug", bread.verdict(broken)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bread
-import bread.webppl
-from bread.backends.webppl.coordinates import Coordinates
+import bread_webppl
 from bread.errors import BreadError, InvalidArgumentError, MissingDependencyError
+from bread_webppl.coordinates import Coordinates
 
 PROGRAM = "var model = function(data) { return 1; };"
 REAL = {"y": [1.0, 2.0]}
@@ -23,20 +23,20 @@ def check(model):
 
 def test_missing_node_is_named():
     with pytest.raises(MissingDependencyError, match=r"need Node\.js, and 'no-such-node' cannot be started.*node=path"):
-        check(bread.webppl.Model(PROGRAM, REAL, "y", node="no-such-node"))
+        check(bread_webppl.Model(PROGRAM, REAL, "y", node="no-such-node"))
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_the_missing_npm_package_is_named(tmp_path, monkeypatch):
     monkeypatch.delenv("NODE_PATH", raising=False)
     with pytest.raises(MissingDependencyError, match=r"npm package 'webppl'.*npm install webppl.*node_modules="):
-        check(bread.webppl.Model(PROGRAM, REAL, "y", node_modules=tmp_path))
+        check(bread_webppl.Model(PROGRAM, REAL, "y", node_modules=tmp_path))
 
 
 def test_a_process_that_ends_is_reported_with_its_last_words():
     """Python in the place of Node.js: it ends with a syntax error of the driver."""
     with pytest.raises(BreadError, match=r"Node\.js ended during the request 'open', with status 1: SyntaxError"):
-        check(bread.webppl.Model(PROGRAM, REAL, "y", node=sys.executable))
+        check(bread_webppl.Model(PROGRAM, REAL, "y", node=sys.executable))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_process_that_ends_is_reported_with_its_last_words():
 )
 def test_what_is_no_model_is_refused(arguments, message):
     with pytest.raises(InvalidArgumentError, match=message):
-        bread.webppl.Model(*arguments)
+        bread_webppl.Model(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ def test_what_is_no_model_is_refused(arguments, message):
 )
 def test_data_that_cannot_be_passed_are_refused(data, message):
     with pytest.raises(InvalidArgumentError, match=message):
-        check(bread.webppl.Model(PROGRAM, data, "y"))
+        check(bread_webppl.Model(PROGRAM, data, "y"))
 
 
 def test_a_program_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidArgumentError, match=r"none\.wppl' cannot be read"):
-        check(bread.webppl.Model(tmp_path / "none.wppl", REAL, "y"))
+        check(bread_webppl.Model(tmp_path / "none.wppl", REAL, "y"))
     (tmp_path / "some.wppl").write_text(PROGRAM)
-    assert bread.webppl.Model(tmp_path / "some.wppl", REAL, "y").text() == ("some", PROGRAM)
-    assert bread.webppl.Model(str(tmp_path / "some.wppl"), REAL, "y").text() == ("some", PROGRAM)
-    assert bread.webppl.Model(PROGRAM, REAL, "y").text() == ("model", PROGRAM)
+    assert bread_webppl.Model(tmp_path / "some.wppl", REAL, "y").text() == ("some", PROGRAM)
+    assert bread_webppl.Model(str(tmp_path / "some.wppl"), REAL, "y").text() == ("some", PROGRAM)
+    assert bread_webppl.Model(PROGRAM, REAL, "y").text() == ("model", PROGRAM)
 
 
 def test_coordinates_are_right_to_the_last_digits_and_stay_inside():

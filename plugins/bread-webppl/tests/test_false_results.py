@@ -9,13 +9,13 @@ import time
 
 import numpy as np
 import pytest
+import webppl_models as models
 from numpy.random import SeedSequence
 
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
 from bread.errors import UnsupportedModelError
 from tests.support import conformance
-from tests.support import webppl_models as models
 
 pytestmark = pytest.mark.skipif(models.why_not() != "", reason=models.why_not() or "runs here")
 PATH = conformance.PATH
@@ -27,32 +27,45 @@ def opened(body, returned="{mu: mu}", y=models.Y):
 
 
 LOOP = """
-from bread.backends.webppl.bridge import Bridge
+import os, time
+from bread_webppl.bridge import Bridge
 bridge = Bridge("node", ())
 bridge._start()
 print(bridge._process.pid, flush=True)
+if {is_forked} and os.fork() == 0:
+    time.sleep(20)
+    os._exit(0)
 bridge.ask("open", folder={folder!r}, packages=[], data={{}}, observed=[], filename="loop.wppl",
            program="var f = function() {{ return f(); }}; f();")
 """
 
 
-def test_a_chain_ends_with_a_python_that_is_killed():
-    """Node.js is busy in a loop without end when Python is killed: it is gone within 10 seconds."""
-    program = LOOP.format(folder=models.node_modules())
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as python:
+@pytest.mark.parametrize("is_forked", [False, True], ids=["alone", "a fork lives on"])
+def test_a_chain_ends_with_a_python_that_is_killed(is_forked):
+    """Node.js is busy in a loop without end when Python is killed: it is gone within 10 seconds.
+
+    Also where a worker that was forked holds its pipes.
+    """
+    program = LOOP.format(folder=models.node_modules(), is_forked=is_forked)
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as python:
         assert python.stdout is not None
         node = int(python.stdout.readline())
         time.sleep(1.5)
         os.kill(node, 0)  # it is there
         python.kill()
-    for _ in range(100):
-        time.sleep(0.1)
-        try:
-            os.kill(node, 0)
-        except ProcessLookupError:
-            return
-    os.kill(node, 9)
-    pytest.fail("Node.js goes on")
+    try:
+        for _ in range(100):
+            time.sleep(0.1)
+            try:
+                os.kill(node, 0)
+            except ProcessLookupError:
+                return
+        os.kill(node, 9)
+        pytest.fail("Node.js goes on")
+    finally:
+        if is_forked:
+            os.killpg(python.pid, 9)
 
 
 def test_a_drift_kernel_does_not_leave_the_support():

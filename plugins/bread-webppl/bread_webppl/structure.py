@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.backends.support.hyperparameters import Parents
-from bread.backends.webppl.bridge import Bridge, pack, unpack
-from bread.backends.webppl.coordinates import Coordinates
-from bread.backends.webppl.given import Given, slots, tags
-from bread.backends.webppl.laws import refuse_wrong_draws
 from bread.errors import UnsupportedModelError
+from bread_webppl.bridge import Bridge, pack, unpack
+from bread_webppl.coordinates import Coordinates
+from bread_webppl.given import Given, slots, tags
+from bread_webppl.laws import refuse_wrong_draws
 
 RUNS = 5  # prior draws at which a program is looked at
 MORE_RUNS = 50  # prior draws that tell sites apart, the first of which are moved

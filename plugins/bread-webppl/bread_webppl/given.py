@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.webppl.bridge import pack, unpack
-from bread.backends.webppl.wrapper import Model
 from bread.errors import InvalidArgumentError, UnsupportedModelError
+from bread_webppl.bridge import pack, unpack
+from bread_webppl.wrapper import Model
 
 TAG = 1e-300  # the data of number i carry the tag (i + 1) * TAG
 

@@ -26,13 +26,14 @@ from bread.backends.base import (
 )
 from bread.backends.support.arguments import require_parameters
 from bread.backends.support.hyperparameters import choose_hyperparameters
-from bread.backends.webppl.bridge import Bridge
-from bread.backends.webppl.given import Given, read_data
-from bread.backends.webppl.posterior import NO_REFERENCE, WebPPLPosterior
-from bread.backends.webppl.program import Program
-from bread.backends.webppl.structure import Structure, read
 from bread.errors import InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import PriorPath
+from bread_webppl.bridge import Bridge
+from bread_webppl.given import Given, read_data
+from bread_webppl.posterior import NO_REFERENCE, WebPPLPosterior
+from bread_webppl.program import Program
+from bread_webppl.structure import Structure, read
+from bread_webppl.wrapper import Model as Wrapped
 
 FIT_CHAINS, FIT_WARMUP, FIT_DRAWS = 4, 500, 500
 FIT_UPDATES, MOST_THINNING = 200_000, 20  # of a chain, by which draws are thinned where transitions are short
@@ -140,8 +141,13 @@ class WebPPLModel(Model):
         return WebPPLPosterior(self.program, self.program.given.flat(data))
 
 
-def open_model(model: Any, options: OpenOptions) -> WebPPLModel:
-    """Read and check a `bread.webppl.Model`.
+def reads(model: Any) -> bool:
+    """Return whether ``model`` is a `bread_webppl.Model`."""
+    return isinstance(model, Wrapped)
+
+
+def open_model(model: Wrapped, options: OpenOptions) -> WebPPLModel:
+    """Read and check a `bread_webppl.Model`.
 
     Raises
     ------
@@ -153,7 +159,7 @@ def open_model(model: Any, options: OpenOptions) -> WebPPLModel:
         Node.js or the npm package ``webppl`` is not installed.
     """
     options.refuse(("engine",), "means nothing to a WebPPL program, whose chains Node.js runs")
-    options.refuse(("data", "observed"), "belongs into bread.webppl.Model(program, data, observed)")
+    options.refuse(("data", "observed"), "belongs into bread_webppl.Model(program, data, observed)")
     options.refuse(("simulator", "likelihood"), "means nothing to a WebPPL program, whose own statements are simulated")
     if options.kernel is not None and options.kernel != KERNEL:
         raise UnsupportedKernelError(
@@ -189,7 +195,14 @@ def _info(
             labels[place] = f"{one}[{', '.join(map(str, index))}]" if index else one
     constants = {one: np.asarray(value) for one, value in given.constants.items() if _is_numeric(value)}
     return ModelInfo(
-        Identity(name, "webppl", "webppl", KERNEL, {"webppl": versions["version"], "node": versions["node"]}),
+        Identity(
+            name,
+            "webppl",
+            "webppl",
+            KERNEL,
+            {"webppl": versions["version"], "node": versions["node"]},
+            kernels_of="WebPPL",
+        ),
         Layout(
             tuple(labels),
             structure.discrete,

@@ -1,4 +1,4 @@
-"""Settings for the whole test run."""
+"""Settings for the whole test run: tests of bread and of its plugins."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    moderate = set((Path(__file__).parent / "moderate.txt").read_text(encoding="utf-8").splitlines())
+    moderate = set((Path(__file__).parent / "tests" / "moderate.txt").read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.nodeid in moderate:
             item.add_marker("moderate")

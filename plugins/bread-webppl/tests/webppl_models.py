@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-import bread.webppl
+import bread_webppl
 
-FOLDER = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).resolve().parents[3]
 MEAN, SD, NOISE = 0.5, 1.2, 1.6
 Y = np.array([1.4, 3.1, 0.7, -0.6])
 N, A, B = 6, 2.0, 3.0
@@ -42,8 +42,8 @@ def why_not() -> str:
     return "" if found.returncode == 0 else "the npm package webppl is not installed: make test-webppl"
 
 
-def wrapped(program: str, data: Mapping[str, Any], observed: Any = "y", **options: Any) -> bread.webppl.Model:
-    return bread.webppl.Model(program, data, observed, node_modules=node_modules(), **options)
+def wrapped(program: str, data: Mapping[str, Any], observed: Any = "y", **options: Any) -> bread_webppl.Model:
+    return bread_webppl.Model(program, data, observed, node_modules=node_modules(), **options)
 
 
 NORMAL_MEAN = f"""
@@ -53,7 +53,7 @@ var model = function(data) {{
   return {{mu: mu}};
 }};
 """
-PACKAGES = Path(__file__).with_name("webppl_packages")
+PACKAGES = Path(__file__).with_name("packages")
 NARROW = PACKAGES / "narrow"  # draws that are narrower than their density
 BIASED = PACKAGES / "biased"  # booleans that are true more often than their score says
 OPAQUE = PACKAGES / "opaque"  # a function that automatic differentiation does not see through
@@ -70,12 +70,12 @@ var model = function(data) {
 """
 
 
-def correlated(**options: Any) -> bread.webppl.Model:
+def correlated(**options: Any) -> bread_webppl.Model:
     """Rows of three correlated numbers."""
     return wrapped(CORRELATED, {"y": np.zeros((4, 3))}, **options)
 
 
-def normal_mean(**options: Any) -> bread.webppl.Model:
+def normal_mean(**options: Any) -> bread_webppl.Model:
     """A normal mean with known noise."""
     return wrapped(NORMAL_MEAN, {"y": Y}, **options)
 
@@ -106,7 +106,7 @@ var model = function(data) {{
 """
 
 
-def coins(**options: Any) -> bread.webppl.Model:
+def coins(**options: Any) -> bread_webppl.Model:
     return wrapped(COINS, {"y": SUCCESSES}, **options)
 
 
@@ -133,7 +133,7 @@ var model = function(data) {
 """
 
 
-def vectors(**options: Any) -> bread.webppl.Model:
+def vectors(**options: Any) -> bread_webppl.Model:
     data = {"pairs": np.array([[0.1, 0.9], [1.2, 1.1], [-0.3, 0.4]]), "counts": np.array([3, 5, 2]), "scale": 0.7}
     return wrapped(VECTORS, data, ["pairs", "counts"], **options)
 

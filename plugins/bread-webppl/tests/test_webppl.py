@@ -7,16 +7,15 @@ import signal
 import cloudpickle
 import numpy as np
 import pytest
+import webppl_models as models
 from numpy.random import SeedSequence
 from scipy import stats
 
 import bread
-import bread.webppl
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from tests.support import conformance
-from tests.support import webppl_models as models
 
 pytestmark = pytest.mark.skipif(models.why_not() != "", reason=models.why_not() or "runs here")
 PATH = conformance.PATH

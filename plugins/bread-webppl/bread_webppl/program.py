@@ -9,10 +9,10 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from bread.backends.base import FloatArray
-from bread.backends.webppl.bridge import Bridge, pack, unpack
-from bread.backends.webppl.given import Given
-from bread.backends.webppl.structure import Structure
 from bread.errors import UnsupportedModelError
+from bread_webppl.bridge import Bridge, pack, unpack
+from bread_webppl.given import Given
+from bread_webppl.structure import Structure
 
 CHECKED = 2  # prior draws at which gradients are compared with differences
 STEP, TOLERANCE = 1e-5, 1e-4

@@ -100,7 +100,7 @@ class Bridge:
             self._words.close()
             raise MissingDependencyError(
                 f"WebPPL programs need Node.js, and {self.node!r} cannot be started ({error}). Install Node.js, or "
-                "pass bread.webppl.Model(..., node=path)."
+                "pass bread_webppl.Model(..., node=path)."
             ) from error
         self._process, self._owner = process, os.getpid()
         self._end = weakref.finalize(self, _end, process, os.getpid(), self._words)
@@ -129,7 +129,7 @@ class Bridge:
         if "missing" in answer:
             raise MissingDependencyError(
                 f"WebPPL programs need the npm package 'webppl' ({answer['missing']}). Run `npm install webppl`, and "
-                "pass bread.webppl.Model(..., node_modules=folder) or set NODE_PATH to its node_modules."
+                "pass bread_webppl.Model(..., node_modules=folder) or set NODE_PATH to its node_modules."
             )
         if "refusal" in answer:
             raise UnsupportedModelError(f"This WebPPL program is refused: {answer['refusal']}.")

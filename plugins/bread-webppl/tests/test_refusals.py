@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import webppl_models as models
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
-from tests.support import webppl_models as models
 
 pytestmark = pytest.mark.skipif(models.why_not() != "", reason=models.why_not() or "runs here")
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from bread.backends.base import FloatArray
-from bread.backends.webppl.bridge import Bridge, unpack
 from bread.errors import UnsupportedModelError
+from bread_webppl.bridge import Bridge, unpack
 
 DRAWS = 4000  # of each law
 MOST_LAWS = 30  # one after another in a run, those with the parameters of an earlier one left out

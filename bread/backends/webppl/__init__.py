@@ -1,1 +1,0 @@
-"""Backend for WebPPL programs: WebPPL draws and scores in a Node.js process, and its own kernel moves the chains."""
