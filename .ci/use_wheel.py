@@ -97,7 +97,7 @@ def main(extra: str, root: Path) -> None:
 
     installed = Path(bread.__file__).parent
     assert "site-packages" in installed.parts, installed
-    sys.path.append(str(root))  # for `tests.models`, which need the wheel alone
+    sys.path.insert(0, str(root))  # for `tests.models`; bread is imported, from the wheel
     assert bread.__version__ == metadata("bread-mcmc")["Version"]
     assert (installed / "py.typed").is_file()
     description = metadata("bread-mcmc").get_payload()
