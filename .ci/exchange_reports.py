@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 import bread
-from bread.backends.reference import NormalMean
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` of this repository, not an installed one
+from tests.models.reference import NormalMean
 
 SETTINGS: dict[str, Any] = {
     "simulations": 10, "n_temperatures": [4, 32], "draws": 100, "cores": 1, "random_seed": 1, "progressbar": False

@@ -25,7 +25,7 @@ def quick_report(path: Path) -> Any:
     import numpy as np
 
     import bread
-    from bread.backends.reference import NormalMean
+    from tests.models.reference import NormalMean
 
     report = bread.check(NormalMean(np.array([0.4, 1.9, 1.1])), **QUICK)
     assert bread.verdict(report).status in ("converged", "inconclusive"), bread.verdict(report)
@@ -101,6 +101,7 @@ def main(extra: str, root: Path) -> None:
 
     installed = Path(bread.__file__).parent
     assert "site-packages" in installed.parts, installed
+    sys.path.insert(0, str(root))  # for `tests.models`; bread is imported, from the wheel
     assert bread.__version__ == metadata("bread-mcmc")["Version"]
     assert (installed / "py.typed").is_file()
     description = metadata("bread-mcmc").get_payload()

@@ -1,6 +1,6 @@
 """What a budget was predicted to show, against what it showed: `python benchmarks/budget.py [NAME ...]`.
 
-Models of the NumPy backend, of PyMC and of Stan. Budgets in gradient evaluations, but for finite models, whose kernels
+Models in NumPy, of PyMC and of Stan. Budgets in gradient evaluations, but for finite models, whose kernels
 take none. One row a model: the limit of V that `bread.plan` predicts with its 90 % interval, the forecast of the check
 itself, and the limit that the check ended with. Below it: how many outcomes lay within either interval.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from path_models import path_models
 
 import bread
 from bread import exact
-from bread.backends.finite import FiniteModel
-from bread.backends.reference import (
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` of this repository, not an installed one
+from tests.models.finite import FiniteModel
+from tests.models.reference import (
     AbsoluteMean,
     BetaBinomial,
     HierarchicalNormal,

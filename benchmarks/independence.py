@@ -1,6 +1,6 @@
 """A trial of independence proposals from the path's start before each transition.
 
-`python benchmarks/independence.py`. Ten models of the NumPy backend, static HMC along the prior path and the path that
+`python benchmarks/independence.py`. Ten models in NumPy, static HMC along the prior path and the path that
 "auto" takes, with and without the proposal, at one T. V falls as 1 / sqrt(T), so that the work to reach a V goes as the
 work at this T times V squared. A proposal costs one evaluation of the density, a third of a gradient.
 """
@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measuring import print_table
 
 import bread
-from bread.backends.reference import (
+from bread.report.compat import read_group
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` of this repository, not an installed one
+from tests.models.reference import (
     AbsoluteMean,
     BetaBinomial,
     CompoundKernel,
@@ -27,7 +31,6 @@ from bread.backends.reference import (
     NormalMean,
     NormalScale,
 )
-from bread.report.compat import read_group
 
 SEEDS = range(3)
 TEMPERATURES = {"prior": 32, "auto": 8}

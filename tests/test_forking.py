@@ -236,7 +236,7 @@ def test_a_model_is_there_for_workers_that_replace_its_heirs() -> None:
     found = run(
         """
 import numpy as np
-from bread.backends.reference import NormalMean
+from tests.models.reference import NormalMean
 from bread.running.executors import PoolExecutor
 
 class Task:
@@ -267,7 +267,7 @@ print(json.dumps(seen))
 CHECK = """
 import numpy as np
 import bread
-from bread.backends.reference import NormalMean
+from tests.models.reference import NormalMean
 
 class Counted(NormalMean):
     def __reduce__(self):

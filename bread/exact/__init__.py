@@ -1,11 +1,11 @@
 """Annealing on finite state spaces, computed exactly: the true J, B and V that samples only estimate.
 
+States are few, so that kernels are matrices and expectations are sums:
+
     chain = bread.exact.barrier()
     result = bread.exact.anneal(chain, bread.paths.schedules.linear(1000))
     result.jeffreys, result.bound, result.total_variation      # 1.085, 1.184, 0.470
     bread.exact.path_error(chain, bread.paths.schedules.linear(1000))      # V is between 0.4742 and 0.4748
-
-`bread.backends.finite` samples the same chains, for `bread.check`.
 """
 
 from bread.exact.annealing import ExactAnnealing, anneal, marginals

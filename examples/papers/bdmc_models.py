@@ -8,16 +8,20 @@ kernel draws latents given parameters, then parameters given latents: on the par
 from __future__ import annotations
 
 import itertools
+import sys
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
-from bread.backends.reference.model import ReferenceModel
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # `tests` of this repository, not an installed one
+from tests.models.reference.model import ReferenceModel
 
 LOG_2PI = float(np.log(2 * np.pi))
 

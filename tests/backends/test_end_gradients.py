@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.backends.support.gradients import end_gradients, one_by_one
 from bread.errors import DensityError
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import gaussian
+from tests.models.reference import HMCKernel, NormalMean
 
 MODEL = NormalMean(np.array([0.3, -0.2, 1.0]), prior_sd=2.0, kernel=HMCKernel())
 PATH = ReferencePath(gaussian(np.zeros(1), np.eye(1)))

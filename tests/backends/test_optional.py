@@ -12,10 +12,10 @@ from numpy.random import SeedSequence
 import bread
 from bread.backends import open_model
 from bread.backends.base import Model, ModelInfo, OpenOptions, Posterior, Simulations
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath
 from bread.report.compat import read_group
+from tests.models.reference import HMCKernel, NormalMean
 
 WHOLE = NormalMean(np.array([0.4, 1.9, 1.1]), prior_mean=0.5, prior_sd=1.5, noise_sd=1.2, kernel=HMCKernel(5))
 QUICK = {

@@ -16,8 +16,8 @@ import pytest
 import bread
 from bread.backends import model_in_context, open_model
 from bread.backends.base import OpenOptions
-from bread.backends.reference import BetaBinomial, NormalMean
 from bread.errors import InvalidArgumentError
+from tests.models.reference import BetaBinomial, NormalMean
 
 PACKAGE = Path(__file__).parents[1] / "support" / "backend_package"
 QUICK = {"simulations": 3, "n_temperatures": 4, "chains": 1, "draws": 0, "tune": 20, "simulate_from": "prior"}

@@ -7,15 +7,6 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import binom
 
-from bread.backends.reference import (
-    AutoregressiveKernel,
-    CompoundKernel,
-    GibbsLabelKernel,
-    LabelMixture,
-    NormalMean,
-    UniformLocation,
-)
-from bread.backends.reference.models.faulty import FaultyNormalMean
 from bread.debugging.annealed import AnnealedSample
 from bread.debugging.annealing_tests import ANNEALING_TESTS, run_order, run_weighted_ranks, run_weights
 from bread.debugging.bare import BareSubject
@@ -23,6 +14,15 @@ from bread.debugging.battery import LEVEL, run_battery
 from bread.debugging.finding import LeftOut
 from bread.debugging.model_subject import ModelSubject
 from bread.debugging.sample import Sample
+from tests.models.reference import (
+    AutoregressiveKernel,
+    CompoundKernel,
+    GibbsLabelKernel,
+    LabelMixture,
+    NormalMean,
+    UniformLocation,
+)
+from tests.models.reference.models.faulty import FaultyNormalMean
 from tests.support import bare_kernels as kernels
 from tests.support.mutants import MUTANTS
 from tests.support.mutants.power import run_on_model

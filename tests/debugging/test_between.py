@@ -7,8 +7,6 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 from scipy.stats import binom
 
-from bread.backends.finite import FiniteModel
-from bread.backends.reference import AutoregressiveKernel, MarginalMixture, NormalMean
 from bread.debugging.between import BETA
 from bread.debugging.between_tests import run_steps
 from bread.debugging.kernel_tests import run_invariance
@@ -17,6 +15,8 @@ from bread.debugging.sample import Sample
 from bread.errors import UnsupportedModelError
 from bread.exact import MetropolisHastings, grid_neighbours
 from bread.paths.kinds import PriorPath
+from tests.models.finite import FiniteModel
+from tests.models.reference import AutoregressiveKernel, MarginalMixture, NormalMean
 from tests.support.mutants import MUTANTS
 from tests.support.reference_models import CONJUGATE
 

@@ -14,7 +14,6 @@ from numpy.random import default_rng
 
 import bread
 from bread.backends.base import Kernel
-from bread.backends.reference import HMCKernel, LinearRegression
 from bread.fitting import found as founds
 from bread.fitting import searches
 from bread.fitting.cloud import FIRST_STEP
@@ -29,6 +28,7 @@ from bread.fitting.work import FitWork
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
 from bread.report.compat import read_attributes, read_group
+from tests.models.reference import HMCKernel, LinearRegression
 from tests.support.conformance import check_end_gradient
 from tests.support.two_scales import OTHER, TWO_SCALES, divergence, exact_draws
 

@@ -7,7 +7,6 @@ import pytest
 from numpy.random import SeedSequence
 
 from bread.backends.base import Kernel
-from bread.backends.reference import AbsoluteMean, HMCKernel, LinearRegression, UniformLocation
 from bread.errors import DensityError
 from bread.fitting.families import (
     DEGREES,
@@ -26,6 +25,7 @@ from bread.fitting.families import (
 from bread.fitting.moving import move_reference
 from bread.fitting.pilot import FitRequest, fit_reference
 from bread.paths.kinds import ReferencePath
+from tests.models.reference import AbsoluteMean, HMCKernel, LinearRegression, UniformLocation
 
 X = np.array([[1.0, 0.5], [1.0, -1.0], [1.0, 2.0], [1.0, 0.2], [1.0, -0.4]])
 

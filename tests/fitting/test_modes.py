@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from bread.backends.base import Evolution, Kernel
-from bread.backends.reference import AbsoluteMean, HMCKernel, LinearRegression
 from bread.errors import DensityError
 from bread.fitting import searches
 from bread.fitting.families import INFLATION
@@ -18,6 +17,7 @@ from bread.fitting.selection import select_family
 from bread.fitting.work import CHECK_DRAWS, FitWork
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal
+from tests.models.reference import AbsoluteMean, HMCKernel, LinearRegression
 from tests.support.conformance import check_end_gradient
 
 NOT_TRANSFORMED = np.zeros(1, dtype=bool)

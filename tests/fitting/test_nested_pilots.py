@@ -10,7 +10,6 @@ from scipy import stats
 
 import bread
 from bread.backends.base import Kernel
-from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.errors import DensityError
 from bread.fitting.adaptation import truncated
 from bread.fitting.families import FAMILIES
@@ -26,6 +25,7 @@ from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
 from bread.running.plan import PathRequest
 from bread.running.tuning import moved_pilot, run_pilot
+from tests.models.reference import AbsoluteMean, HMCKernel
 from tests.support.funnel import FUNNEL, SMALL
 from tests.support.funnel_draws import OTHER, divergence, exact_draws
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bread.backends.reference import AbsoluteMean, HMCKernel, NormalMean
 from bread.digests import digest
 from bread.errors import DensityError
 from bread.fitting.pilot import BegunFit, FitRequest, begin_fit, continue_fit, fit_reference
 from bread.fitting.pilot_chains import run_chain
 from bread.fitting.work import Part
+from tests.models.reference import AbsoluteMean, HMCKernel, NormalMean
 
 ONE = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
 TWO = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.errors import BreadError, CheckpointWarning, InvalidArgumentError
 from bread.report.container import read_attributes
 from bread.running.remote import Missing
 from bread.running.store import DATABASE, REPORT, Store
+from tests.models.reference import HMCKernel, NormalMean
 from tests.support.checkpointed import ROOT, content, killed
 
 MODEL = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=3))
@@ -316,7 +316,7 @@ def test_a_full_disk_costs_no_report(tmp_path, finished):
     script = (
         "import resource, sys, warnings\n"
         "import numpy as np, bread\n"
-        "from bread.backends.reference import HMCKernel, NormalMean\n"
+        "from tests.models.reference import HMCKernel, NormalMean\n"
         "from tests.support.checkpointed import content\n"
         "bread.check\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, resource.RLIM_INFINITY))\n"

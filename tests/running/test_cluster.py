@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.report.container import read_group
+from tests.models.reference import HMCKernel, NormalMean
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own imports

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bread.backends.base import Kernel
-from bread.backends.reference import NormalMean
 from bread.paths.kinds import PriorPath
 from bread.running.direct_tests import DirectPhase
 from bread.running.results import SHARED
+from tests.models.reference import NormalMean
 
 PER_TRANSITION = 10.0  # evaluations
 TUNE, KNOTS, CHAINS, MOST = 5, 2, 4, 1024

@@ -7,11 +7,11 @@ import pytest
 from numpy.random import SeedSequence
 
 from bread.backends.base import Discarded, Simulations
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.running.direct_joint import draw_joint
 from bread.running.direct_scores import score_tests
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.means import are_few
+from tests.models.reference import HMCKernel, NormalMean
 from tests.support.direct_models import (
     CLEAN,
     LimitedData,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bread.backends.base import Kernel
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import gaussian
 from bread.running.ends import MOST_TAIL_DRAWS, BaseDrawsTask, EndTask, with_decided_tails
 from bread.running.tuning import TAIL_DRAWS, Pilot
 from bread.statistics import tails
+from tests.models.reference import HMCKernel, NormalMean
 
 KERNEL = Kernel(betas=np.array([0.0, 1.0]), settings={}, log_ratio=(np.zeros(1), np.zeros(1)), source="")
 LIGHT = tails.TailIndex(0.0, 0.25, 16)

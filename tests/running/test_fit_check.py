@@ -1,4 +1,4 @@
-"""The fit test on the reference backend and on PyMC's nodes: exact under the model, and misfits are found."""
+"""The fit test on reference models and on PyMC's nodes: exact under the model, and misfits are found."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import binom, kstest
 
-from bread.backends.reference import BetaBinomial, HierarchicalNormal, NormalMean, NormalScale
 from bread.running import fit_check
 from bread.running.fit_check import check_fit
+from tests.models.reference import BetaBinomial, HierarchicalNormal, NormalMean, NormalScale
 from tests.support.borderline import BORDERLINE
 from tests.support.misfits import ERRORS, MISFITS, MODELS, outlier
 from tests.support.replicating import PyMCNodes, density, largest, mean, ranks

@@ -5,8 +5,8 @@ import pytest
 from numpy.random import SeedSequence
 
 import bread
-from bread.backends.reference import AutoregressiveKernel, NormalMean
 from bread.report.container import read_group
+from tests.models.reference import AutoregressiveKernel, NormalMean
 
 QUICK = {"simulations": 20, "cores": 1, "progressbar": False, "tune_on": "shared", "tune": 20, "draws": 20}
 

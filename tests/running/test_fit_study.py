@@ -12,9 +12,9 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import binom
 
-from bread.backends.reference import BetaBinomial, HMCKernel, NormalMean, NormalScale
 from bread.running.fit_check import MORE_DRAWS, check_fit
 from bread.statistics.fit import FIT_LEVEL
+from tests.models.reference import BetaBinomial, HMCKernel, NormalMean, NormalScale
 from tests.support.borderline import BORDERLINE
 from tests.support.localised_fits import localised_draws
 from tests.support.misfits import MISFITS, MODELS, outlier

@@ -6,11 +6,11 @@ import numpy as np
 
 import bread
 from bread.backends.base import Fit
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.errors import DensityError
 from bread.report.compat import read_attributes, read_group
 from bread.running.held import HeldDraws, mixing_of
 from bread.running.results import SHARED
+from tests.models.reference import HMCKernel, NormalMean
 
 MODES = np.random.default_rng(1).choice([-1.0, 1.0], size=(4, 100))  # their mean, about 0, is no draw
 LOCATION = np.random.default_rng(2).normal(3.0, 1.0, (4, 100, 2))

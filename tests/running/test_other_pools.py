@@ -16,7 +16,7 @@ SCRIPT = """
 import os
 import numpy as np
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
+from tests.models.reference import HMCKernel, NormalMean
 from bread.report.container import read_group
 
 MODEL = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=3))

@@ -5,10 +5,10 @@ import pytest
 from numpy.random import SeedSequence
 
 from bread.backends.base import Kernel
-from bread.backends.finite import FiniteModel
 from bread.exact.transitions import HeatBath
 from bread.running import particles
 from bread.running.particles import Filter, Targets, conditional, forward, harmonic
+from tests.models.finite import FiniteModel
 
 MOST_ERRORS = 4.5  # standard errors on either side: a right estimator is farther off with probability 7e-6
 CAUGHT = 6.5  # standard errors by which a broken one must be off, which was 9 or more

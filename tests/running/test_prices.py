@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.report.compat import read_group
 from bread.running.prices import SHAPE_TEMPERATURES, Prices
 from bread.statistics.sequential import SHAPE_LEVEL
+from tests.models.reference import HMCKernel, NormalMean
 from tests.support.budget_rounds import plan_of
 
 CHAINS = 4

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report.container import read_group
 from bread.running import remote
 from bread.running.remote import MOST_ATTEMPTS, RemoteExecutor
+from tests.models.reference import HMCKernel, NormalMean
 
 MODEL = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=3))
 QUICK: dict[str, Any] = {

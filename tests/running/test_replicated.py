@@ -8,10 +8,10 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 
 from bread.backends.base import Fit
-from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedKernelError
 from bread.paths.kinds import PriorPath
 from bread.running.replicated import MOST_DRAWS, ModelNearDraws, ReplicatedModel
+from tests.models.reference import AutoregressiveKernel, HMCKernel, NormalMean
 
 Y = default_rng(3).normal(1.0, 1.0, size=8)
 MODEL = NormalMean(Y, prior_mean=0.5, prior_sd=3.0, kernel=HMCKernel())

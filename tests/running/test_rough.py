@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report.compat import read_attributes, read_group
 from bread.running import interrupts, rough, tasks
 from bread.running.executors import open_executor
+from tests.models.reference import AutoregressiveKernel, HMCKernel, NormalMean
 
 Y = np.array([0.4, 1.9, 1.1])
 QUICK = {"random_seed": 5, "cores": 1, "progressbar": False, "tune": 20}

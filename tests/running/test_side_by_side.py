@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import AbsoluteMean, HMCKernel
 from bread.digests import digest
 from bread.errors import DensityError
 from bread.fitting.pilot import FitRequest
@@ -21,6 +20,7 @@ from bread.running.plan import PathRequest
 from bread.running.side_by_side import run_side_by_side
 from bread.running.store import DATABASE
 from bread.running.tasks import FitTask, PilotChainTask, PilotTask
+from tests.models.reference import AbsoluteMean, HMCKernel
 from tests.support.checkpointed import content
 
 MODEL = AbsoluteMean(np.array([1.1, 0.9, 1.2, 1.0]), kernel=HMCKernel(5))

@@ -5,13 +5,13 @@ import pytest
 from scipy.stats import kstest, norm
 
 from bread.backends.base import Kernel
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.backends.support.independence import Proposals
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import gaussian
 from bread.running import starts
 from bread.running.starts import NEAR, ReverseInitialTask, effective_share
 from bread.seeds import Purpose, seed_sequence
+from tests.models.reference import HMCKernel, NormalMean
 
 MODEL = NormalMean(np.array([0.3, -0.2, 1.0]), prior_sd=2.0, kernel=HMCKernel())
 

@@ -1,4 +1,4 @@
-"""Honest intervals and exact levels, over hundreds of repeated small runs of the reference backend.
+"""Honest intervals and exact levels, over hundreds of repeated small runs of reference models.
 
 A run is a block of a large pool of independent simulations, so that the blocks are independent.
 """
@@ -12,16 +12,16 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import binom, norm, skew
 
-from bread.backends.reference import (
+from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.consistency import consistency_test
+from bread.statistics.intervals import mean_interval
+from tests.models.reference import (
     AutoregressiveKernel,
     HierarchicalNormal,
     LinearRegression,
     NormalMean,
     expected_work,
 )
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.consistency import consistency_test
-from bread.statistics.intervals import mean_interval
 from tests.support.conformance import PATH, anneal_pool
 from tests.support.reference_models import NO_SETTINGS, X
 

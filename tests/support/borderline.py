@@ -1,10 +1,10 @@
-"""Real data whose fit is near the level from which it is called poor: models of the reference backend."""
+"""Real data whose fit is near the level from which it is called poor: reference models."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bread.backends.reference import HMCKernel, NormalMean, NormalScale
+from tests.models.reference import HMCKernel, NormalMean, NormalScale
 
 _NOISE = np.random.default_rng(5).normal(size=20)
 _NOISE = (_NOISE - _NOISE.mean()) / _NOISE.std()

@@ -12,11 +12,11 @@ import numpy as np
 from scipy.stats import binom
 
 from bread import exact
-from bread.backends.finite import FiniteModel
 from bread.paths.schedules import linear
 from bread.running.budget import Budget, BudgetResult
 from bread.running.plan import PathRequest, Plan
 from bread.statistics.goal import Decision, Goal
+from tests.models.finite import FiniteModel
 
 PRIOR = np.array([0.5, 0.2, 0.3])
 LIKELIHOOD = np.array([[0.8, 0.2], [0.1, 0.9], [0.4, 0.6]])

@@ -108,9 +108,9 @@ def _kill_later(pid: int, seconds: float, whom: str) -> None:
 def main(folder: str, kind: str, cores: int, n_kills: int, whom: str) -> None:
     """Kill a check until it has been killed so often, then let it end; print what came out."""
     import bread
-    import bread.backends.reference
+    import tests.models.reference
 
-    assert bread.check is not None and bread.backends.reference is not None  # loaded once, before the forks
+    assert bread.check is not None and tests.models.reference is not None  # loaded once, before the forks
 
     rng, n_killed = np.random.default_rng(1), 0
     began = time.monotonic()

@@ -46,7 +46,7 @@ def arguments(kind: str) -> dict[str, Any]:
         return {"model": model, "simulate_from": "prior", "n_temperatures": 8, **QUICK}
     import numpy as np
 
-    from bread.backends.reference import HMCKernel, NormalMean
+    from tests.models.reference import HMCKernel, NormalMean
 
     model = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=5))
     sizes = {"reference": 64, "seconds": 20_000, "hours": [4, 10_000_000]}[kind]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from bread.backends.base import Discarded, Simulations
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.paths.kinds import PriorPath
 from bread.running.direct_results import DirectTests
 from bread.running.direct_tests import DirectPhase
@@ -21,6 +20,7 @@ from bread.running.progress import Display
 from bread.running.results import CheckResult
 from bread.statistics.alarms import combined_p_value
 from bread.statistics.goal import Goal
+from tests.models.reference import HMCKernel, NormalMean
 
 Y = np.array([0.3, -1.0, 2.0, 0.5])
 

@@ -14,7 +14,8 @@ from numpy.random import SeedSequence, default_rng
 from scipy.stats import multivariate_normal
 
 from bread.backends.base import Failure
-from bread.backends.reference import (
+from bread.paths.kinds import PriorPath
+from tests.models.reference import (
     AbsoluteMean,
     AutoregressiveKernel,
     BetaBinomial,
@@ -25,7 +26,6 @@ from bread.backends.reference import (
     ReferenceModel,
     UniformLocation,
 )
-from bread.paths.kinds import PriorPath
 from tests.support.reference_models import NO_SETTINGS, X
 
 PATH = PriorPath()

@@ -11,8 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference import HMCKernel, ReferenceKernel, ReferenceModel
-from bread.backends.reference.arrays import Statistics
+from tests.models.reference import HMCKernel, ReferenceKernel, ReferenceModel
+from tests.models.reference.arrays import Statistics
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 

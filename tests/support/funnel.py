@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference import HMCKernel, ReferenceKernel, ReferenceModel
-from bread.backends.reference.arrays import Statistics, apply_matrix
-from bread.backends.reference.models.location import normal_log_density
 from bread.paths.mixture import Component, MixtureReference
 from bread.paths.nested import NestedReference
+from tests.models.reference import HMCKernel, ReferenceKernel, ReferenceModel
+from tests.models.reference.arrays import Statistics, apply_matrix
+from tests.models.reference.models.location import normal_log_density
 
 GRID, WIDTH = 3001, 9.0  # points of quadratures over the log spread; to so many prior standard deviations
 

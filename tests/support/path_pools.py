@@ -1,4 +1,4 @@
-"""Pools of chains along reference paths, one path a data set, on models of the reference backend."""
+"""Pools of chains along reference paths, one path a data set, on reference models."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.random import SeedSequence, default_rng
 from scipy.special import expit
 
 from bread.backends.base import Failure, Kernel
-from bread.backends.reference import BetaBinomial, HMCKernel, NormalScale
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference
 from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
 from bread.statistics.bounds import log_evidence_lower_many, log_evidence_upper_many
+from tests.models.reference import BetaBinomial, HMCKernel, NormalScale
 from tests.support.annealed_pools import KNOTS, Pool, path_functions
 from tests.support.conformance import assert_mean
 from tests.support.funnel import SMALL, Funnel, RowReferences

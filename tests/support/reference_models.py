@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bread.backends.base import Kernel
-from bread.backends.reference import (
+from tests.models.reference import (
     AbsoluteMean,
     AutoregressiveKernel,
     BetaBinomial,

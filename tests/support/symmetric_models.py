@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference import HMCKernel, ReferenceKernel, ReferenceModel
+from tests.models.reference import HMCKernel, ReferenceKernel, ReferenceModel
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 KERNEL = HMCKernel(n_leapfrog=5)

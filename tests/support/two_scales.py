@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference import HMCKernel, ReferenceKernel, ReferenceModel
-from bread.backends.reference.arrays import Statistics, apply_matrix
-from bread.backends.reference.models.location import normal_log_density
 from bread.paths.kinds import ReferencePath
+from tests.models.reference import HMCKernel, ReferenceKernel, ReferenceModel
+from tests.models.reference.arrays import Statistics, apply_matrix
+from tests.models.reference.models.location import normal_log_density
 
 N_DRAWS = 4000
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.report import container as report
+from tests.models.reference import HMCKernel, NormalMean
 from tests.support.fake_results import constrain, fake_result
 
 QUICK: dict[str, Any] = {"random_seed": 3, "progressbar": False}

@@ -12,9 +12,9 @@ import pytest
 
 import bread
 from bread.argument_rules import MOST, is_count, is_number, received, require_call, require_count
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report import container as report
+from tests.models.reference import HMCKernel, NormalMean
 from tests.support.fake_results import constrain, fake_result
 
 matplotlib.use("Agg")

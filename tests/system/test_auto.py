@@ -11,11 +11,11 @@ from numpy.random import default_rng
 from typer.testing import CliRunner
 
 import bread
-from bread.backends.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 from bread.cli import app
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.report.compat import group_names, read_attributes, read_group
 from bread.running.plan import protocols
+from tests.models.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 
 Y = default_rng(3).normal(1.0, 1.0, size=20)
 MODEL = NormalMean(Y, prior_sd=3.0, kernel=HMCKernel())

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel
-from bread.backends.reference.models.gaussian_models import LinearRegression
+from tests.models.reference import HMCKernel
+from tests.models.reference.models.gaussian_models import LinearRegression
 from tests.support.user_draws import autoregression
 
 X = np.array([[0.3, -1.2], [1.1, 0.4], [-0.7, 0.9], [0.2, 1.5], [-1.4, 0.1], [0.8, -0.6]])

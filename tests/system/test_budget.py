@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import BetaBinomial, HMCKernel, NormalMean
 from bread.errors import InvalidArgumentError
+from tests.models.reference import BetaBinomial, HMCKernel, NormalMean
 
 HMC = HMCKernel(n_leapfrog=5)
 MODELS = {

@@ -1,4 +1,4 @@
-"""`bread.check` end to end on the reference backend: what runs, what is equal, what survives an interruption."""
+"""`bread.check` end to end on reference models: what runs, what is equal, what survives an interruption."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import AutoregressiveKernel, FaultyNormalMean, HMCKernel, NormalMean, UniformLocation
 from bread.errors import DensityError, InvalidArgumentError
 from bread.report.container import group_names, read_attributes, read_group
 from bread.running.ledger import Ledger
+from tests.models.reference import AutoregressiveKernel, FaultyNormalMean, HMCKernel, NormalMean, UniformLocation
 from tests.support.marks import slow_but
 from tests.support.reports import assert_same_report
 
@@ -176,7 +176,7 @@ INTERRUPTED = """
 import sys, warnings
 import numpy as np
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
+from tests.models.reference import HMCKernel, NormalMean
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     from bread.running.executors import PoolExecutor

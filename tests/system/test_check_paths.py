@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import (
+from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
+from bread.paths.kinds import PriorPath, ReferencePath
+from bread.paths.mixture import diagonal, gaussian
+from bread.report.compat import read_attributes, read_group
+from bread.running.modes import log_lower_bound
+from bread.running.preparation import Preparation
+from bread.running.results import SHARED
+from tests.models.reference import (
     AbsoluteMean,
     AutoregressiveKernel,
     CompoundKernel,
@@ -17,13 +24,6 @@ from bread.backends.reference import (
     LinearRegression,
     NormalMean,
 )
-from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
-from bread.paths.kinds import PriorPath, ReferencePath
-from bread.paths.mixture import diagonal, gaussian
-from bread.report.compat import read_attributes, read_group
-from bread.running.modes import log_lower_bound
-from bread.running.preparation import Preparation
-from bread.running.results import SHARED
 
 QUICK = {"cores": 1, "progressbar": False, "random_seed": 3, "draws": 20, "tune": 100}
 KERNEL = CompoundKernel((GibbsLabelKernel(), HMCKernel(5)))

@@ -10,10 +10,10 @@ import pytest
 import bread
 from bread import exact
 from bread.arviz_import import import_arviz
-from bread.backends.finite import FiniteModel
-from bread.backends.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 from bread.errors import InvalidArgumentError
 from bread.paths.schedules import linear
+from tests.models.finite import FiniteModel
+from tests.models.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 
 PRIOR = np.array([0.5, 0.2, 0.3])
 LIKELIHOOD = np.array([[0.7, 0.3], [0.1, 0.9], [0.45, 0.55]])

@@ -5,13 +5,13 @@ import pytest
 from scipy.stats import binom, norm
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
-from bread.backends.reference.models.beta_binomial import BetaBinomial
-from bread.backends.reference.models.gaussian_models import HierarchicalNormal, LinearRegression
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
 from bread.report.compat import require_group
 from bread.seeds import Purpose, seed_sequence
+from tests.models.reference import HMCKernel, NormalMean
+from tests.models.reference.models.beta_binomial import BetaBinomial
+from tests.models.reference.models.gaussian_models import HierarchicalNormal, LinearRegression
 from tests.support.direct_models import UncorrectedDrift, WideDataDraws, WidePriorDraws
 
 Y = np.array([0.4, 1.9, 1.1, 0.7, 1.6, -0.3])

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 import bread
 from bread.arviz_import import import_arviz
-from bread.backends.reference import AutoregressiveKernel, HierarchicalNormal
 from bread.cli import app
 from bread.debugging.targets import default_targets
 from bread.errors import InvalidArgumentError
 from bread.reading.verdict import Verdict
+from tests.models.reference import AutoregressiveKernel, HierarchicalNormal
 from tests.support.reference_models import CONJUGATE
 
 SCALE = 1.5

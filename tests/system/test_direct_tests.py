@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import AbsoluteMean, BetaBinomial, LabelMixture, NormalScale, UniformLocation
 from bread.report.compat import read_group
 from bread.report.direct_tests import direct_tests_dataset
+from tests.models.reference import AbsoluteMean, BetaBinomial, LabelMixture, NormalScale, UniformLocation
 from tests.support.direct_models import CLEAN, PLANTED, combined, direct_tests
 from tests.support.reference_models import CONJUGATE
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
 from bread.report.compat import read_group
+from tests.models.reference import HMCKernel, NormalMean
 
 Y = np.array([0.4, 1.9, 1.1])
 HMC = HMCKernel(n_leapfrog=3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bread.backends.reference import (
+from tests.models.reference import (
     AutoregressiveKernel,
     HierarchicalNormal,
     LinearRegression,

@@ -9,9 +9,9 @@ import pytest
 
 import bread
 from bread import exact
-from bread.backends.finite import FiniteModel
 from bread.paths.schedules import linear
 from bread.statistics.certificate import error_interval
+from tests.models.finite import FiniteModel
 
 PRIOR = np.array([0.5, 0.2, 0.3])
 LIKELIHOOD = np.array([[0.7, 0.3], [0.1, 0.9], [0.45, 0.55]])

@@ -11,9 +11,9 @@ import pytest
 
 import bread
 from bread.backends.base import Posterior
-from bread.backends.reference import BetaBinomial, HMCKernel
-from bread.backends.reference.posterior import ReferencePosterior
 from bread.report.container import read_group
+from tests.models.reference import BetaBinomial, HMCKernel
+from tests.models.reference.posterior import ReferencePosterior
 from tests.support.direct_models import CLEAN, PLANTED
 from tests.support.reference_models import CONJUGATE
 

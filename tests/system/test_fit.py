@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import AutoregressiveKernel, HMCKernel, NormalMean
 from bread.report.container import group_names, read_attributes, read_group
+from tests.models.reference import AutoregressiveKernel, HMCKernel, NormalMean
 
 Y = np.array([0.4, 1.9, 1.1, 0.2, -0.6, 0.9])
 QUICK = {"simulate_from": "prior", "random_seed": 5, "cores": 1, "progressbar": False, "tune_on": "shared", "tune": 20}

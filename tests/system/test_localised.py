@@ -15,7 +15,11 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 from scipy.special import expit
 
-from bread.backends.reference import (
+from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
+from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
+from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.bounds import simulation_gaps
+from tests.models.reference import (
     AutoregressiveKernel,
     BetaBinomial,
     HierarchicalNormal,
@@ -24,10 +28,6 @@ from bread.backends.reference import (
     NormalMean,
     expected_work,
 )
-from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
-from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.bounds import simulation_gaps
 from tests.support.conformance import (
     PATH,
     check_bit_equal_batching,

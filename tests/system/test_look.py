@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.finite import FiniteModel
 from bread.exact.transitions import HeatBath
 from bread.report.compat import read_group
+from tests.models.finite import FiniteModel
 from tests.support.reference_models import CONJUGATE
 
 MODEL = CONJUGATE["hierarchical_hmc"]

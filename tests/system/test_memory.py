@@ -19,7 +19,7 @@ import json, os, re, sys
 from pathlib import Path
 import numpy as np
 import bread
-from bread.backends.reference import HMCKernel, NormalMean
+from tests.models.reference import HMCKernel, NormalMean
 from tests.support.child_checks import workers_of
 
 def peak(pid):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import HMCKernel, MarginalMixture, NormalMean
 from bread.report.container import group_names, read_attributes, read_group
+from tests.models.reference import HMCKernel, MarginalMixture, NormalMean
 from tests.support.reports import assert_same_report
 
 QUICK = {

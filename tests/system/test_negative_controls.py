@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from scipy.special import log_expit, logsumexp
 
-from bread.backends.reference import (
+from bread.statistics.alarms import theory_alarm
+from bread.statistics.bounds import log_evidence_lower, log_evidence_upper, simulation_gaps
+from tests.models.reference import (
     AutoregressiveKernel,
     BetaBinomial,
     CompoundKernel,
@@ -24,8 +26,6 @@ from bread.backends.reference import (
     NormalMean,
     expected_work,
 )
-from bread.statistics.alarms import theory_alarm
-from bread.statistics.bounds import log_evidence_lower, log_evidence_upper, simulation_gaps
 from tests.support.conformance import (
     anneal_pool,
     assert_mean,

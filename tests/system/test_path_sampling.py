@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import (
+from bread.errors import BreadError, InvalidArgumentError
+from bread.reading.path_sampling import path_sampling_answer
+from bread.report.compat import make_container, require_group
+from bread.report.path_sampling import path_sampling_dataset
+from bread.running.path_sampling import PathPairs
+from tests.models.reference import (
     AbsoluteMean,
     HierarchicalNormal,
     LabelMixture,
@@ -17,11 +22,6 @@ from bread.backends.reference import (
     NormalScale,
     UniformLocation,
 )
-from bread.errors import BreadError, InvalidArgumentError
-from bread.reading.path_sampling import path_sampling_answer
-from bread.report.compat import make_container, require_group
-from bread.report.path_sampling import path_sampling_dataset
-from bread.running.path_sampling import PathPairs
 from tests.support.direct_models import WideDataDraws, WidePriorDraws
 
 Y = np.array([0.4, 1.9, 1.1, -3.0])

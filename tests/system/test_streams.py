@@ -17,7 +17,7 @@ import numpy as np
 
 def check(file):
     import bread
-    from bread.backends.reference import HMCKernel, NormalMean
+    from tests.models.reference import HMCKernel, NormalMean
     report = bread.check(
         NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=3)), simulate_from="prior", path="prior",
         tune_on="shared", simulations=3, chains=2, tune=10, draws=8, n_temperatures=[4, 8], random_seed=3, cores=2,

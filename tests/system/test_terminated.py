@@ -21,7 +21,7 @@ from tests.support.child_checks import processes_of, wait_until
 
 SCRIPT = """
 import sys, numpy as np, bread
-from bread.backends.reference import HMCKernel, NormalMean
+from tests.models.reference import HMCKernel, NormalMean
 model = NormalMean(np.array([0.4, 1.9]), kernel=HMCKernel(n_leapfrog=5))
 report = bread.check(
     model, simulate_from="prior", path="prior", tune_on="shared", simulations=4, chains=2, tune=10, draws=16,

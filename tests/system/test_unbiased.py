@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import bread
-from bread.backends.reference import AbsoluteMean, HierarchicalNormal, LabelMixture, NormalMean
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report.compat import require_group
+from tests.models.reference import AbsoluteMean, HierarchicalNormal, LabelMixture, NormalMean
 
 matplotlib.use("Agg")
 NORMAL = NormalMean(np.array([0.4, 1.9, 1.1]), prior_mean=0.5, prior_sd=1.5, noise_sd=1.2)

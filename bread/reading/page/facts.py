@@ -8,7 +8,7 @@ from typing import Any
 from bread._version import __version__
 from bread.reading.page.data_digest import data_digest
 
-_LIBRARIES = {"pymc": "PyMC", "stan": "Stan", "numpy": "NumPy", "reference": "reference models of bread"}
+_LIBRARIES = {"pymc": "PyMC", "stan": "Stan", "numpy": "NumPy"}
 
 
 def loaded(attributes: dict[str, Any], name: str, empty: str) -> Any:

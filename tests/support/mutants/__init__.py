@@ -1,6 +1,6 @@
 """Planted bugs: small, realistic defects, each beside the same code without it.
 
-`MUTANTS` has them all by name. Those of the family "tempering" build a model of the reference backend, whose kernel the
+`MUTANTS` has them all by name. Those of the family "tempering" build a reference model, whose kernel the
 battery moves and anneals; the others a `Case` of a target and a kernel.
 """
 

@@ -1,6 +1,6 @@
 """Annealed chains of a conjugate model whose weights and kernels do not fit together: Crooks' relation fails.
 
-What is built is a model of the reference backend, not a kernel with a target.
+What is built is a reference model, not a kernel with a target.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bread.backends.reference import (
+from tests.models.reference import (
     AutoregressiveKernel,
     NormalMean,
     ReferenceKernel,

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from bread.backends.base import Model, OpenOptions
-from bread.backends.reference import BetaBinomial
 from coin_models import Coins, Odd
+from tests.models.reference import BetaBinomial
 
 
 def reads(model: Any) -> bool:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bread.backends.base import FloatArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.hmc import HMCKernel
-from bread.backends.reference.kernels import AutoregressiveKernel, CompoundKernel, GibbsLabelKernel, ReferenceKernel
-from bread.backends.reference.models.location import (
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.hmc import HMCKernel
+from tests.models.reference.kernels import AutoregressiveKernel, CompoundKernel, GibbsLabelKernel, ReferenceKernel
+from tests.models.reference.models.location import (
     LocationModel,
     normal_log_density,
     sample_log_evidence,

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, gammaln, log_expit, logit
 
 from bread.backends.base import Data, FloatArray, IntArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.hmc import HMCKernel
-from bread.backends.reference.kernels import ReferenceKernel
-from bread.backends.reference.model import ReferenceModel
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.hmc import HMCKernel
+from tests.models.reference.kernels import ReferenceKernel
+from tests.models.reference.model import ReferenceModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.hmc import HMCKernel
-from bread.backends.reference.kernels import ReferenceKernel
-from bread.backends.reference.models.location import (
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.hmc import HMCKernel
+from tests.models.reference.kernels import ReferenceKernel
+from tests.models.reference.models.location import (
     LocationModel,
     sample_log_evidence,
     sample_log_likelihood,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from bread.backends.base import FloatArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.formulae import Formulae
 from bread.paths.kinds import Path, PriorPath
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.formulae import Formulae
 
 
 class TargetDensity:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray, ModelInfo, Node, Replicates
 from bread.backends.nodes import LOCALISED, predictive_nodes
-from bread.backends.reference.arrays import Statistics
 from bread.errors import UnsupportedModelError
+from tests.models.reference.arrays import Statistics
 
 MOST = 8000  # states are drawn one by one
 

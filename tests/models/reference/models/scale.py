@@ -13,11 +13,11 @@ from scipy.special import gammaln, kve
 from scipy.stats import geninvgauss
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.hmc import HMCKernel
-from bread.backends.reference.kernels import ReferenceKernel
-from bread.backends.reference.model import ReferenceModel
-from bread.backends.reference.models.gaussian import LOG_2PI
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.hmc import HMCKernel
+from tests.models.reference.kernels import ReferenceKernel
+from tests.models.reference.model import ReferenceModel
+from tests.models.reference.models.gaussian import LOG_2PI
 
 LOG_2_OVER_PI = float(np.log(2.0 / np.pi))
 

@@ -12,9 +12,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Model
-from bread.backends.reference.kernels import AutoregressiveKernel, ReferenceKernel
-from bread.backends.reference.models.gaussian import LOG_2PI, LinearGaussianModel
 from bread.paths.mixture import MixtureReference, Reference
+from tests.models.reference.kernels import AutoregressiveKernel, ReferenceKernel
+from tests.models.reference.models.gaussian import LOG_2PI, LinearGaussianModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Transition kernels of the reference backend, vectorised over chains, each with its own random numbers.
+"""Transition kernels of the reference models, vectorised over chains, each with its own random numbers.
 
 A kernel says how many random numbers a transition takes, and makes a transition for a whole anneal from them. The
 numbers of a chain come from its own generator, so that a chain does not depend on the batch it runs in.
@@ -15,10 +15,10 @@ from numpy.random import SeedSequence, default_rng
 from scipy.special import expit
 
 from bread.backends.base import Direction, FloatArray, IntArray, Settings
-from bread.backends.reference.arrays import apply_matrix
-from bread.backends.reference.density import TargetDensity
 from bread.errors import InvalidArgumentError
 from bread.paths.kinds import PriorPath
+from tests.models.reference.arrays import apply_matrix
+from tests.models.reference.density import TargetDensity
 
 Transition = Callable[[int, FloatArray], FloatArray]
 """Maps (number of the transition, states of shape (n, dim)) to the new states."""

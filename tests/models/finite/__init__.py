@@ -4,7 +4,7 @@
 annealing as a `bread.exact.FiniteChain`, so that every number of a report can be held against its exact value.
 """
 
-from bread.backends.finite.model import FiniteModel
-from bread.backends.finite.posterior import FinitePosterior
+from tests.models.finite.model import FiniteModel
+from tests.models.finite.posterior import FinitePosterior
 
 __all__ = ["FiniteModel", "FinitePosterior"]

@@ -19,17 +19,17 @@ from bread.backends.base import (
     Kernel,
     Settings,
 )
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.density import TargetDensity
-from bread.backends.reference.formulae import Formulae
-from bread.backends.reference.hmc import HMCAdaptation
-from bread.backends.reference.kernels import ReferenceKernel, Run, Tally, draw_random_numbers
 from bread.backends.support.arguments import check_run
 from bread.backends.support.gradients import one_by_one
 from bread.backends.support.stretching import stretched_metric
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.kinds import Path, PriorPath
 from bread.paths.mixture import Reference
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.density import TargetDensity
+from tests.models.reference.formulae import Formulae
+from tests.models.reference.hmc import HMCAdaptation
+from tests.models.reference.kernels import ReferenceKernel, Run, Tally, draw_random_numbers
 
 
 class ReferencePosterior:

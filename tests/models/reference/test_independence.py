@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from bread.backends.reference import AbsoluteMean, CompoundKernel, HMCKernel, IndependenceKernel
+from tests.models.reference import AbsoluteMean, CompoundKernel, HMCKernel, IndependenceKernel
 from tests.support.conformance import (
     PATH,
     anneal_pool,

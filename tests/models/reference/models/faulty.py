@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from bread.backends.base import FloatArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.models.gaussian_models import NormalMean
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.models.gaussian_models import NormalMean
 
 
 @dataclass(frozen=True, eq=False)

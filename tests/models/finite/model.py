@@ -26,10 +26,10 @@ from bread.backends.base import (
     Replicates,
     Simulations,
 )
-from bread.backends.finite.posterior import NO_REFERENCE, FinitePosterior, as_indices, as_states, draw
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.exact.chain import FiniteChain
 from bread.exact.transitions import Transition
+from tests.models.finite.posterior import NO_REFERENCE, FinitePosterior, as_indices, as_states, draw
 
 FIT_CHAINS, FIT_DRAWS = 4, 500
 MOST_DATA_SETS = 100_000

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from bread.backends.reference import (
+from bread.errors import UnsupportedKernelError
+from tests.models.reference import (
     AutoregressiveKernel,
     HMCKernel,
     NormalMean,
     expected_work,
 )
-from bread.errors import UnsupportedKernelError
 from tests.support.reference_models import ALL_MODELS
 
 

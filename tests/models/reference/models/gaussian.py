@@ -12,8 +12,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.arrays import Statistics, apply_matrix, row_dot
-from bread.backends.reference.model import ReferenceModel
+from tests.models.reference.arrays import Statistics, apply_matrix, row_dot
+from tests.models.reference.model import ReferenceModel
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 

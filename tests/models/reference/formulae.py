@@ -11,8 +11,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray, IntArray
-from bread.backends.reference.arrays import Statistics
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
+from tests.models.reference.arrays import Statistics
 
 
 class Formulae(ABC):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.kernels import AutoregressiveKernel
-from bread.backends.reference.models.gaussian import LinearGaussianModel
 from bread.errors import UnsupportedKernelError
+from tests.models.reference.kernels import AutoregressiveKernel
+from tests.models.reference.models.gaussian import LinearGaussianModel
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bread.backends.base import FloatArray, IntArray, Settings
-from bread.backends.reference.arrays import row_dot
-from bread.backends.reference.kernels import Run, Transition
 from bread.errors import InvalidArgumentError
+from tests.models.reference.arrays import row_dot
+from tests.models.reference.kernels import Run, Transition
 
 DIVERGENCE = 1000.0  # error of the energy, in nats, beyond which a trajectory counts as divergent
 TARGET_ACCEPTANCE = 0.8  # as Stan and PyMC

@@ -10,7 +10,10 @@ from numpy.random import SeedSequence, default_rng
 from scipy import stats
 
 from bread.backends.base import Failure, Kernel, Model
-from bread.backends.reference import (
+from bread.errors import InvalidArgumentError, UnsupportedKernelError
+from bread.paths.kinds import ReferencePath
+from bread.paths.mixture import diagonal
+from tests.models.reference import (
     AbsoluteMean,
     AutoregressiveKernel,
     BetaBinomial,
@@ -22,9 +25,6 @@ from bread.backends.reference import (
     NormalMean,
     UniformLocation,
 )
-from bread.errors import InvalidArgumentError, UnsupportedKernelError
-from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import diagonal
 from tests.support.conformance import (
     PATH,
     check_bit_equal_batching,

@@ -11,7 +11,6 @@ from numpy.random import SeedSequence
 
 from bread import exact
 from bread.backends.base import AnnealRun, Failure, Kernel, OpenOptions
-from bread.backends.finite import FiniteModel
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.exact import FiniteChain, WeightLaw
 from bread.paths.kinds import PriorPath, ReferencePath
@@ -26,6 +25,7 @@ from bread.statistics.certificate import (
     error_interval,
     raw_error_by_simulation,
 )
+from tests.models.finite import FiniteModel
 from tests.support.annealed_pools import PATH
 from tests.support.conformance import (
     assert_mean,

@@ -26,13 +26,13 @@ from bread.backends.base import (
     Simulations,
 )
 from bread.backends.observations import dependent
-from bread.backends.reference import replicating
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.formulae import Formulae
-from bread.backends.reference.kernels import ReferenceKernel
-from bread.backends.reference.posterior import ReferencePosterior
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.mixture import Reference
+from tests.models.reference import replicating
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.formulae import Formulae
+from tests.models.reference.kernels import ReferenceKernel
+from tests.models.reference.posterior import ReferencePosterior
 
 FIT_CHAINS = 4
 FIT_DRAWS = 500
@@ -247,7 +247,7 @@ class ReferenceModel(Formulae, Model):
         UnsupportedKernelError
             The kernel needs closed forms that the new model has not.
         """
-        from bread.backends.reference.localised import LocalisedModel  # it is a ReferenceModel itself
+        from tests.models.reference.localised import LocalisedModel  # it is a ReferenceModel itself
 
         return LocalisedModel(self, tuple(names), reference)
 
@@ -259,7 +259,7 @@ class ReferenceModel(Formulae, Model):
         UnsupportedKernelError
             The kernel needs closed forms that the new model has not.
         """
-        from bread.backends.reference.localised import GivenDataModel  # it is a ReferenceModel itself
+        from tests.models.reference.localised import GivenDataModel  # it is a ReferenceModel itself
 
         if self.kernel.draws_exactly or self.label_index is not None:
             raise UnsupportedKernelError(

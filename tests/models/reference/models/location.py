@@ -10,9 +10,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.model import ReferenceModel
-from bread.backends.reference.models.gaussian import LOG_2PI
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.model import ReferenceModel
+from tests.models.reference.models.gaussian import LOG_2PI
 
 
 class LocationModel(ReferenceModel):

@@ -12,11 +12,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.backends.base import Data, FloatArray, IntArray
-from bread.backends.reference.arrays import Statistics
-from bread.backends.reference.kernels import ReferenceKernel
-from bread.backends.reference.model import ReferenceModel
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.mixture import Reference
+from tests.models.reference.arrays import Statistics
+from tests.models.reference.kernels import ReferenceKernel
+from tests.models.reference.model import ReferenceModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,0 @@
-"""The models of the reference backend."""
