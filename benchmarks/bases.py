@@ -19,9 +19,9 @@ from ordinary_models import MODELS
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.fitting.initial import many_prior_draws
-from bread.fitting.searches import centred
-from bread.fitting.work import FitWork
+from bread.fitting.search.initial import many_prior_draws
+from bread.fitting.search.searches import centred
+from bread.fitting.search.work import FitWork
 from bread.paths.mixture import gaussian
 
 DRAWS = 400  # of each law

@@ -40,7 +40,7 @@ def print_seconds(prepare: Callable[[], Callable[..., Any]]) -> None:
         Imports and builds what comes before the call, and returns `bread.check` of a model.
     """
     began_import = time.perf_counter()
-    from bread.running.progress import Display
+    from bread.jobs.progress import Display
 
     check = prepare()
     seen: dict[str, float] = {}

@@ -28,8 +28,8 @@ from first_look_laws import (
 )  # fmt: skip
 from numpy.random import Generator, default_rng
 
-from bread.statistics.beginnings import beginning_test
-from bread.statistics.first_look import LEVEL, FirstLook, first_look
+from bread.statistics.first_look.beginnings import beginning_test
+from bread.statistics.first_look.first_look import LEVEL, FirstLook, first_look
 
 SEED = 20261130
 Case = Callable[[Generator], tuple[Law, Array]]

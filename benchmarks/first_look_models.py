@@ -20,8 +20,8 @@ from first_look_draws import by_pymc, draws_of, file_of
 from bread.backends import open_model
 from bread.backends.base import Model, OpenOptions
 from bread.report.fit_quality import quality_attributes
-from bread.running.first_look import look_at
-from bread.statistics.first_look import LEVEL
+from bread.running.check.first_look import look_at
+from bread.statistics.first_look.first_look import LEVEL
 
 SAMPLED_WELL = (
     "funnel_10", "funnel_20", "random_walk", "ordinal", "zero_inflated", "lkj_slopes", "weibull_censored",

@@ -25,8 +25,8 @@ import xarray as xr
 from first_look_draws import draws_of, file_of
 
 import bread
-from bread import _look
 from bread.report.compat import read_attributes, read_group
+from bread.verbs import look as _look
 
 STAN = (
     "regression, flat priors", "eight schools, priors", "varying slopes, LKJ", "Poisson, over-dispersed",

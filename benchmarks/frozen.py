@@ -10,7 +10,7 @@ from measuring import SEED
 from bread.backends.base import FloatArray, Kernel
 from bread.paths import schedules
 from bread.paths.kinds import PriorPath
-from bread.running.tuning import tune
+from bread.running.pilots.tuning import tune
 from bread.seeds import Purpose, chain_seeds
 
 

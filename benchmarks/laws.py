@@ -16,10 +16,10 @@ from measuring import SEED, machine, print_table
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.fitting.adaptation import truncated
-from bread.fitting.initial import many_prior_draws
-from bread.fitting.searches import by_precision
-from bread.fitting.work import FitWork
+from bread.fitting.importance.adaptation import truncated
+from bread.fitting.search.initial import many_prior_draws
+from bread.fitting.search.searches import by_precision
+from bread.fitting.search.work import FitWork
 from bread.paths.precision import PrecisionReference
 
 NAMES = ("two_scales", "crossed", "lkj_slopes", "horseshoe")

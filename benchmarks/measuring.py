@@ -89,7 +89,7 @@ def fit(model: Any) -> Any:
 def check(model: Any, *, stop_before: str = "", **settings: Any) -> Any:
     """Run `bread.check` with fixed seed, without progress bar and warnings; end it before a phase, if one is named."""
     import bread
-    from bread.running.progress import Display
+    from bread.jobs.progress import Display
 
     original = Display.phase
 

@@ -72,7 +72,7 @@ def _measure(name: str) -> None:
 def by_phase(model: Any, **settings: Any) -> dict[str, float]:
     """Return the CPU seconds of each phase of one check with all defaults, in one process, reading included."""
     import bread
-    from bread.running.progress import Display
+    from bread.jobs.progress import Display
 
     original, original_done = Display.phase, Display.done
     seconds: dict[str, float] = {}

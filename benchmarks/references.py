@@ -17,10 +17,10 @@ from measuring import SEED, machine, print_table
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.fitting.families import FAMILIES
-from bread.fitting.nested import rank_drivers
-from bread.fitting.searches import conditional
-from bread.fitting.work import FitWork
+from bread.fitting.conditional.one_driver import rank_drivers
+from bread.fitting.gaussian.families import FAMILIES
+from bread.fitting.search.searches import conditional
+from bread.fitting.search.work import FitWork
 
 DRAWS, TUNE, CHAINS, TARGET_ACCEPT = 1000, 1500, 4, 0.97
 OWN_DRAWS = 1000

@@ -20,7 +20,7 @@ from measuring import SEED, machine, print_table
 
 import bread
 from bread.report.compat import read_group
-from bread.running import preparation
+from bread.running.check import preparation
 
 TEMPERATURES = {"crossed": (8, 32), "random_walk": (32, 64), "horseshoe": (16, 64)}
 SETS = {"horseshoe": 6}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bread.paths.schedules import NAMES as SCHEDULES
 from bread.report.compat import read_group
-from bread.statistics.bounds import simulation_gaps
+from bread.statistics.bounds.bounds import simulation_gaps
 
 TARGET = 1.0  # nats
 SIMULATIONS = 16

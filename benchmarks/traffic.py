@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from measuring import NAMES, build_model, check, machine, median, print_table
 
-from bread.running.remote import RemoteExecutor, Result
-from bread.running.tasks import AnnealTask
+from bread.jobs.remote import RemoteExecutor, Result
+from bread.jobs.task import AnnealTask
 
 N_TEMPERATURES = 64
 N_CALLS = 20_000

@@ -10,34 +10,30 @@ from typing import TYPE_CHECKING, Any
 from bread._version import __version__
 
 if TYPE_CHECKING:
-    from bread import exact
-    from bread._check import check
-    from bread._compare import compare
-    from bread._data_annealing import data_annealing
-    from bread._debug import debug
-    from bread._look import look
-    from bread._path_sampling import path_sampling
-    from bread._plan import plan
-    from bread._resume import resume
-    from bread._unbiased import unbiased
+    from bread import exact, lab
     from bread.errors import BreadError
-    from bread.reading.agreement_plot import plot_agreement
-    from bread.reading.bayes_factor import BayesFactor, bayes_factor
-    from bread.reading.compare_plot import plot_compare
-    from bread.reading.debug_plot import plot_debug
-    from bread.reading.evidence import Evidence, evidence
-    from bread.reading.first_look_plot import plot_first_look
-    from bread.reading.outlook import Outlook
+    from bread.reading.evidence.bayes_factor import BayesFactor, bayes_factor
+    from bread.reading.evidence.evidence import Evidence, evidence
+    from bread.reading.other_verbs.outlook import Outlook
     from bread.reading.page.html import to_html
     from bread.reading.page.markdown import to_markdown
-    from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
-    from bread.reading.plots_fit import plot_fit
-    from bread.reading.report_plot import plot_report
-    from bread.reading.status_plot import plot
+    from bread.reading.plots.agreement_plot import plot_agreement
+    from bread.reading.plots.compare_plot import plot_compare
+    from bread.reading.plots.debug_plot import plot_debug
+    from bread.reading.plots.first_look_plot import plot_first_look
+    from bread.reading.plots.plots import plot_bounds, plot_consistency, plot_path, plot_work
+    from bread.reading.plots.plots_fit import plot_fit
+    from bread.reading.plots.report_plot import plot_report
+    from bread.reading.plots.status_plot import plot
     from bread.reading.summary import summary
-    from bread.reading.unbiased_plot import plot_unbiased
     from bread.reading.verdict import Verdict, verdict
     from bread.report.quantities import add_quantities
+    from bread.verbs.check import check
+    from bread.verbs.compare import compare
+    from bread.verbs.debug import debug
+    from bread.verbs.look import look
+    from bread.verbs.plan import plan
+    from bread.verbs.resume import resume
 
 __all__ = [
     "BayesFactor",
@@ -50,12 +46,11 @@ __all__ = [
     "bayes_factor",
     "check",
     "compare",
-    "data_annealing",
     "debug",
     "evidence",
     "exact",
+    "lab",
     "look",
-    "path_sampling",
     "plan",
     "plot",
     "plot_agreement",
@@ -67,50 +62,45 @@ __all__ = [
     "plot_fit",
     "plot_path",
     "plot_report",
-    "plot_unbiased",
     "plot_work",
     "resume",
     "summary",
     "to_html",
     "to_markdown",
-    "unbiased",
     "verdict",
 ]
 
 _MODULES = {
-    "BayesFactor": "bread.reading.bayes_factor",
+    "BayesFactor": "bread.reading.evidence.bayes_factor",
     "BreadError": "bread.errors",
-    "Evidence": "bread.reading.evidence",
-    "Outlook": "bread.reading.outlook",
+    "Evidence": "bread.reading.evidence.evidence",
+    "Outlook": "bread.reading.other_verbs.outlook",
     "Verdict": "bread.reading.verdict",
     "add_quantities": "bread.report.quantities",
-    "bayes_factor": "bread.reading.bayes_factor",
-    "check": "bread._check",
-    "compare": "bread._compare",
-    "data_annealing": "bread._data_annealing",
-    "debug": "bread._debug",
-    "evidence": "bread.reading.evidence",
+    "bayes_factor": "bread.reading.evidence.bayes_factor",
+    "check": "bread.verbs.check",
+    "compare": "bread.verbs.compare",
+    "debug": "bread.verbs.debug",
+    "evidence": "bread.reading.evidence.evidence",
     "exact": "bread",
-    "look": "bread._look",
-    "path_sampling": "bread._path_sampling",
-    "plan": "bread._plan",
-    "plot": "bread.reading.status_plot",
-    "plot_agreement": "bread.reading.agreement_plot",
-    "plot_bounds": "bread.reading.plots",
-    "plot_compare": "bread.reading.compare_plot",
-    "plot_consistency": "bread.reading.plots",
-    "plot_debug": "bread.reading.debug_plot",
-    "plot_first_look": "bread.reading.first_look_plot",
-    "plot_fit": "bread.reading.plots_fit",
-    "plot_path": "bread.reading.plots",
-    "plot_report": "bread.reading.report_plot",
-    "plot_unbiased": "bread.reading.unbiased_plot",
-    "plot_work": "bread.reading.plots",
-    "resume": "bread._resume",
+    "lab": "bread",
+    "look": "bread.verbs.look",
+    "plan": "bread.verbs.plan",
+    "plot": "bread.reading.plots.status_plot",
+    "plot_agreement": "bread.reading.plots.agreement_plot",
+    "plot_bounds": "bread.reading.plots.plots",
+    "plot_compare": "bread.reading.plots.compare_plot",
+    "plot_consistency": "bread.reading.plots.plots",
+    "plot_debug": "bread.reading.plots.debug_plot",
+    "plot_first_look": "bread.reading.plots.first_look_plot",
+    "plot_fit": "bread.reading.plots.plots_fit",
+    "plot_path": "bread.reading.plots.plots",
+    "plot_report": "bread.reading.plots.report_plot",
+    "plot_work": "bread.reading.plots.plots",
+    "resume": "bread.verbs.resume",
     "summary": "bread.reading.summary",
     "to_html": "bread.reading.page.html",
     "to_markdown": "bread.reading.page.markdown",
-    "unbiased": "bread._unbiased",
     "verdict": "bread.reading.verdict",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bread.cli import app as main
+from bread.cli.commands import app as main
 
 __all__ = ["main"]
 

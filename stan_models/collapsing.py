@@ -19,9 +19,9 @@ from bread.backends import open_model
 from bread.backends.base import Direction, OpenOptions
 from bread.paths import schedules
 from bread.paths.kinds import PriorPath
-from bread.running.tuning import Pilot, tune
+from bread.running.pilots.tuning import Pilot, tune
 from bread.seeds import Purpose, chain_seeds, seed_sequence
-from bread.statistics import bounds, intervals
+from bread.statistics.bounds import bounds, intervals
 
 FORMS = {"uncollapsed": "matrix_factorisation", "collapsed": "collapsed_matrix_factorisation"}
 LEVELS = (100.0, 30.0, 10.0, 3.3)  # nats at which the two are compared

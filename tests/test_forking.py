@@ -237,7 +237,7 @@ def test_a_model_is_there_for_workers_that_replace_its_heirs() -> None:
         """
 import numpy as np
 from tests.models.reference import NormalMean
-from bread.running.executors import PoolExecutor
+from bread.jobs.executors import PoolExecutor
 
 class Task:
     n_chains = 1

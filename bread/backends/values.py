@@ -264,7 +264,7 @@ class Fit:
         Divergent transitions among these draws; None where nobody counted.
     distinct_share : float
         What effective sample sizes are multiplied by, because draws are copies of others; see
-        `bread.statistics.repeats`.
+        `bread.statistics.agreement.repeats`.
     notes : tuple of str
         What was done to the user's draws before they were those of the model's free variables.
     data : dict of str to array_like

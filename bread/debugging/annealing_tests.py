@@ -9,9 +9,9 @@ from bread.debugging.annealed import BASE, END, FORWARD, REVERSE, AnnealedSample
 from bread.debugging.finding import BatteryTest, Finding, LeftOut, certain
 from bread.debugging.sample import DECIMALS, Sample, Stream
 from bread.debugging.subject import FloatArray
-from bread.statistics.alarms import rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.crooks_order import STATISTICS, crooks_order
-from bread.statistics.functions import Label
+from bread.statistics.bounds.alarms import rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.exactness.crooks_order import STATISTICS, crooks_order
+from bread.statistics.exactness.functions import Label
 
 TOLERANCE = 1e-4  # of a log density, relative to its size: single precision passes
 FEWEST_PAIRS = 20

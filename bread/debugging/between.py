@@ -17,7 +17,7 @@ from numpy.random import SeedSequence
 from scipy.special import logsumexp
 
 from bread.debugging.subject import Draws, FloatArray, Subject
-from bread.statistics.functions import StateFunctions
+from bread.statistics.exactness.functions import StateFunctions
 
 BETA, NEXT = 0.4, 0.7  # b and c: neither is its own square, nor one less the other or itself
 SCHEDULE = np.array([0.0, BETA, NEXT, 1.0])

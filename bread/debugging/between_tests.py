@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from bread.debugging.between import BETA, LOG_RATIO, NEXT
 from bread.debugging.finding import BatteryTest, Finding, LeftOut
 from bread.debugging.sample import Sample
-from bread.statistics.functions import Label
-from bread.statistics.invariance import FEWEST_DRAWS, crossing_p_values
-from bread.statistics.means import mean_zero_test
+from bread.statistics.exactness.functions import Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS, crossing_p_values
+from bread.statistics.exactness.means import mean_zero_test
 
 
 def run_steps(sample: Sample) -> Finding | LeftOut:

@@ -21,8 +21,8 @@ from numpy.random import SeedSequence
 from bread.backends.base import Model
 from bread.debugging.annealed import Annealed, AnnealedPairs, AnnealingSubject
 from bread.debugging.subject import Draws, FloatArray, Moved, Subject
-from bread.running.executors import PoolExecutor, available_cores
-from bread.running.tasks import Task
+from bread.jobs.executors import PoolExecutor, available_cores
+from bread.jobs.task import Task
 
 WORTH = 15.0  # seconds that a round must take for workers to be started unasked: they import and compile for some
 SHARES = 4  # of a call, for each worker: chains take unequal time

@@ -16,7 +16,7 @@ from bread.debugging.results import TestResult
 from bread.debugging.reversibility_tests import PAIRS, RANKS
 from bread.debugging.sample import LOG_DENSITY, Sample
 from bread.debugging.simulator_tests import DRAWS, FLOW, INDEPENDENCE, SCORE
-from bread.statistics.functions import EVERYTHING, Label
+from bread.statistics.exactness.functions import EVERYTHING, Label
 
 HARDLY_MOVES = 0.02  # share of chains
 HIDES_ALL = 10.0  # nats between log weights: one in 20,000 pairs has the rarer order

@@ -15,9 +15,9 @@ from bread.debugging.finding import BatteryTest, Finding, LeftOut
 from bread.debugging.kernel_tests import FEW, difference_of_averages
 from bread.debugging.sample import Sample
 from bread.debugging.subject import FloatArray
-from bread.statistics.functions import Label
-from bread.statistics.invariance import FEWEST_DRAWS, crossing_p_values
-from bread.statistics.means import mean_zero_test
+from bread.statistics.exactness.functions import Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS, crossing_p_values
+from bread.statistics.exactness.means import mean_zero_test
 
 NEAR = (0.02, 0.1)  # quantiles of the distance below which a pair is near: single pairs
 NEAR_OF_MANY = (0.005, 0.02, 0.1)  # of all pairs of a group together

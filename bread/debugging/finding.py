@@ -10,9 +10,9 @@ import numpy as np
 
 from bread.debugging.sample import Sample
 from bread.debugging.subject import FloatArray
-from bread.statistics.alarms import combined_p_value
-from bread.statistics.functions import Label
-from bread.statistics.probability_plots import ProbabilityPlot
+from bread.statistics.agreement.probability_plots import ProbabilityPlot
+from bread.statistics.bounds.alarms import combined_p_value
+from bread.statistics.exactness.functions import Label
 
 About = Literal["simulator", "gradient", "kernel", "reversibility", "annealing", "between", "ensemble"]
 

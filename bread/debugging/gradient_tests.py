@@ -7,7 +7,7 @@ import numpy as np
 from bread.debugging.finding import BatteryTest, Finding, LeftOut, certain
 from bread.debugging.sample import EVALUATIONS, Sample
 from bread.debugging.subject import FloatArray
-from bread.statistics.functions import Label
+from bread.statistics.exactness.functions import Label
 
 N_STATES = 40
 FEWEST_WRONG = 2  # states: at a single one the density may have a kink

@@ -8,9 +8,9 @@ from bread.debugging.finding import BatteryTest, Finding, LeftOut, certain
 from bread.debugging.sample import LOG_DENSITY, Sample
 from bread.debugging.simulator_tests import found_unsound, unsound
 from bread.debugging.subject import FloatArray
-from bread.statistics.functions import DECIMALS, Label
-from bread.statistics.invariance import FEWEST_DRAWS, crossing_p_values
-from bread.statistics.means import mean_zero_test
+from bread.statistics.exactness.functions import DECIMALS, Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS, crossing_p_values
+from bread.statistics.exactness.means import mean_zero_test
 
 TOLERANCE = 1e-6  # of a log density that a kernel carries, relative to its size and that of its spread
 FIRST_ROWS = 0.2  # share of draws that set the weight of the start, and on which averages are not tested

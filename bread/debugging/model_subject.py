@@ -21,7 +21,7 @@ from bread.debugging.subject import Draws, Moved
 from bread.errors import BreadError, UnsupportedModelError
 from bread.paths.kinds import Path, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
-from bread.running.direct_joint import draw_joint
+from bread.running.exactness.joint import draw_joint
 
 TUNE = 500  # steps of the kernel's own adaptation, on an extra simulated data set
 

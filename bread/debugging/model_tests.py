@@ -20,18 +20,18 @@ from bread.debugging.model_subject import ModelSubject
 from bread.debugging.results import TestResult
 from bread.debugging.transforms import check_transforms
 from bread.errors import UnsupportedModelError
-from bread.running.direct_joint import draw_joint
-from bread.running.direct_results import DirectTest
-from bread.running.direct_scores import score_tests
-from bread.running.direct_support import MIN_DRAWS
-from bread.running.prior_integral_results import SMALLEST
-from bread.running.prior_integrals import DRAWS as N_INTEGRAL_DRAWS
-from bread.running.prior_integrals import prior_integrals
-from bread.running.tasks import Task
+from bread.jobs.task import Task
+from bread.running.exactness.joint import draw_joint
+from bread.running.exactness.prior_integrals import DRAWS as N_INTEGRAL_DRAWS
+from bread.running.exactness.prior_integrals import prior_integrals
+from bread.running.exactness.score_tests import score_tests
+from bread.running.exactness.scores import MIN_DRAWS
+from bread.running.state.exactness_results import DirectTest
+from bread.running.state.prior_integral_results import SMALLEST
 from bread.seeds import Purpose, chain_seeds
-from bread.statistics.functions import Label
-from bread.statistics.invariance import FEWEST_DRAWS, InvarianceTest, invariance_test, smooth_functions
-from bread.statistics.probability_plots import probability_plot
+from bread.statistics.agreement.probability_plots import probability_plot
+from bread.statistics.exactness.functions import Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS, InvarianceTest, invariance_test, smooth_functions
 
 MODEL = "model"  # the subject's name
 N_DRAWS = 1000

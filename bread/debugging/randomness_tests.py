@@ -10,10 +10,10 @@ from bread.debugging.finding import BatteryTest, Finding, LeftOut, certain
 from bread.debugging.sample import LOG_DENSITY, N_PILOT, Sample, Stream
 from bread.debugging.simulator_tests import neighbours
 from bread.debugging.subject import Draws, FloatArray, Subject
-from bread.statistics.functions import EVERYTHING, Label
-from bread.statistics.invariance import FEWEST_DRAWS
-from bread.statistics.means import mean_zero_test
-from bread.statistics.symmetry import symmetry_test
+from bread.statistics.exactness.functions import EVERYTHING, Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS
+from bread.statistics.exactness.means import mean_zero_test
+from bread.statistics.exactness.symmetry import symmetry_test
 
 N_REPEATED = 8  # chains that are run again
 N_OTHERS = 30  # chains moved in between

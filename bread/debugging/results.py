@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bread.debugging.finding import BatteryTest, Finding
 from bread.debugging.subject import FloatArray
-from bread.statistics.functions import Label
+from bread.statistics.exactness.functions import Label
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from numpy.random import default_rng
 from bread.debugging.finding import BatteryTest, Finding, LeftOut
 from bread.debugging.kernel_tests import FEW
 from bread.debugging.sample import LOG_DENSITY, N_SPACED, Sample, Stream
-from bread.statistics.chain_ranks import KINDS, chain_rank_p_values, chain_ranks
-from bread.statistics.functions import Label
-from bread.statistics.invariance import FEWEST_DRAWS
-from bread.statistics.symmetry import symmetry_test
+from bread.statistics.exactness.chain_ranks import KINDS, chain_rank_p_values, chain_ranks
+from bread.statistics.exactness.functions import Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS
+from bread.statistics.exactness.symmetry import symmetry_test
 
 BLOCK = 500  # chains at a time: functions of all their states are held
 

@@ -17,8 +17,8 @@ from bread.debugging.crew import Crew
 from bread.debugging.subject import Draws, FloatArray, Moved, Subject
 from bread.errors import DensityError
 from bread.seeds import Purpose, seed_sequence
-from bread.statistics.exchange import balanced_flow, perturbations
-from bread.statistics.functions import StateFunctions
+from bread.statistics.exactness.exchange import balanced_flow, perturbations
+from bread.statistics.exactness.functions import StateFunctions
 
 N_PILOT = 400  # draws that set functions, sizes and lengths, and on which nothing is tested
 N_PILOT_CHAINS = 50

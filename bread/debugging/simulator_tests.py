@@ -9,12 +9,12 @@ from bread.debugging.finding import BatteryTest, Finding, LeftOut, certain
 from bread.debugging.sample import LOG_DENSITY, Sample
 from bread.debugging.subject import FloatArray
 from bread.errors import InvalidArgumentError
-from bread.statistics.functions import EVERYTHING, Label
-from bread.statistics.invariance import FEWEST_DRAWS
-from bread.statistics.jumps import beside_jumps
-from bread.statistics.means import mean_zero_test
-from bread.statistics.score import outcome_coordinates, prior_score_test
-from bread.statistics.symmetry import symmetry_test
+from bread.statistics.exactness.functions import EVERYTHING, Label
+from bread.statistics.exactness.invariance import FEWEST_DRAWS
+from bread.statistics.exactness.jumps import beside_jumps
+from bread.statistics.exactness.means import mean_zero_test
+from bread.statistics.exactness.score import outcome_coordinates, prior_score_test
+from bread.statistics.exactness.symmetry import symmetry_test
 
 OUTSIDE, NOT_A_NUMBER, FRACTION, ZERO = "outside of the support", "not a number", "not a whole number", "density zero"
 KINDS = (NOT_A_NUMBER, OUTSIDE, FRACTION)

@@ -18,8 +18,8 @@ from bread.debugging.model_subject import ModelSubject
 from bread.debugging.model_tests import ModelTests, run_model_tests
 from bread.debugging.results import BatteryResult, Detectable, TestResult
 from bread.errors import KNOWN_DEFECT, BreadError
+from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
-from bread.running.progress import Display
 from bread.seeds import Purpose
 
 MODEL_SHARE = 0.5  # of the level, for tests of a model before its kernel

@@ -14,7 +14,7 @@ from scipy.special import kl_div
 
 from bread.exact.chain import FiniteChain
 from bread.paths.schedules import explicit
-from bread.statistics.bounds import total_variation_from_jeffreys, total_variation_from_kl
+from bread.statistics.bounds.bounds import total_variation_from_jeffreys, total_variation_from_kl
 
 FloatArray = NDArray[np.float64]
 

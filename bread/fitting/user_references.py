@@ -16,7 +16,7 @@ from scipy.stats import binom
 from bread.errors import DensityError, InvalidArgumentError
 from bread.paths.mixture import FloatArray
 from bread.paths.user import UserReference
-from bread.statistics.normalisation import (
+from bread.statistics.exactness.normalisation import (
     DRAWS_A_DIMENSION,
     SMALLEST_SAMPLE,
     Normalisation,
@@ -50,7 +50,7 @@ def examined(reference: UserReference, dim: int, seed: SeedSequence) -> UserRefe
     """Return a reference whose density is that of its draws; ``doubt`` says so where that could not be told.
 
     Draws of the reference are bridged with a Student t law that is fitted to others of them; functions of both are
-    compared, which no constant moves (`bread.statistics.normalisation`). About 45,000 densities.
+    compared, which no constant moves (`bread.statistics.exactness.normalisation`). About 45,000 densities.
 
     Parameters
     ----------

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 from bread.reading.command_line import as_options, held_parameters
-from bread.reading.debug import debug_json, is_debug
-from bread.reading.evidence import Evidence
-from bread.reading.other_reports import refuse_other_reports
-from bread.reading.prior_integrals import smallest_p_value
+from bread.reading.evidence.evidence import Evidence
+from bread.reading.other_verbs.debug import debug_json, is_debug
+from bread.reading.other_verbs.other_reports import refuse_other_reports
+from bread.reading.sentences.prior_integrals import smallest_p_value
 from bread.reading.summary import summary
 from bread.reading.verdict import verdict_of
 from bread.report.compat import read_attributes, read_group

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from bread.reading.fit import fit_status, read_fit
-from bread.reading.lines import MORE
+from bread.reading.sentences.fit import fit_status, read_fit
+from bread.reading.sentences.lines import MORE
 from bread.report.compat import read_attributes, read_group
 
 _RENAMED = {"hyperparameters": "hyperparameter", "n_temperatures": "temperatures", "random_seed": "seed"}

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Failure
 from bread.errors import InvalidArgumentError
-from bread.reading.carriers import n_carrying
-from bread.reading.compare import compare_summary, is_compare
-from bread.reading.data_annealing import data_annealing_summary, is_data_annealing
-from bread.reading.debug import debug_summary, is_debug
-from bread.reading.numbers import rounded
-from bread.reading.parameters import parameter_table
-from bread.reading.path_sampling import is_path_sampling, path_sampling_summary
-from bread.reading.unbiased import is_unbiased, unbiased_summary
+from bread.reading.other_verbs.compare import compare_summary, is_compare
+from bread.reading.other_verbs.data_annealing import data_annealing_summary, is_data_annealing
+from bread.reading.other_verbs.debug import debug_summary, is_debug
+from bread.reading.other_verbs.path_sampling import is_path_sampling, path_sampling_summary
+from bread.reading.other_verbs.unbiased import is_unbiased, unbiased_summary
+from bread.reading.sentences.carriers import n_carrying
+from bread.reading.sentences.numbers import rounded
+from bread.reading.sentences.parameters import parameter_table
 from bread.report.compat import read_group, require_group
 from bread.report.opening import takes_report
 
@@ -41,10 +41,10 @@ def summary(report: Any, *, kind: Literal["parameters", "bounds"] = "parameters"
     report : InferenceData, DataTree or path
         From `bread.check` or `bread.look`, reopened from a file, or the path of that file (netCDF or zarr). Reports of
         other verbs have one table each, whatever ``kind``. Of `bread.debug`: its tests. Of `bread.compare`: V and B
-        with their limits, and what a chain costs, by model and T. Of `bread.unbiased`: the bound of the total variation
-        and its limits, by iteration. Of `bread.data_annealing`: log evidence of each simulated data set with limits
-        from both sides, and what it cost. Of `bread.path_sampling`: log evidence, or the score of each left-out
-        observation, with limits.
+        with their limits, and what a chain costs, by model and T. Of `bread.lab.unbiased`: the bound of the total
+        variation and its limits, by iteration. Of `bread.lab.data_annealing`: log evidence of each simulated data set
+        with limits from both sides, and what it cost. Of `bread.lab.path_sampling`: log evidence, or the score of each
+        left-out observation, with limits.
     kind : {"parameters", "bounds"}, default "parameters"
         "bounds" is the table by number of temperatures T: empty where nothing was annealed. It is also what a report
         gives that says nothing of any draws but the certified ones.

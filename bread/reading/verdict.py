@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from bread.reading.check_lines import check_answer
-from bread.reading.compare import compare_answer, is_compare
-from bread.reading.data_annealing import data_annealing_answer, is_data_annealing
-from bread.reading.debug import debug_answer, is_debug
-from bread.reading.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
-from bread.reading.first_look import first_look_answer, is_first_look
-from bread.reading.fit import fit_status
-from bread.reading.lines import Answer
-from bread.reading.path_sampling import is_path_sampling, path_sampling_answer
-from bread.reading.printable import printable
-from bread.reading.unbiased import is_unbiased, unbiased_answer
+from bread.reading.other_verbs.compare import compare_answer, is_compare
+from bread.reading.other_verbs.data_annealing import data_annealing_answer, is_data_annealing
+from bread.reading.other_verbs.debug import debug_answer, is_debug
+from bread.reading.other_verbs.path_sampling import is_path_sampling, path_sampling_answer
+from bread.reading.other_verbs.unbiased import is_unbiased, unbiased_answer
+from bread.reading.sentences.check_lines import check_answer
+from bread.reading.sentences.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
+from bread.reading.sentences.first_look import first_look_answer, is_first_look
+from bread.reading.sentences.fit import fit_status
+from bread.reading.sentences.lines import Answer
+from bread.reading.sentences.printable import printable
 from bread.report.opening import takes_report
-from bread.statistics.sequential import SHAPE_LEVEL
+from bread.statistics.real_data.sequential import SHAPE_LEVEL
 
 Status = Literal[
     "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
@@ -39,9 +39,9 @@ class Verdict(str):
         Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
         `bread.look`: "disagreement", "no difference seen" or "inconclusive", with the same number. Of one of
         `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
-        `bread.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
-        `bread.data_annealing`: "bug", "sandwiched" or "inconclusive", in the same way, and of one of
-        `bread.path_sampling`: "bug", "estimated" or "inconclusive". What such a report does not have is NaN, 0, "",
+        `bread.lab.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
+        `bread.lab.data_annealing`: "bug", "sandwiched" or "inconclusive", in the same way, and of one of
+        `bread.lab.path_sampling`: "bug", "estimated" or "inconclusive". What such a report does not have is NaN, 0, "",
         None or False here.
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
@@ -149,8 +149,8 @@ def verdict(report: Any) -> Verdict:
     Parameters
     ----------
     report : InferenceData, DataTree or path
-        From `bread.check`, `bread.debug`, `bread.compare`, `bread.unbiased`, `bread.path_sampling` or
-        `bread.data_annealing`, reopened from a file, or the path of that file (netCDF or zarr).
+        From `bread.check`, `bread.debug`, `bread.compare`, `bread.lab.unbiased`, `bread.lab.path_sampling` or
+        `bread.lab.data_annealing`, reopened from a file, or the path of that file (netCDF or zarr).
 
     Returns
     -------
@@ -183,12 +183,12 @@ def verdict(report: Any) -> Verdict:
         Of a report of `bread.debug`: "bug" where a test failed at its level, else "no bug found". Of a report of
         `bread.compare`: "bug" where a test of one model failed at its share of the level; "inconclusive" (interrupted,
         or fewer than 10 data sets); "better" (one is better than every other by at least one cost and worse by none);
-        "trade-off" (that depends on the cost); else "cannot tell". Of a report of `bread.unbiased`: "bounded" where the
-        limit falls below ``max_error``, which rests on an assumption about longer meeting times; else "inconclusive".
-        Of a report of `bread.data_annealing`: "bug" where a test of exact draws has p < 0.001; "sandwiched" where the
-        upper limit of the mean gap between the bounds on simulated data is at most ``max_gap``; else "inconclusive".
-        Of a report of `bread.path_sampling`: "bug" in the same way; "estimated" where all pairs met and the estimates
-        show no heavy tail; else "inconclusive".
+        "trade-off" (that depends on the cost); else "cannot tell". Of a report of `bread.lab.unbiased`: "bounded"
+        where the limit falls below ``max_error``, which rests on an assumption about longer meeting times; else
+        "inconclusive". Of a report of `bread.lab.data_annealing`: "bug" where a test of exact draws has p < 0.001;
+        "sandwiched" where the upper limit of the mean gap between the bounds on simulated data is at most ``max_gap``;
+        else "inconclusive". Of a report of `bread.lab.path_sampling`: "bug" in the same way; "estimated" where all
+        pairs met and the estimates show no heavy tail; else "inconclusive".
 
         ``bool(verdict)`` is True for "converged", "no bug found" and "better" alone. Numbers are about certified draws
         with this kernel and schedule.

@@ -13,14 +13,14 @@ from bread.backends.base import Fit, FloatArray
 from bread.report.bounds import CI_BOUND
 from bread.report.certificate import error_limit
 from bread.report.labels import component_labels
-from bread.running.results import CheckResult
-from bread.statistics import agreement
-from bread.statistics.content import QUANTILES, IntervalContents, interval_contents
-from bread.statistics.disagreement import Comparison, compare_draws
-from bread.statistics.distribution_bound import distribution_bound
-from bread.statistics.draws import are_constant, effective_draws_suffice
-from bread.statistics.moments import compare_moments
-from bread.statistics.power import Setting, detectable, detectable_probability
+from bread.running.state.results import CheckResult
+from bread.statistics.agreement import agreement
+from bread.statistics.agreement.content import QUANTILES, IntervalContents, interval_contents
+from bread.statistics.agreement.disagreement import Comparison, compare_draws
+from bread.statistics.agreement.distribution_bound import distribution_bound
+from bread.statistics.agreement.draws import are_constant, effective_draws_suffice
+from bread.statistics.agreement.moments import compare_moments
+from bread.statistics.agreement.power import Setting, detectable, detectable_probability
 
 LEVEL = 0.95
 ALPHA = 1.0 - LEVEL  # of `error_limit`: half for V, half for the band around the annealed draws

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, IntArray
 from bread.report.runs import ran_temperatures, role_coordinate
-from bread.running.results import CheckResult
-from bread.statistics import bounds, tails
-from bread.statistics.certificate import conditional_gaps
-from bread.statistics.intervals import Interval, mean_interval
-from bread.statistics.tails import TailIndex, centred_tail_index
+from bread.running.state.results import CheckResult
+from bread.statistics.bounds import bounds, tails
+from bread.statistics.bounds.certificate import conditional_gaps
+from bread.statistics.bounds.intervals import Interval, mean_interval
+from bread.statistics.bounds.tails import TailIndex, centred_tail_index
 
 CI_BOUND = np.array(["lower", "upper"])
 _NO_TAIL = TailIndex(float("nan"), float("nan"), 0)
@@ -74,7 +74,7 @@ def is_one_sided_reliable(base: TailIndex, log_weights: TailIndex, n_chains: int
     """Return whether lower_K, and so the forward part of the bound of KL(p||q), has a finite mean.
 
     The largest of K forward log weights with a lower tail of shape k has a tail of shape k / K: its mean is finite
-    if and only if K > k. Asked of both tails, with the confidence of `bread.statistics.tails.is_mean_reliable`.
+    if and only if K > k. Asked of both tails, with the confidence of `bread.statistics.bounds.tails.is_mean_reliable`.
     """
     base_objects = base.shape + tails.NORMAL_QUANTILE * base.standard_error >= n_chains
     weights_object = log_weights.shape - tails.NORMAL_QUANTILE * log_weights.standard_error >= n_chains

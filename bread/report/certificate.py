@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from bread.backends.base import IntArray
 from bread.report.bounds import CI_BOUND, bound_simulations, usable_simulations
 from bread.report.runs import ran_temperatures
-from bread.running.results import CheckResult
-from bread.statistics import certificate
-from bread.statistics.betting import betting_upper_limit
+from bread.running.state.results import CheckResult
+from bread.statistics.bounds import certificate
+from bread.statistics.bounds.betting import betting_upper_limit
 
 _NAN = float("nan")
 

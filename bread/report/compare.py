@@ -19,10 +19,10 @@ from bread.report.model import observed_data_dataset, simulated_data_dataset, tr
 from bread.report.provenance import library_attributes, provenance_attributes, stamp
 from bread.report.runs import ran_temperatures
 from bread.report.tests import alarm_dataset
-from bread.running.compared import Entry
-from bread.running.results import CheckResult
-from bread.statistics.certificate import conditional_gaps
-from bread.statistics.contrasts import Contrast, Curves, axes_of, contrast
+from bread.running.compare.compared import Entry
+from bread.running.state.results import CheckResult
+from bread.statistics.bounds.certificate import conditional_gaps
+from bread.statistics.compare.contrasts import Contrast, Curves, axes_of, contrast
 
 GROUP = "comparison"
 CONTRASTS = "contrasts"

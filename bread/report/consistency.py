@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
-from bread.running import shape
-from bread.running.results import OBSERVED, CheckResult
-from bread.statistics import consistency
+from bread.running.state import consistency as shape
+from bread.running.state.results import OBSERVED, CheckResult
+from bread.statistics.real_data import consistency
 
 
 def consistency_dataset(result: CheckResult) -> xr.Dataset | None:

@@ -70,7 +70,7 @@ from bread.report.ranks import ranked_paths_dataset, sbc_dataset, sbc_group
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset
 from bread.report.zero_weights import zero_weight_attributes
-from bread.running.results import CheckResult
+from bread.running.state.results import CheckResult
 
 __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
 

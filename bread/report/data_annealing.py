@@ -1,4 +1,4 @@
-"""The report of `bread.data_annealing`: one group, with estimates by data set and run, and limits by data set."""
+"""The report of `bread.lab.data_annealing`: one group, with estimates by data set and run, and limits by data set."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Model
 from bread.report.verb import verb_container
-from bread.running.direct_results import DirectTests
-from bread.running.particles import Estimates
-from bread.statistics.intervals import mean_interval
-from bread.statistics.sandwich import real_limit, sandwich
+from bread.running.particles.particles import Estimates
+from bread.running.state.exactness_results import DirectTests
+from bread.statistics.bounds.intervals import mean_interval
+from bread.statistics.evidence.sandwich import real_limit, sandwich
 
 GROUP = "data_annealing"
 
 
 @dataclass(frozen=True)
 class DataAnnealingRun:
-    """What `bread.data_annealing` has computed: runs on the real data, and a list by simulation of each kind.
+    """What `bread.lab.data_annealing` has computed: runs on the real data, and a list by simulation of each kind.
 
     Attributes
     ----------
@@ -75,9 +75,10 @@ def data_annealing_dataset(run: DataAnnealingRun, ends: Sequence[int], settings:
     -------
     Dataset
         `forward`, `reverse`, `harmonic`: log evidence in nats, NaN where a run failed; `*_gradients`, `*_evaluations`:
-        their cost. `log_evidence`, `lower`, `upper`, `gap`: see `bread.statistics.sandwich.Sandwich`. `real_forward`.
-        `observations` by `block`: how many are known after it. Attributes: `level`, `max_gap`, `particles`,
-        `real_log_evidence`, `real_lower`, `mean_gap` with `mean_gap_lower` and `mean_gap_upper`, `n_failed`.
+        their cost. `log_evidence`, `lower`, `upper`, `gap`: see `bread.statistics.evidence.sandwich.Sandwich`.
+        `real_forward`. `observations` by `block`: how many are known after it. Attributes: `level`, `max_gap`,
+        `particles`, `real_log_evidence`, `real_lower`, `mean_gap` with `mean_gap_lower` and `mean_gap_upper`,
+        `n_failed`.
     """
     level, n_runs = float(settings["level"]), len(run.real.log_evidence)
     columns: dict[str, Any] = {

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import xarray as xr
 
-from bread.running.direct_results import DirectTest, DirectTests
-from bread.statistics.alarms import combined_p_value
+from bread.running.state.exactness_results import DirectTest, DirectTests
+from bread.statistics.bounds.alarms import combined_p_value
 
 
 def direct_tests_dataset(found: DirectTests | None) -> xr.Dataset | None:
@@ -60,7 +60,7 @@ def direct_tests_dataset(found: DirectTests | None) -> xr.Dataset | None:
 
 
 def unguarded_attribute(found: DirectTests | None) -> dict[str, str]:
-    """Return the attribute `unguarded` of a report, JSON: see `bread.reading.direct.Unguarded`."""
+    """Return the attribute `unguarded` of a report, JSON: see `bread.reading.sentences.direct.Unguarded`."""
     if found is None:
         return {}
     said = {

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import xarray as xr
 
-from bread.running.first_look import FirstLookResult
-from bread.statistics.agreement import LOG_DENSITY
+from bread.running.check.first_look import FirstLookResult
+from bread.statistics.agreement.agreement import LOG_DENSITY
 
 GROUP = "first_look"
 BEGINNING = "beginning of chains"  # kind of function
@@ -16,7 +16,7 @@ _SIZES = ("shift", "shift_se", "sd_ratio", "sd_ratio_se", "detectable_shift", "d
 
 
 def first_look_dataset(result: FirstLookResult) -> xr.Dataset:
-    """Return what `bread.statistics.first_look.FirstLook` has, by name.
+    """Return what `bread.statistics.first_look.first_look.FirstLook` has, by name.
 
     Returns
     -------

@@ -10,10 +10,10 @@ import xarray as xr
 
 from bread.backends.base import ModelInfo, Node
 from bread.report.labels import coordinate_values
-from bread.running.fit_check import NodeTest
-from bread.running.results import CheckResult
-from bread.statistics.fit import N_EXTREMES, fit_p_value
-from bread.statistics.replication import STATISTICS
+from bread.running.model_fit.fit_check import NodeTest
+from bread.running.state.results import CheckResult
+from bread.statistics.real_data.fit import N_EXTREMES, fit_p_value
+from bread.statistics.real_data.replication import STATISTICS
 
 _NAN = float("nan")
 

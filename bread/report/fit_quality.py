@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bread.backends.base import Fit
-from bread.running.held import mixing_of
-from bread.running.results import CheckResult
+from bread.running.pilots.fitted_hyperparameters import mixing_of
+from bread.running.state.results import CheckResult
 
 
 def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
@@ -13,8 +13,8 @@ def fit_attributes(result: CheckResult) -> dict[str, str | int | float]:
     `fit_source`; `fit_r_hat` (rank-normalised, split: ArviZ's to rounding, without its second of imports) and
     `fit_n_effective` (the smaller one of location and scale: within some percent of ArviZ's)
     with the parameter they belong to; `fit_n_divergences` where they were counted; `fit_distinct_share` where draws
-    are copies of others (`bread.statistics.repeats`), by which `fit_n_effective` is multiplied already;
-    `fit_log_evidence` and `fit_log_evidence_error` where its draws were bridged (`bread.running.bridge`), nats.
+    are copies of others (`bread.statistics.agreement.repeats`), by which `fit_n_effective` is multiplied already;
+    `fit_log_evidence` and `fit_log_evidence_error` where its draws were bridged (`bread.running.check.bridge`), nats.
     """
     fit = result.fit or result.partial
     if fit is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray
 from bread.report.labels import model_dataset
-from bread.running.results import CheckResult
+from bread.running.state.results import CheckResult
 
 Constrain = Callable[[FloatArray], dict[str, NDArray[Any]]]
 

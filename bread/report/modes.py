@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bread.report.bounds import CI_BOUND
 from bread.report.model import Constrain
-from bread.running.mode_results import ModeResults
-from bread.running.results import CheckResult
-from bread.statistics.modes import Share
+from bread.running.state.mode_results import ModeResults
+from bread.running.state.results import CheckResult
+from bread.statistics.real_data.modes import Share
 
 _NOWHERE = Share(np.nan, np.nan, np.nan)
 

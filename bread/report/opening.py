@@ -16,8 +16,8 @@ import xarray as xr
 
 from bread.argument_rules import received
 from bread.errors import InvalidArgumentError, MissingDependencyError
+from bread.jobs.store import DATABASE, REPORT
 from bread.report.compat import group_names, read_attributes
-from bread.running.store import DATABASE, REPORT
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZARR = ("zarr.json", ".zgroup", ".zmetadata")

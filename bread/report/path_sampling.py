@@ -1,4 +1,4 @@
-"""The report of `bread.path_sampling`: one group, with values by target, and estimates by target and pair."""
+"""The report of `bread.lab.path_sampling`: one group, with values by target, and estimates by target and pair."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scipy.special import stdtrit
 
 from bread.backends.base import Model
 from bread.report.verb import verb_container
-from bread.running.direct_results import DirectTests
-from bread.running.path_sampling import PathPairs
-from bread.statistics.unbiased_means import UnbiasedMean, unbiased_mean
+from bread.running.path_sampling.path_sampling import PathPairs
+from bread.running.state.exactness_results import DirectTests
+from bread.statistics.evidence.unbiased_means import UnbiasedMean, unbiased_mean
 
 GROUP = "path_sampling"
 EVIDENCE = "log evidence"
@@ -52,11 +52,12 @@ def path_sampling_dataset(run: PathPairs, settings: Mapping[str, Any]) -> xr.Dat
     Returns
     -------
     Dataset
-        `value`, `standard_error`, `lower`, `upper`, `tail_index`: see `bread.statistics.unbiased_means.UnbiasedMean`;
-        `doubts`: why there is no interval, "" where there is one. `estimate`, `inverse_temperature`, `meeting_time`,
-        `lag`: see `bread.running.path_sampling.PathPairs`; no pairs where a pilot's did not meet. `pilot_mean`,
-        `pilot_spread`, `pilot_share` by the inverse temperature `knot`. Attributes: `level`, `horizon`, `n_pairs` (of a
-        target), `n_unmet`, `is_pilot`, `unmet_at`, `n_gradients`, `is_leave_one_out`, and of leave-one-out scores
+        `value`, `standard_error`, `lower`, `upper`, `tail_index`: see
+        `bread.statistics.evidence.unbiased_means.UnbiasedMean`; `doubts`: why there is no interval, "" where there is
+        one. `estimate`, `inverse_temperature`, `meeting_time`, `lag`: see
+        `bread.running.path_sampling.path_sampling.PathPairs`; no pairs where a pilot's did not meet. `pilot_mean`,
+        `pilot_spread`, `pilot_share` by the inverse temperature `knot`. Attributes: `level`, `horizon`, `n_pairs` (of
+        a target), `n_unmet`, `is_pilot`, `unmet_at`, `n_gradients`, `is_leave_one_out`, and of leave-one-out scores
         `total`, `total_standard_error`, `total_lower`, `total_upper` (NaN unless every target has an interval).
     """
     level, left_out = float(settings["level"]), settings["leave_out"]

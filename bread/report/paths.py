@@ -8,11 +8,11 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Direction, IntArray
-from bread.fitting.found import FittedReference
+from bread.fitting.search.found_references import FittedReference
 from bread.paths.knots import kept_knots
 from bread.paths.mixture import MixtureReference, Reference
 from bread.report.labels import storable
-from bread.running.results import OBSERVED, SHARED, CheckResult
+from bread.running.state.results import OBSERVED, SHARED, CheckResult
 
 _NAMES = {OBSERVED: "observed", SHARED: "shared"}
 

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import xarray as xr
 
-from bread.running.prior_integral_results import PriorIntegrals
-from bread.running.results import CheckResult
+from bread.running.state.prior_integral_results import PriorIntegrals
+from bread.running.state.results import CheckResult
 
 
 def prior_integrals_dataset(result: CheckResult) -> xr.Dataset | None:

@@ -20,9 +20,9 @@ from bread.report.labels import coordinate_values
 from bread.report.opening import takes_report
 from bread.report.quantity_values import Quantity, checked_quantities, evaluate
 from bread.report.ranks import path_ranks
-from bread.statistics.alarms import combined_p_value, rank_p_values
-from bread.statistics.certificate import error_interval
-from bread.statistics.draws import are_constant
+from bread.statistics.agreement.draws import are_constant
+from bread.statistics.bounds.alarms import combined_p_value, rank_p_values
+from bread.statistics.bounds.certificate import error_interval
 
 GROUP, COMPARISON = "quantities", "quantity_agreement"
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bread.backends.base import AnnealRun, FloatArray, IntArray
 from bread.report.bounds import usable_simulations
-from bread.running.held import mixing_of
-from bread.running.results import CheckResult
-from bread.statistics.alarms import independent_share
+from bread.running.pilots.fitted_hyperparameters import mixing_of
+from bread.running.state.results import CheckResult
+from bread.statistics.bounds.alarms import independent_share
 
 EXACT, DIAGNOSTIC = "exact test", "diagnostic of init_steps, or a bug"
 OF_DRAWS = "exact test of the draws that data were simulated at"

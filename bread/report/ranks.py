@@ -12,9 +12,9 @@ from bread.backends.base import FloatArray, IntArray
 from bread.report.labels import model_dataset
 from bread.report.model import Constrain, constrained
 from bread.report.ranked import DIAGNOSTIC, RANKED_PATH, meaning, ranked_paths
-from bread.running.results import CheckResult
+from bread.running.state.results import CheckResult
 from bread.seeds import Purpose, named_seed
-from bread.statistics.alarms import weighted_ranks
+from bread.statistics.bounds.alarms import weighted_ranks
 
 _KINDS = "biuf"  # of numbers
 
@@ -49,12 +49,12 @@ def sbc_group(simulate_from: str) -> str:
 def sbc_dataset(result: CheckResult, paths: xr.Dataset | None) -> xr.Dataset | None:
     """Return the group that `sbc_group` names: a rank of every parameter, as ArviZ's plots of ranks take them.
 
-    Weighted ranks in [0, 1] (`bread.statistics.alarms.weighted_ranks`) of exact draws among annealed ones, by the
-    model's own variables (chain, draw, ...): one chain, whose draws are the simulations (their numbers label `draw`).
-    They are uniform in theory, at any number of chains and temperatures, simulated from the prior or localised; under
-    "posterior" they are, if the draws that data were simulated at are the posterior's; under "fitted" they are a
-    diagnostic of `init_steps`. Random numbers of their own divide ties, so that they differ a little from those of the
-    group `alarm`, which decide and count more functions. Variables with a NaN are left out.
+    Weighted ranks in [0, 1] (`bread.statistics.bounds.alarms.weighted_ranks`) of exact draws among annealed ones, by
+    the model's own variables (chain, draw, ...): one chain, whose draws are the simulations (their numbers label
+    `draw`). They are uniform in theory, at any number of chains and temperatures, simulated from the prior or
+    localised; under "posterior" they are, if the draws that data were simulated at are the posterior's; under "fitted"
+    they are a diagnostic of `init_steps`. Random numbers of their own divide ties, so that they differ a little from
+    those of the group `alarm`, which decide and count more functions. Variables with a NaN are left out.
 
     Parameters
     ----------

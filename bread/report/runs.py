@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import Direction, FloatArray, IntArray
 from bread.report.labels import safe_name, storable
-from bread.running.results import OBSERVED, SHARED, CheckResult
+from bread.running.state.results import OBSERVED, SHARED, CheckResult
 
 MISSING = -1  # integer variables of runs that are not finished
 _COUNTS = ("n_gradients", "n_evaluations", "n_divergences", "failure")

@@ -10,10 +10,10 @@ import xarray as xr
 from bread.backends.base import AnnealRun, FloatArray, IntArray
 from bread.report.bounds import CI_BOUND
 from bread.report.ranked import RANKED_PATH, effective_share, meaning, ranked_paths, tested_runs
-from bread.running.results import CheckResult
+from bread.running.state.results import CheckResult
 from bread.seeds import Purpose, seed_sequence
-from bread.statistics import alarms
-from bread.statistics.certificate import compare_forms
+from bread.statistics.bounds import alarms
+from bread.statistics.bounds.certificate import compare_forms
 
 FEW_COORDINATES = 4  # all of whose pairs are ranked
 MANY = 100  # simulations for the centre of a coordinate

@@ -1,4 +1,4 @@
-"""The report of `bread.unbiased`: one group, `unbiased`, with bounds by iteration, meeting times and means."""
+"""The report of `bread.lab.unbiased`: one group, `unbiased`, with bounds by iteration, meeting times and means."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bread.backends.base import Model
 from bread.couplings.chains import Pairs
 from bread.couplings.hmc import MixedKernel
 from bread.report.verb import verb_container
-from bread.statistics.meetings import MeetingBound
+from bread.statistics.compare.meetings import MeetingBound
 
 GROUP = "unbiased"
 
 
 @dataclass(frozen=True)
 class UnbiasedRun:
-    """What `bread.unbiased` has computed.
+    """What `bread.lab.unbiased` has computed.
 
     Attributes
     ----------
@@ -74,12 +74,12 @@ def unbiased_dataset(run: UnbiasedRun, coordinates: tuple[str, ...], settings: M
     Returns
     -------
     Dataset
-        `bound`, `standard_error`, `limit`, `limit_exact`: see `bread.statistics.meetings.MeetingBound`; no iterations
-        where only a pilot was run. `meeting_time`: infinite where a pair did not meet. `mean`, `mean_standard_error`:
-        unbiased estimates; NaN unless all pairs met, for those that meet early are no sample of all. `scale` of each
-        unconstrained coordinate. Attributes: `lag`, `horizon`, `n_pairs`, `n_unmet`, `is_pilot`, `tail_p_value` (NaN
-        where it is not known), `is_heavy`, `max_error`, `first_iteration` (-1: none), `step_size`, `n_leapfrog`,
-        `walk`, `n_gradients`, `start`.
+        `bound`, `standard_error`, `limit`, `limit_exact`: see `bread.statistics.compare.meetings.MeetingBound`; no
+        iterations where only a pilot was run. `meeting_time`: infinite where a pair did not meet. `mean`,
+        `mean_standard_error`: unbiased estimates; NaN unless all pairs met, for those that meet early are no sample of
+        all. `scale` of each unconstrained coordinate. Attributes: `lag`, `horizon`, `n_pairs`, `n_unmet`, `is_pilot`,
+        `tail_p_value` (NaN where it is not known), `is_heavy`, `max_error`, `first_iteration` (-1: none), `step_size`,
+        `n_leapfrog`, `walk`, `n_gradients`, `start`.
     """
     bound, pairs = run.bound, run.pairs
     n = len(pairs.meeting_times)

@@ -12,7 +12,7 @@ from bread.backends.base import Model
 from bread.report.compat import make_container
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.provenance import provenance_attributes, stamp
-from bread.running.direct_results import DirectTests
+from bread.running.state.exactness_results import DirectTests
 
 
 def verb_container(

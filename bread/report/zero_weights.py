@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bread.backends.base import Failure
-from bread.running.results import OBSERVED, CheckResult
+from bread.running.state.results import OBSERVED, CheckResult
 
 
 def zero_weight_attributes(result: CheckResult, n_temperatures: int) -> dict[str, int]:

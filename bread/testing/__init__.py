@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bread._check import check
-from bread._debug import debug
 from bread.debugging.target import Target
 from bread.errors import InvalidArgumentError
 from bread.reading.verdict import verdict
 from bread.testing.settings import Settings, current, use
+from bread.verbs.check import check
+from bread.verbs.debug import debug
 
 __all__ = ["Settings", "Target", "assert_kernel_correct", "assert_reliable", "assert_simulator_matches", "use"]
 

@@ -14,7 +14,7 @@ from bdmc_models import Attributes
 from numpy.random import default_rng
 
 from bread.backends.base import AnnealRun, Kernel
-from bread.particles import Targets
+from bread.lab.particles import Targets
 
 
 class RowsSoFar:

@@ -30,10 +30,10 @@ from bread_figures import arguments, save, write_csv
 from numpy.random import SeedSequence
 
 from bread.backends.base import FloatArray, Kernel
-from bread.particles import Filter, Targets, block_ends, conditional, forward, harmonic, tuned_targets
+from bread.lab.particles import Filter, Targets, block_ends, conditional, forward, harmonic, tuned_targets
 from bread.paths.kinds import PriorPath
 from bread.paths.schedules import sigmoid
-from bread.statistics import evidence
+from bread.statistics.evidence import evidence
 
 PATH = PriorPath()
 KNOTS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)

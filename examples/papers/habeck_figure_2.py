@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from bread_figures import arguments, save, write_csv
 
-from bread.statistics import evidence
-from bread.statistics.evidence_posterior import histogram_posterior
+from bread.statistics.evidence import evidence
+from bread.statistics.evidence.evidence_posterior import histogram_posterior
 
 TRUTH = -np.log(10.0)
 TAU = 0.5  # the paper does not say; from 0 (independent draws) to 1 (no move)

@@ -16,8 +16,8 @@ import numpy as np
 from bread_figures import arguments, save, write_csv
 from lattices import ising_log_z, log_weights
 
-from bread.statistics import evidence
-from bread.statistics.evidence_posterior import histogram_posterior
+from bread.statistics.evidence import evidence
+from bread.statistics.evidence.evidence_posterior import histogram_posterior
 
 K = 1000
 UPDATES = (100, 300, 1000, 3000)  # N: single-spin updates at each inverse temperature

@@ -30,8 +30,8 @@ from scipy.special import logsumexp
 from bread.backends.base import Kernel
 from bread.paths.kinds import PriorPath
 from bread.paths.schedules import sigmoid
-from bread.statistics import evidence
-from bread.statistics.evidence_posterior import histogram_posterior
+from bread.statistics.evidence import evidence
+from bread.statistics.evidence.evidence_posterior import histogram_posterior
 
 CENTRE, SCALE, NOISE = 20.0, 10.0, 2.0
 N_CHAINS = 100  # M of the paper's other figures

@@ -3,7 +3,7 @@
 From N(0, 1) to N(4, 1), whose log ratio is 0, and from a normal law to a double well in two dimensions. As in the
 paper: random walks with maximally coupled proposals, meeting times on a grid of inverse temperatures, from them the
 window of each estimate, from second moments the law of the inverse temperature, and then independent estimates. Beside
-them the same estimates with the line through the pilots' means taken out, as `bread.path_sampling` does.
+them the same estimates with the line through the pilots' means taken out, as `bread.lab.path_sampling` does.
 
     python examples/papers/ups_toys.py --output output
 """

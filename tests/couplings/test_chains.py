@@ -7,7 +7,7 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 
 from bread.couplings.chains import run_pairs
-from bread.statistics.meetings import meeting_bound
+from bread.statistics.compare.meetings import meeting_bound
 from tests.support.coupled_kernels import Autoregression, FiniteKernel
 
 START = (3.0, 0.5)

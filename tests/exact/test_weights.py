@@ -11,7 +11,7 @@ from bread import exact
 from bread.errors import InvalidArgumentError
 from bread.exact import FiniteChain
 from bread.paths.schedules import linear
-from bread.statistics.certificate import raw_error_by_simulation
+from bread.statistics.bounds.certificate import raw_error_by_simulation
 from tests.support.finite_annealing import FiniteAnnealing, lazy, metropolis_on_line, sweep_of_pairs
 
 PRIOR = np.array([0.5, 0.2, 0.3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bread.fitting.work import divergence
+from bread.fitting.search.work import divergence
 
 START = -1.0 + np.random.default_rng(1).standard_normal(400)
 

@@ -11,20 +11,20 @@ from scipy import stats
 import bread
 from bread.backends.base import Kernel
 from bread.errors import DensityError
-from bread.fitting.adaptation import truncated
-from bread.fitting.families import FAMILIES
-from bread.fitting.found import Found
-from bread.fitting.looking import finds_reference
-from bread.fitting.moving import LOST_STEPS, move_reference, relative_widths
-from bread.fitting.nested import Knot, law_through, middle_and_spread, rank_drivers
-from bread.fitting.pilot import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, fit_reference
-from bread.fitting.searches import MOVE_BURN_IN, MOVE_DRAWS
-from bread.fitting.work import FitWork, Part
+from bread.fitting.conditional.one_driver import Knot, law_through, middle_and_spread, rank_drivers
+from bread.fitting.gaussian.families import FAMILIES
+from bread.fitting.importance.adaptation import truncated
+from bread.fitting.search.before_chains import finds_reference
+from bread.fitting.search.found_references import Found
+from bread.fitting.search.moving import LOST_STEPS, move_reference, relative_widths
+from bread.fitting.search.reference_fit import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, fit_reference
+from bread.fitting.search.searches import MOVE_BURN_IN, MOVE_DRAWS
+from bread.fitting.search.work import FitWork, Part
 from bread.paths.kinds import ReferencePath
 from bread.paths.nested import NestedReference
 from bread.report.compat import read_attributes, read_group
-from bread.running.plan import PathRequest
-from bread.running.tuning import moved_pilot, run_pilot
+from bread.running.pilots.tuning import moved_pilot, run_pilot
+from bread.running.state.plan import PathRequest
 from tests.models.reference import AbsoluteMean, HMCKernel
 from tests.support.funnel import FUNNEL, SMALL
 from tests.support.funnel_draws import OTHER, divergence, exact_draws
@@ -87,8 +87,8 @@ def test_where_nothing_is_found_a_reference_is_fitted_and_where_no_chain_runs_th
     shared, monkeypatch
 ):
     posterior = FUNNEL.condition(OTHER)
-    monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (None, 0))
-    monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
+    monkeypatch.setattr("bread.fitting.search.searches.fit_nested", lambda *_: (None, 0))
+    monkeypatch.setattr("bread.fitting.search.searches.fit_conditional", lambda *_, **__: (None, 0))
     moved = move_reference(posterior, shared, frozen(shared), root=0, simulation=1)
     short = {"n_steps": LOST_STEPS, "n_chains": SHORT_CHAINS, "n_selection_draws": SHORT_SELECTION_DRAWS}
     request = replace(REQUEST, like=frozen(shared), **short)
@@ -99,7 +99,7 @@ def test_where_nothing_is_found_a_reference_is_fitted_and_where_no_chain_runs_th
     def fails(*_, **__):
         raise DensityError("no chain runs")
 
-    monkeypatch.setattr("bread.fitting.moving.fit_reference", fails)
+    monkeypatch.setattr("bread.fitting.search.moving.fit_reference", fails)
     moved = move_reference(posterior, shared, frozen(shared), root=0, simulation=1)
     assert moved.reference.label == shared.fallback.label
     means, before = ([one.mean for one in law.components] for law in (moved.reference, shared.fallback))
@@ -112,8 +112,8 @@ def test_where_nothing_is_found_a_reference_is_fitted_and_where_no_chain_runs_th
 def test_a_reference_far_from_the_posterior_is_not_taken(shared, monkeypatch):
     """A search that returns a law of another place: its own draws show it, and a reference is fitted anew."""
     wrong = replace(shared.reference, centre=shared.reference.centre + 3.0)
-    monkeypatch.setattr("bread.fitting.searches.fit_nested", lambda *_: (wrong, 11))
-    monkeypatch.setattr("bread.fitting.searches.fit_conditional", lambda *_, **__: (None, 0))
+    monkeypatch.setattr("bread.fitting.search.searches.fit_nested", lambda *_: (wrong, 11))
+    monkeypatch.setattr("bread.fitting.search.searches.fit_conditional", lambda *_, **__: (None, 0))
     moved = move_reference(FUNNEL.condition(OTHER), shared, frozen(shared), root=0, simulation=1)
     assert held_divergence(moved.reference) < 4.0
     assert held_divergence(wrong) > 10.0
@@ -223,7 +223,8 @@ def test_a_driver_that_a_data_set_hides_is_known_from_the_prior(monkeypatch):
     assert found().drivers[-1] == 0
     assert found().references["nested"].driver == 0
     monkeypatch.setattr(
-        "bread.fitting.found.many_prior_draws", lambda work: work.rng(Part.PRIOR).normal(size=(400, work.dim))
+        "bread.fitting.search.found_references.many_prior_draws",
+        lambda work: work.rng(Part.PRIOR).normal(size=(400, work.dim)),
     )
     assert 0 not in found().drivers
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bread.paths import knots
-from bread.statistics.evidence import thermodynamic_integral
+from bread.statistics.evidence.evidence import thermodynamic_integral
 
 T = 5000
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from bread.paths.kinds import ReferencePath
-from bread.statistics.alarms import theory_alarm
-from bread.statistics.intervals import mean_interval
+from bread.statistics.bounds.alarms import theory_alarm
+from bread.statistics.bounds.intervals import mean_interval
 from tests.support.path_pools import (
     PATH_MODELS,
     check_path_alarm,

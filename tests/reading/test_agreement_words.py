@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bread.reading.agreement import power, read_draws
+from bread.reading.sentences.agreement import power, read_draws
 from bread.report import container as report
 from bread.report.agreement import Columns, comparison_dataset
 from bread.report.compat import read_group

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import bread
-from bread.cli_output import Output
+from bread.cli.output import Output
 from bread.errors import BreadError, InvalidArgumentError
 from bread.reading.as_json import as_json
 from bread.report import container as report
@@ -65,6 +65,7 @@ SLOW_READERS: dict[str, Callable[[Any], Any]] = {
     "to_html": bread.to_html,
     "add_quantities": lambda made: bread.add_quantities(made, {"q": lambda draw: float(draw["mu"])}),
     **{name: drawn(getattr(bread, name)) for name in bread.__all__ if name.startswith("plot")},
+    "plot_unbiased": drawn(bread.lab.plot_unbiased),
 }
 
 

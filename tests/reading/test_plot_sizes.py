@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bread
-from bread.reading.plot_text import names_that_fit
+from bread.reading.plots.plot_text import names_that_fit
 from bread.report import container as report
 from tests.support.fake_results import constrain, fake_result
 

@@ -8,10 +8,10 @@ import pytest
 
 import bread
 from bread.backends.base import Failure
-from bread.reading.numbers import nats
+from bread.reading.sentences.numbers import nats
 from bread.report import container as report
-from bread.running.direct_results import DirectTest, DirectTests
-from bread.statistics.goal import Goal
+from bread.running.state.exactness_results import DirectTest, DirectTests
+from bread.statistics.bounds.goal import Goal
 from tests.support.fake_results import constrain, fake_result, model_info, shift_reverse_starts
 from tests.support.verdicts import fitted, judge
 

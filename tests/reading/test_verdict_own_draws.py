@@ -9,7 +9,7 @@ import bread
 from bread.backends.base import Node
 from bread.paths.mixture import diagonal
 from bread.report import container as report
-from bread.running.fit_check import NodeTest
+from bread.running.model_fit.fit_check import NodeTest
 from tests.support.fake_results import constrain, fake_result
 from tests.support.verdicts import judge
 

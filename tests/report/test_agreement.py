@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from bread.report import container as report
-from bread.statistics.certificate import error_interval
+from bread.statistics.bounds.certificate import error_interval
 from tests.support.fake_results import constrain, fake_result, model_info
 
 NAMES = ["mu", "tau", "theta[Choate]", "theta[Deerfield]", "theta[Exeter]", "kind", "log density"]

@@ -10,9 +10,9 @@ import xarray as xr
 
 from bread.report import container as report
 from bread.report.compat import make_container
-from bread.running.results import OBSERVED
-from bread.statistics import bounds, certificate
-from bread.statistics.intervals import mean_interval
+from bread.running.state.results import OBSERVED
+from bread.statistics.bounds import bounds, certificate
+from bread.statistics.bounds.intervals import mean_interval
 from tests.support.fake_results import SCHOOLS, constrain, fake_result
 from tests.support.marks import slow_but
 

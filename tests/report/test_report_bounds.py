@@ -7,8 +7,8 @@ import pytest
 
 from bread.backends.base import Failure
 from bread.report import container as report
-from bread.statistics import certificate
-from bread.statistics.betting import betting_upper_limit
+from bread.statistics.bounds import certificate
+from bread.statistics.bounds.betting import betting_upper_limit
 from tests.support.fake_results import constrain, fake_result
 
 

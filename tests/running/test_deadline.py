@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import bread
+from bread.jobs import interrupts
+from bread.jobs.progress import Display
 from bread.report.compat import read_attributes, read_group
-from bread.running import interrupts, ledger
-from bread.running.progress import Display
+from bread.running.state import ledger
 from tests.models.reference import AutoregressiveKernel, NormalMean
 
 Y = np.array([0.4, 1.9, 1.1])

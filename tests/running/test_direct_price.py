@@ -7,8 +7,8 @@ import pytest
 
 from bread.backends.base import Kernel
 from bread.paths.kinds import PriorPath
-from bread.running.direct_tests import DirectPhase
-from bread.running.results import SHARED
+from bread.running.exactness.phase import DirectPhase
+from bread.running.state.results import SHARED
 from tests.models.reference import NormalMean
 
 PER_TRANSITION = 10.0  # evaluations

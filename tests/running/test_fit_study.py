@@ -12,8 +12,8 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import binom
 
-from bread.running.fit_check import MORE_DRAWS, check_fit
-from bread.statistics.fit import FIT_LEVEL
+from bread.running.model_fit.fit_check import MORE_DRAWS, check_fit
+from bread.statistics.real_data.fit import FIT_LEVEL
 from tests.models.reference import BetaBinomial, HMCKernel, NormalMean, NormalScale
 from tests.support.borderline import BORDERLINE
 from tests.support.localised_fits import localised_draws

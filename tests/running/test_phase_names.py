@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bread.running.progress import NAME_COLUMNS, STAGE_OF, STAGES
+from bread.jobs.progress import NAME_COLUMNS, STAGE_OF, STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = "## What the progress says"

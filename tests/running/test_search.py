@@ -6,8 +6,8 @@ import pytest
 
 import bread
 from bread.report.compat import read_group
-from bread.statistics.goal import Goal
-from bread.statistics.intervals import alpha_level
+from bread.statistics.bounds.goal import Goal
+from bread.statistics.bounds.intervals import alpha_level
 from tests.support.reference_models import CONJUGATE
 
 

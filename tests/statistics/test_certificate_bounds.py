@@ -10,8 +10,8 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 
-from bread.statistics.bounds import simulation_gaps
-from bread.statistics.certificate import (
+from bread.statistics.bounds.bounds import simulation_gaps
+from bread.statistics.bounds.certificate import (
     compare_forms,
     conditional_gaps,
     error_by_simulation,

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from bread.statistics import certificate
-from bread.statistics.betting import betting_upper_limit
-from bread.statistics.bounds import unseen_failure_fraction
-from bread.statistics.certificate import compare_forms, error_by_simulation, error_interval
-from bread.statistics.intervals import mean_interval
+from bread.statistics.bounds import certificate
+from bread.statistics.bounds.betting import betting_upper_limit
+from bread.statistics.bounds.bounds import unseen_failure_fraction
+from bread.statistics.bounds.certificate import compare_forms, error_by_simulation, error_interval
+from bread.statistics.bounds.intervals import mean_interval
 from tests.models.reference import AutoregressiveKernel, HierarchicalNormal, NormalMean
 from tests.support.annealed_pools import anneal_pool
 from tests.support.reference_models import NO_SETTINGS

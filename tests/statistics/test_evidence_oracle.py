@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bread.statistics import evidence
+from bread.statistics.evidence import evidence
 
 pymbar = pytest.importorskip("pymbar")
 TRUTH = -3.0

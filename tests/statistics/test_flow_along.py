@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bread.statistics.exchange import flow_along
+from bread.statistics.exactness.exchange import flow_along
 
 
 def exponential(x):

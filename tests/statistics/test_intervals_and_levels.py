@@ -12,9 +12,9 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import binom, norm, skew
 
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.consistency import consistency_test
-from bread.statistics.intervals import mean_interval
+from bread.statistics.bounds.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.bounds.intervals import mean_interval
+from bread.statistics.real_data.consistency import consistency_test
 from tests.models.reference import (
     AutoregressiveKernel,
     HierarchicalNormal,

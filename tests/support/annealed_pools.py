@@ -11,7 +11,7 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import AnnealRun, Failure, Kernel, Model, Simulations
 from bread.paths.kinds import Path, PriorPath
-from bread.statistics.bounds import simulation_gaps
+from bread.statistics.bounds.bounds import simulation_gaps
 
 PATH = PriorPath()
 KNOTS = (0.0, 0.01, 0.05, 0.2, 0.5, 1.0)

@@ -13,9 +13,9 @@ from scipy.stats import binom
 
 from bread import exact
 from bread.paths.schedules import linear
-from bread.running.budget import Budget, BudgetResult
-from bread.running.plan import PathRequest, Plan
-from bread.statistics.goal import Decision, Goal
+from bread.running.state.budget import Budget, BudgetResult
+from bread.running.state.plan import PathRequest, Plan
+from bread.statistics.bounds.goal import Decision, Goal
 from tests.models.finite import FiniteModel
 
 PRIOR = np.array([0.5, 0.2, 0.3])

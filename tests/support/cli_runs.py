@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import bread
-from bread.cli import app
+from bread.cli.commands import app
 from bread.report import container as report
 from tests.support.fake_results import constrain
 

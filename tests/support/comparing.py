@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bread.statistics.agreement import agreement_test, effective_sample_size, quantile_effective_size
-from bread.statistics.content import QUANTILES, interval_contents
-from bread.statistics.disagreement import compare_draws
+from bread.statistics.agreement.agreement import agreement_test, effective_sample_size, quantile_effective_size
+from bread.statistics.agreement.content import QUANTILES, interval_contents
+from bread.statistics.agreement.disagreement import compare_draws
 
 
 def sizes_of(user):

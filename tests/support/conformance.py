@@ -15,8 +15,8 @@ from numpy.random import SeedSequence
 
 from bread.backends.base import AnnealRun, Failure, Kernel, Model, Posterior
 from bread.paths.kinds import Path
-from bread.statistics.alarms import combined_p_value, rank_p_values, weighted_ranks
-from bread.statistics.bounds import log_evidence_lower_many, log_evidence_upper_many
+from bread.statistics.bounds.alarms import combined_p_value, rank_p_values, weighted_ranks
+from bread.statistics.bounds.bounds import log_evidence_lower_many, log_evidence_upper_many
 from tests.support.annealed_pools import PATH, anneal_pool, log_evidences, tuned_kernel
 
 __all__ = [

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from bread.backends.base import Discarded, Simulations
+from bread.jobs.executors import open_executor
+from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
-from bread.running.direct_results import DirectTests
-from bread.running.direct_tests import DirectPhase
-from bread.running.executors import open_executor
-from bread.running.ledger import Ledger
-from bread.running.plan import PathRequest, Plan
-from bread.running.preparation import Preparation
-from bread.running.progress import Display
-from bread.running.results import CheckResult
-from bread.statistics.alarms import combined_p_value
-from bread.statistics.goal import Goal
+from bread.running.check.preparation import Preparation
+from bread.running.exactness.phase import DirectPhase
+from bread.running.state.exactness_results import DirectTests
+from bread.running.state.ledger import Ledger
+from bread.running.state.plan import PathRequest, Plan
+from bread.running.state.results import CheckResult
+from bread.statistics.bounds.alarms import combined_p_value
+from bread.statistics.bounds.goal import Goal
 from tests.models.reference import HMCKernel, NormalMean
 
 Y = np.array([0.3, -1.0, 2.0, 0.5])

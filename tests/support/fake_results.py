@@ -15,10 +15,10 @@ import pandas as pd
 
 from bread.backends.base import AnnealRun, Fit, Identity, Kernel, Layout, ModelInfo, Node, RealData, Simulations
 from bread.paths.kinds import PriorPath
-from bread.running.fit_check import FitCheck, NodeTest
-from bread.running.results import OBSERVED, SHARED, CheckResult
-from bread.running.shape import REPEATS
-from bread.statistics.goal import Goal
+from bread.running.model_fit.fit_check import FitCheck, NodeTest
+from bread.running.state.consistency import REPEATS
+from bread.running.state.results import OBSERVED, SHARED, CheckResult
+from bread.statistics.bounds.goal import Goal
 
 SCHOOLS = np.array(["Choate", "Deerfield", "Exeter"])
 DAYS = np.array([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], dtype=object)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from bread.statistics.fit import draw_p_value, fit_p_value, node_fit, rank_fit
+from bread.statistics.real_data.fit import draw_p_value, fit_p_value, node_fit, rank_fit
 
 
 def normal_node(rng, y, mean, deviation, m):

@@ -12,8 +12,8 @@ from scipy.special import expit
 from bread.backends.base import Failure, Kernel
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.bounds import log_evidence_lower_many, log_evidence_upper_many
+from bread.statistics.bounds.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.bounds.bounds import log_evidence_lower_many, log_evidence_upper_many
 from tests.models.reference import BetaBinomial, HMCKernel, NormalScale
 from tests.support.annealed_pools import KNOTS, Pool, path_functions
 from tests.support.conformance import assert_mean

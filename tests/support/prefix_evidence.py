@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 
 from bread.backends.base import FloatArray
-from bread.running.block_kernels import tuned_targets
-from bread.running.particles import Filter, Targets, conditional, forward
+from bread.running.particles.block_kernels import tuned_targets
+from bread.running.particles.particles import Filter, Targets, conditional, forward
 
 
 def check_prefixes(model: Any, x: FloatArray, y: FloatArray, log_evidence: FloatArray, rng: Generator) -> None:

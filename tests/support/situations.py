@@ -18,10 +18,10 @@ import bread
 from bread.report import container as report
 from bread.report.compat import group_names, make_container, read_attributes, read_group
 from bread.report.first_look import BEGINNING
-from bread.running.direct_results import DirectTest, DirectTests
-from bread.running.mode_results import FoundMode, ModeResults
-from bread.statistics.goal import Goal
-from bread.statistics.modes import RegionEvidence, Share, WeighedMode
+from bread.running.state.exactness_results import DirectTest, DirectTests
+from bread.running.state.mode_results import FoundMode, ModeResults
+from bread.statistics.bounds.goal import Goal
+from bread.statistics.real_data.modes import RegionEvidence, Share, WeighedMode
 from tests.support.fake_results import constrain, fake_result, shift_reverse_starts
 from tests.support.verb_reports import MADE, made
 

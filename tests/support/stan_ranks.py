@@ -17,7 +17,7 @@ from numpy.random import SeedSequence, default_rng
 from bread.backends.base import FloatArray
 from bread.backends.stan.model import StanModel
 from bread.paths.kinds import PriorPath
-from bread.statistics.alarms import rank_p_values, theory_alarm
+from bread.statistics.bounds.alarms import rank_p_values, theory_alarm
 from tests.support.conformance import tuned_kernel
 
 PATH = PriorPath()

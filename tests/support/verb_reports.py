@@ -34,8 +34,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "compare": lambda: bread.compare(
         {"a": model(), "b": model()}, n_temperatures=(4, 8), simulations=4, cores=1, tune=10, **QUICK
     ),
-    "unbiased": lambda: bread.unbiased(model(), pairs=40, lag=20, tune=60, **QUICK),
-    "path_sampling": lambda: bread.path_sampling(model(), pairs=40, tune=60, **QUICK),
-    "data_annealing": lambda: bread.data_annealing(model(), simulations=2, runs=2, particles=8, tune=10, **QUICK),
+    "unbiased": lambda: bread.lab.unbiased(model(), pairs=40, lag=20, tune=60, **QUICK),
+    "path_sampling": lambda: bread.lab.path_sampling(model(), pairs=40, tune=60, **QUICK),
+    "data_annealing": lambda: bread.lab.data_annealing(model(), simulations=2, runs=2, particles=8, tune=10, **QUICK),
 }
 made = cache(lambda kind: MADE[kind]())

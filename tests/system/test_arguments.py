@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import matplotlib
@@ -69,7 +70,7 @@ def made() -> Any:
 
 VERBS: dict[str, dict[str, Any]] = {
     "check": {"model": model()}, "compare": {"models": {"a": model(), "b": model()}}, "debug": {"model": model()},
-    "unbiased": {"model": model()}, "path_sampling": {"model": model()}, "data_annealing": {"model": model()},
+    **{f"lab.{verb}": {"model": model()} for verb in ("unbiased", "path_sampling", "data_annealing")},
     "plan": {"model": model(), "budget": 1000}, "evidence": {}, "bayes_factor": {},
 }  # fmt: skip
 REPORTS = {"evidence": ("report",), "bayes_factor": ("report_a", "report_b")}
@@ -78,7 +79,7 @@ REPORTS = {"evidence": ("report",), "bayes_factor": ("report_a", "report_b")}
 def cases() -> list[tuple[str, str]]:
     found = []
     for verb in VERBS:
-        names = inspect.signature(getattr(bread, "check" if verb == "plan" else verb)).parameters
+        names = inspect.signature(attrgetter("check" if verb == "plan" else verb)(bread)).parameters
         found += [(verb, name) for name in (*COUNTS, *CHOICES, *NUMBERS, *OTHERS) if name in names]
     return [(verb, name) for verb, name in found if verb != "plan" or name != "checkpoint"]
 
@@ -93,7 +94,7 @@ def test_a_value_of_the_wrong_kind_is_named_in_one_line(
         if label in FINE.get(name, ()):
             continue
         with pytest.raises(BreadError) as caught:
-            getattr(bread, verb)(**{**given, **VERBS[verb], name: value})
+            attrgetter(verb)(bread)(**{**given, **VERBS[verb], name: value})
         text = str(caught.value)
         assert "\n" not in text and name in text and "The check was stopped by" not in text, (label, text)
 

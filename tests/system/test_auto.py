@@ -11,10 +11,10 @@ from numpy.random import default_rng
 from typer.testing import CliRunner
 
 import bread
-from bread.cli import app
+from bread.cli.commands import app
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.report.compat import group_names, read_attributes, read_group
-from bread.running.plan import protocols
+from bread.running.state.plan import protocols
 from tests.models.reference import AutoregressiveKernel, BetaBinomial, HMCKernel, NormalMean
 
 Y = default_rng(3).normal(1.0, 1.0, size=20)

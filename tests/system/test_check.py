@@ -16,7 +16,7 @@ import pytest
 import bread
 from bread.errors import DensityError, InvalidArgumentError
 from bread.report.container import group_names, read_attributes, read_group
-from bread.running.ledger import Ledger
+from bread.running.state.ledger import Ledger
 from tests.models.reference import AutoregressiveKernel, FaultyNormalMean, HMCKernel, NormalMean, UniformLocation
 from tests.support.marks import slow_but
 from tests.support.reports import assert_same_report
@@ -179,8 +179,8 @@ import bread
 from tests.models.reference import HMCKernel, NormalMean
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    from bread.running.executors import PoolExecutor
-    from bread.running.tasks import AnnealTask
+    from bread.jobs.executors import PoolExecutor
+    from bread.running.pilots.tasks import AnnealTask
 
     usual = PoolExecutor.run
 

@@ -10,9 +10,9 @@ from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelErr
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal, gaussian
 from bread.report.compat import read_attributes, read_group
-from bread.running.modes import log_lower_bound
-from bread.running.preparation import Preparation
-from bread.running.results import SHARED
+from bread.running.check.preparation import Preparation
+from bread.running.missed_modes.phase import log_lower_bound
+from bread.running.state.results import SHARED
 from tests.models.reference import (
     AbsoluteMean,
     AutoregressiveKernel,
@@ -81,7 +81,7 @@ def test_auto_takes_the_cheaper_path_and_says_so():
 
 @pytest.mark.slow
 def test_auto_looks_again_where_a_path_was_not_as_cheap_as_it_seemed(monkeypatch):
-    from bread.running.choice import PathChooser
+    from bread.running.path_choice.chooser import PathChooser
 
     monkeypatch.setattr(PathChooser, "_first_reference", lambda self: None)
     monkeypatch.setattr(PathChooser, "_is_cheap", lambda self, cost: True)
@@ -98,12 +98,12 @@ def test_auto_looks_again_where_the_race_misled(monkeypatch, beyond):
 
     Four times that T the paths race again, with what the search has measured.
     """
-    from bread.running import choice
-    from bread.running.costs import Round, measured
+    from bread.running.path_choice import chooser
+    from bread.running.path_choice.costs import Round, measured
 
     races = []
 
-    class Misled(choice.Race):
+    class Misled(chooser.Race):
         def __init__(self, plan, track, entrants, rivals=()):
             super().__init__(plan, track, entrants, rivals)
             self.target, self.entrants = plan.target, entrants
@@ -117,10 +117,10 @@ def test_auto_looks_again_where_the_race_misled(monkeypatch, beyond):
             prior.rounds.append(Round(8, 0.01 * self.target, 1.0))
             prior.cost = replace(measured(prior.cost, prior.rounds, self.target), per_data_set=0.0)
 
-    monkeypatch.setattr(choice.PathChooser, "_first_reference", lambda self: None)
-    monkeypatch.setattr(choice.PathChooser, "_is_cheap", lambda self, cost: False)
-    monkeypatch.setattr(choice, "BEYOND", beyond)
-    monkeypatch.setattr(choice, "Race", Misled)
+    monkeypatch.setattr(chooser.PathChooser, "_first_reference", lambda self: None)
+    monkeypatch.setattr(chooser.PathChooser, "_is_cheap", lambda self, cost: False)
+    monkeypatch.setattr(chooser, "BEYOND", beyond)
+    monkeypatch.setattr(chooser, "Race", Misled)
     report = bread.check(REGRESSION, path="auto", simulations=10, target=1.0, max_temperatures=128, **QUICK)
     looked = beyond == 4
     assert races[0] == ["reference", "prior"] and races[1:2] == [["reference"]] * looked
@@ -129,7 +129,7 @@ def test_auto_looks_again_where_the_race_misled(monkeypatch, beyond):
 
 
 def test_auto_looks_at_the_prior_where_a_reference_was_not_as_cheap_as_it_seemed(monkeypatch):
-    from bread.running.choice import PathChooser
+    from bread.running.path_choice.chooser import PathChooser
 
     monkeypatch.setattr(PathChooser, "_is_cheaper_than_looking", lambda self, cost: True)
     report = bread.check(POOR, path="auto", simulations=10, target=1.0, **QUICK)
@@ -189,7 +189,8 @@ def test_no_weight_of_a_reference_that_cannot_be_tested_is_an_evidence(monkeypat
     bounds = []
     monkeypatch.setattr("bread.fitting.user_references.MOST_COORDINATES", 0)
     monkeypatch.setattr(
-        "bread.running.modes.log_lower_bound", lambda result: bounds.append(log_lower_bound(result)) or bounds[-1]
+        "bread.running.missed_modes.phase.log_lower_bound",
+        lambda result: bounds.append(log_lower_bound(result)) or bounds[-1],
     )
     report = bread.check(REGRESSION, path=Lacking(), n_temperatures=[8], simulations=2, **(QUICK | {"draws": 100}))
     found = bread.evidence(report)
@@ -215,13 +216,13 @@ def test_a_reference_that_knows_the_exact_draw_is_found_out(monkeypatch):
     settings = {"n_temperatures": [2, 3], "simulations": 150, "path": "reference", "tune_on": "shared"}
     honest = bread.check(model, simulate_from="prior", **settings, **QUICK)
     assert bread.verdict(honest).status != "bug"
-    monkeypatch.setattr("bread.running.runner.Preparation", Cheat)
+    monkeypatch.setattr("bread.running.check.runner.Preparation", Cheat)
     assert bread.verdict(bread.check(model, simulate_from="prior", **settings, **QUICK)).status == "bug"
 
 
 def fits_unless(rule):
     """Return a fit of references that fails on the data sets where the rule says so."""
-    from bread.fitting.pilot import fit_reference
+    from bread.fitting.search.reference_fit import fit_reference
 
     def fit(posterior, request, *, root, simulation):
         if rule(posterior, simulation):
@@ -240,7 +241,7 @@ def has_high_data(posterior, simulation):
 @pytest.mark.parametrize("path", ["reference", "auto"])
 def test_data_sets_to_which_no_reference_can_be_fitted(monkeypatch, path):
     model = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
-    monkeypatch.setattr("bread.running.tuning.fit_reference", fits_unless(has_high_data))
+    monkeypatch.setattr("bread.running.pilots.tuning.fit_reference", fits_unless(has_high_data))
     settings = QUICK | {"simulate_from": "prior", "simulations": 40}
     with pytest.warns(UserWarning, match=r"No reference could be fitted to \d+ of \d+ data sets \(the real data"):
         report = bread.check(model, path=path, n_temperatures=[8, 32], **settings)
@@ -261,7 +262,7 @@ def test_data_sets_to_which_no_reference_can_be_fitted(monkeypatch, path):
 
 def test_a_reference_that_can_never_be_fitted(monkeypatch):
     model = NormalMean(np.array([0.9, 1.5]), prior_sd=20.0, kernel=HMCKernel(5))
-    monkeypatch.setattr("bread.running.tasks.begin_fit", fits_unless(lambda posterior, simulation: True))
+    monkeypatch.setattr("bread.running.pilots.tasks.begin_fit", fits_unless(lambda posterior, simulation: True))
     report = bread.check(model, path="auto", n_temperatures=[8, 32], simulations=4, **QUICK)
     assert read_attributes(report)["path"] == "prior"
     with pytest.raises(DensityError, match="no pilot chain"):

@@ -22,10 +22,10 @@ pytest.importorskip("typer")
 from typer.testing import Result
 
 import bread
-from bread.cli_output import ERROR_STATUS, EXIT_STATUS, INTERRUPTED_STATUS
+from bread.cli.output import ERROR_STATUS, EXIT_STATUS, INTERRUPTED_STATUS
 from bread.errors import InvalidArgumentError
+from bread.jobs.progress import STAGES
 from bread.report import container as report
-from bread.running.progress import STAGES
 from tests.support.cli_runs import returns, run
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -15,7 +15,7 @@ pytest.importorskip("typer")
 from typer.testing import Result
 
 import bread
-from bread.cli_output import ERROR_STATUS
+from bread.cli.output import ERROR_STATUS
 from bread.errors import InvalidArgumentError
 from bread.report import container as report
 from tests.support.cli_runs import returns, run

@@ -18,7 +18,7 @@ pytest.importorskip("matplotlib")
 from typer.testing import Result
 
 import bread
-from bread.cli_output import ERROR_STATUS
+from bread.cli.output import ERROR_STATUS
 from bread.errors import BreadError
 from bread.report import container as report
 
@@ -90,7 +90,7 @@ def test_a_check_that_fails_with_something_to_show(
         raise error
 
     monkeypatch.setattr(bread, "check", fails)
-    monkeypatch.setattr("bread.cli_output.page_of", lambda *_: "<!doctype html>\n")
+    monkeypatch.setattr("bread.cli.output.page_of", lambda *_: "<!doctype html>\n")
     html = tmp_path / "page.html"
     done = run("check", program, "--html", html)
     assert done.exit_code == ERROR_STATUS and html.is_file() and "the density failed" in done.output

@@ -1,4 +1,4 @@
-"""`bread.data_annealing` on conjugate models: exact evidence, limits, reports, refusals."""
+"""`bread.lab.data_annealing` on conjugate models: exact evidence, limits, reports, refusals."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ SEED = 4
 
 
 def run(model, **options):
-    report = bread.data_annealing(model, random_seed=SEED, progressbar=False, **options)
+    report = bread.lab.data_annealing(model, random_seed=SEED, progressbar=False, **options)
     return report, require_group(report, "data_annealing")
 
 
@@ -99,7 +99,7 @@ def test_a_kernel_that_moves_exact_draws_away_is_a_bug():
 @pytest.mark.parametrize("reader", [bread.to_html, bread.to_markdown, bread.evidence, bread.plot_report])
 def test_readers_of_checks_say_what_reads_this(reader):
     report, _ = run(MEAN, **SMALL)
-    with pytest.raises(InvalidArgumentError, match="of bread.data_annealing.*bread.verdict"):
+    with pytest.raises(InvalidArgumentError, match="of bread.lab.data_annealing.*bread.verdict"):
         reader(report)
 
 

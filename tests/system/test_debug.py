@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import bread
 from bread.arviz_import import import_arviz
-from bread.cli import app
+from bread.cli.commands import app
 from bread.debugging.targets import default_targets
 from bread.errors import InvalidArgumentError
 from bread.reading.verdict import Verdict

@@ -15,7 +15,7 @@ import xarray as xr
 import bread
 from bread.errors import BreadError, InvalidArgumentError
 from bread.report import container as report
-from bread.statistics.goal import Goal
+from bread.statistics.bounds.goal import Goal
 from tests.support.fake_results import constrain, fake_result
 from tests.support.stan_conjugate import toolchain
 
@@ -106,7 +106,7 @@ def test_the_command_line_on_what_is_no_report(name: str, tmp_path: Path) -> Non
     pytest.importorskip("typer")
     from typer.testing import CliRunner
 
-    from bread.cli import app
+    from bread.cli.commands import app
 
     build, message = FOREIGN[name]
     done = CliRunner().invoke(app, ["show", str(build(tmp_path))])

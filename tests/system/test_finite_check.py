@@ -10,7 +10,7 @@ import pytest
 import bread
 from bread import exact
 from bread.paths.schedules import linear
-from bread.statistics.certificate import error_interval
+from bread.statistics.bounds.certificate import error_interval
 from tests.models.finite import FiniteModel
 
 PRIOR = np.array([0.5, 0.2, 0.3])

@@ -37,7 +37,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Check:
 
     def begin(model: Any = MODEL, **options: Any) -> Any:
         with monkeypatch.context() as patch, pytest.warns(UserWarning, match="Interrupted"):
-            patch.setattr("bread.running.runner.Preparation.choose_path", stop)
+            patch.setattr("bread.running.check.runner.Preparation.choose_path", stop)
             report = bread.check(model, **(QUICK | options))
         assert read_group(report, "bounds") is None
         return report
@@ -107,7 +107,7 @@ def test_a_broken_density_is_a_bug_though_the_draws_disagree_with_it() -> None:
 
 def test_a_checkpoint_keeps_it(check: Check, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     before = read_group(check(posterior=WRONG, checkpoint=tmp_path), "first_look")
-    monkeypatch.setattr("bread._run.look_at", stop)  # it does not run again
+    monkeypatch.setattr("bread.verbs.run.look_at", stop)  # it does not run again
     assert read_group(check(posterior=WRONG, checkpoint=tmp_path), "first_look").equals(before)
 
 

@@ -17,8 +17,8 @@ from scipy.special import expit
 
 from bread.errors import InvalidArgumentError, UnsupportedKernelError, UnsupportedModelError
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.bounds import simulation_gaps
+from bread.statistics.bounds.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.bounds.bounds import simulation_gaps
 from tests.models.reference import (
     AutoregressiveKernel,
     BetaBinomial,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.special import log_expit, logsumexp
 
-from bread.statistics.alarms import theory_alarm
-from bread.statistics.bounds import log_evidence_lower, log_evidence_upper, simulation_gaps
+from bread.statistics.bounds.alarms import theory_alarm
+from bread.statistics.bounds.bounds import log_evidence_lower, log_evidence_upper, simulation_gaps
 from tests.models.reference import (
     AutoregressiveKernel,
     BetaBinomial,

@@ -1,4 +1,4 @@
-"""`bread.path_sampling` against exact evidence and exact leave-one-out scores; doubts leave no interval."""
+"""`bread.lab.path_sampling` against exact evidence and exact leave-one-out scores; doubts leave no interval."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 import bread
 from bread.errors import BreadError, InvalidArgumentError
-from bread.reading.path_sampling import path_sampling_answer
+from bread.reading.other_verbs.path_sampling import path_sampling_answer
 from bread.report.compat import make_container, require_group
 from bread.report.path_sampling import path_sampling_dataset
-from bread.running.path_sampling import PathPairs
+from bread.running.path_sampling.path_sampling import PathPairs
 from tests.models.reference import (
     AbsoluteMean,
     HierarchicalNormal,
@@ -35,7 +35,7 @@ K = 4.0  # standard errors
 
 
 def run(model, seed=3, **options):
-    report = bread.path_sampling(model, random_seed=seed, progressbar=False, **{"tune": 60, **options})
+    report = bread.lab.path_sampling(model, random_seed=seed, progressbar=False, **{"tune": 60, **options})
     return report, require_group(report, "path_sampling")
 
 

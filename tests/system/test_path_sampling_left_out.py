@@ -34,7 +34,7 @@ def exact(prior_mean):
 
 
 def left_out(model, index, seed, **options):
-    report = bread.path_sampling(
+    report = bread.lab.path_sampling(
         model, leave_out=[index], random_seed=seed, progressbar=False, **{"pairs": 60, "tune": 60, **options}
     )
     return bread.verdict(report).status, require_group(report, "path_sampling")

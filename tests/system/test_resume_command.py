@@ -19,10 +19,10 @@ pytest.importorskip("typer")
 from typer.testing import CliRunner, Result
 
 import bread
-from bread.cli import app
-from bread.cli_output import ERROR_STATUS
+from bread.cli.commands import app
+from bread.cli.output import ERROR_STATUS
+from bread.jobs.store import DATABASE, REPORT
 from bread.report import container as report
-from bread.running.store import DATABASE, REPORT
 
 ROOT = Path(__file__).parents[2]
 PROGRAM, DATA = ROOT / "examples" / "eight_schools.stan", ROOT / "examples" / "eight_schools.json"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import bread
+from bread.jobs.progress import STAGE_OF, STAGES
 from bread.report.compat import require_group
-from bread.running.progress import STAGE_OF, STAGES
 from tests.support.reference_models import CONJUGATE
 
 MODEL = CONJUGATE["hierarchical_hmc"]

@@ -8,8 +8,8 @@ import bread
 from bread.backends.base import Kernel
 from bread.paths.kinds import PriorPath
 from bread.report.container import read_group
-from bread.running.held import HeldDraws
-from bread.statistics.certificate import error_by_simulation, error_interval
+from bread.running.pilots.fitted_hyperparameters import HeldDraws
+from bread.statistics.bounds.certificate import error_by_simulation, error_interval
 from tests.support.marks import slow_but
 from tests.support.symmetric_models import SHARE, SYMMETRIC, in_one_part
 
@@ -126,7 +126,7 @@ def test_held_at_the_mean_data_sets_are_too_easy_and_the_verdict_is_false(monkey
     """
     changes = {"n_temperatures": (8, 32), "max_error": 0.28}
     assert judge("product", 1, **changes)[0].status != "converged"
-    monkeypatch.setattr("bread.running.runner.HeldDraws", HeldAtMean)
+    monkeypatch.setattr("bread.running.check.runner.HeldDraws", HeldAtMean)
     at_mean, _ = judge("product", 1, **changes)
     assert at_mean.status == "converged"
     truth = min(error_on_real_data(SYMMETRIC["product"], 32, step).lower for step in (0.1, 0.2, 0.3))

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from bread.errors import CheckpointWarning
-from bread.running.interrupts import AGAIN_SECONDS
-from bread.running.store import Store
+from bread.jobs.interrupts import AGAIN_SECONDS
+from bread.jobs.store import Store
 from tests.support.checkpointed import ROOT
 from tests.support.child_checks import processes_of, wait_until
 

@@ -1,4 +1,4 @@
-"""`bread.unbiased` against conjugate models; two modes and heavy tails are never called bounded."""
+"""`bread.lab.unbiased` against conjugate models; two modes and heavy tails are never called bounded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIERARCHY = HierarchicalNormal(np.array([1.5, -0.2, 0.6]), np.array([1.0, 1.5, 0
 
 
 def run(model, **options):
-    return bread.unbiased(model, random_seed=3, progressbar=False, **options)
+    return bread.lab.unbiased(model, random_seed=3, progressbar=False, **options)
 
 
 @pytest.mark.statistical
@@ -36,7 +36,7 @@ def test_means_are_exact_and_the_bound_is_reported(model):
     first = found.attrs["first_iteration"]
     table = bread.summary(report)
     assert table.loc[first, "limit"] <= 0.1 and first in table.index
-    assert len(bread.plot_unbiased(report).figure.axes) == 2
+    assert len(bread.lab.plot_unbiased(report).figure.axes) == 2
 
 
 def test_two_modes_that_chains_do_not_leave_are_unknown():
@@ -44,13 +44,13 @@ def test_two_modes_that_chains_do_not_leave_are_unknown():
     verdict, found = bread.verdict(report), require_group(report, "unbiased")
     assert verdict.status == "inconclusive" and "not known" in verdict.details
     assert found.attrs["n_unmet"] > 5 and found.attrs["first_iteration"] == -1 and np.isnan(found["mean"]).all()
-    assert bread.summary(report).empty and len(bread.plot_unbiased(report).figure.axes) == 2
+    assert bread.summary(report).empty and len(bread.lab.plot_unbiased(report).figure.axes) == 2
 
 
 def test_a_report_is_repeatable_and_other_seeds_give_another():
     first, second = (require_group(run(NORMAL, pairs=40, lag=20, tune=60), "unbiased") for _ in range(2))
     assert first.identical(second)
-    other = bread.unbiased(NORMAL, pairs=40, lag=20, tune=60, random_seed=4, progressbar=False)
+    other = bread.lab.unbiased(NORMAL, pairs=40, lag=20, tune=60, random_seed=4, progressbar=False)
     assert (require_group(other, "unbiased")["meeting_time"].values != first["meeting_time"].values).any()
 
 
@@ -70,6 +70,6 @@ def test_discrete_coordinates_are_refused():
 
 def test_other_reports_are_refused_by_the_plot():
     with pytest.raises(InvalidArgumentError):
-        bread.plot_unbiased(bread.debug(kernel=lambda x, rng: x, log_density=lambda x: -0.5 * float(x @ x),
+        bread.lab.plot_unbiased(bread.debug(kernel=lambda x, rng: x, log_density=lambda x: -0.5 * float(x @ x),
                                         simulate=lambda n, rng: rng.normal(size=(n, 1)), only="simulator",
                                         budget=0.01, random_seed=1, progressbar=False))  # fmt: skip

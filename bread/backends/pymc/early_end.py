@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.statistics.agreement import distribution_size
-from bread.statistics.mixing import mixing
+from bread.statistics.agreement.agreement import distribution_size
+from bread.statistics.agreement.mixing import mixing
 
 LOOKS = (250, 500)  # draws of each chain, after tuning, at which it may end
 LARGEST_R_HAT = 1.02

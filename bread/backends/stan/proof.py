@@ -37,7 +37,7 @@ from bread.backends.stan.scores import (
 )
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, UnsupportedModelError
-from bread.statistics.means import are_few
+from bread.statistics.exactness.means import are_few
 
 REWRITE_POINTS = 10  # prior draws, and as many states between -2 and 2, as Stan starts from
 REWRITE_TOLERANCE = 1e-8  # nats, relative to the size of the terms; rounding leaves about 1e-13

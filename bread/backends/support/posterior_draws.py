@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bread.backends.support.draw_forms import MOST_NAMED, plain_form
 from bread.backends.values import Fit
 from bread.errors import InvalidArgumentError
-from bread.statistics.repeats import ALMOST_DISTINCT, find_repeats
+from bread.statistics.agreement.repeats import ALMOST_DISTINCT, find_repeats
 
 MINIMUM_DRAWS = 10  # fewer are no sample
 SUPPORT_DRAWS = 500  # at which the density of the prior is looked at

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bread.reading.agreement_plot import MOST_ROWS
-from bread.reading.debug import is_drawn
-from bread.reading.fit import read_fit
-from bread.reading.plot_data import bounds_data, consistency_data, path_data, require, work_data
-from bread.reading.words import p_words
+from bread.reading.other_verbs.debug import is_drawn
+from bread.reading.plots.agreement_plot import MOST_ROWS
+from bread.reading.plots.plot_data import bounds_data, consistency_data, path_data, require, work_data
+from bread.reading.sentences.fit import read_fit
+from bread.reading.sentences.words import p_words
 from bread.report.compat import require_group
 from bread.report.debug import GROUP
 from bread.report.first_look import GROUP as FIRST_LOOK

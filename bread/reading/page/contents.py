@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bread.reading.command_line import how_it_was_made
-from bread.reading.debug import is_debug
-from bread.reading.other_reports import refuse_other_reports
+from bread.reading.other_verbs.debug import is_debug
+from bread.reading.other_verbs.other_reports import refuse_other_reports
 from bread.reading.page.banner import banner_of
 from bread.reading.page.facts import loaded, provenance_of, settings_of
 from bread.reading.page.figures import figures_of

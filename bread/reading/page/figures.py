@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bread.errors import InvalidArgumentError, MissingDependencyError
-from bread.reading.agreement_plot import MOST_ROWS, plot_agreement
-from bread.reading.debug_plot import plot_debug
-from bread.reading.first_look_plot import plot_first_look
 from bread.reading.page import alternatives
 from bread.reading.page.parts import Figure
 from bread.reading.page.svg import drawn
-from bread.reading.plot_axes import import_pyplot
-from bread.reading.plots import plot_bounds, plot_consistency, plot_path, plot_work
-from bread.reading.plots_fit import plot_fit
+from bread.reading.plots.agreement_plot import MOST_ROWS, plot_agreement
+from bread.reading.plots.debug_plot import plot_debug
+from bread.reading.plots.first_look_plot import plot_first_look
+from bread.reading.plots.plot_axes import import_pyplot
+from bread.reading.plots.plots import plot_bounds, plot_consistency, plot_path, plot_work
+from bread.reading.plots.plots_fit import plot_fit
 from bread.report.compat import read_group, require_group
 from bread.report.debug import GROUP
 from bread.report.first_look import GROUP as FIRST_LOOK

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bread.reading.lines import LABEL
 from bread.reading.page.contents import contents_of
 from bread.reading.page.parts import Contents, Table
-from bread.reading.printable import printable
+from bread.reading.sentences.lines import LABEL
+from bread.reading.sentences.printable import printable
 from bread.report.opening import takes_report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+|~$!])")

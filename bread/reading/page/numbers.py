@@ -6,13 +6,13 @@ import json
 import math
 from typing import Any
 
-from bread.reading.findings import EXACT_SIMULATIONS, Findings, read_findings
-from bread.reading.numbers import nats, percent_of
 from bread.reading.page.parts import Number
-from bread.reading.words import p_words
+from bread.reading.sentences.findings import EXACT_SIMULATIONS, Findings, read_findings
+from bread.reading.sentences.numbers import nats, percent_of
+from bread.reading.sentences.words import p_words
 from bread.report.compat import require_group
 from bread.report.debug import GROUP
-from bread.statistics.sequential import SHAPE_LEVEL
+from bread.statistics.real_data.sequential import SHAPE_LEVEL
 
 NONE = "–"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bread.reading.agreement import agreement_table
 from bread.reading.as_json import as_json
-from bread.reading.debug import debug_summary
+from bread.reading.other_verbs.debug import debug_summary
 from bread.reading.page.numbers import NONE
 from bread.reading.page.parts import Table
+from bread.reading.sentences.agreement import agreement_table
 from bread.reading.summary import summary
 from bread.report.compat import read_group
 

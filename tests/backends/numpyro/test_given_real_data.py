@@ -16,7 +16,7 @@ from bread.errors import UnsupportedModelError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference, diagonal
 from bread.report.compat import read_attributes
-from bread.running.replicated import ReplicatedModel
+from bread.running.model_fit.replicated import ReplicatedModel
 from tests.support import conformance
 
 pytest.importorskip("jax")

@@ -19,7 +19,7 @@ from pytensor.compile.compilelock import lock_ctx  # noqa: E402
 
 from bread.backends.base import OpenOptions  # noqa: E402
 from bread.backends.pymc import PyMCModel, compiled_modules, open_model  # noqa: E402
-from bread.running.executors import PoolExecutor  # noqa: E402
+from bread.jobs.executors import PoolExecutor  # noqa: E402
 from bread.workers import stop_workers  # noqa: E402
 from tests.support.compile_folders import Loaded, Look, load, log_ratios, machine_of_two  # noqa: E402
 from tests.support.pymc_models import MODELS  # noqa: E402

@@ -18,14 +18,14 @@ from bread.backends import open_model  # noqa: E402
 from bread.backends.base import Kernel, OpenOptions  # noqa: E402
 from bread.backends.pymc.correlated import AdaptedMetric, Correlation, FrozenMetric  # noqa: E402
 from bread.backends.values import CORRELATION  # noqa: E402
-from bread.fitting.pilot import FitRequest  # noqa: E402
-from bread.fitting.pilot_chains import run_chain  # noqa: E402
+from bread.fitting.search.pilot_chains import run_chain  # noqa: E402
+from bread.fitting.search.reference_fit import FitRequest  # noqa: E402
 from bread.paths.kinds import PriorPath, ReferencePath  # noqa: E402
 from bread.paths.mixture import gaussian  # noqa: E402
 from bread.paths.nested import NestedReference  # noqa: E402
 from bread.report.compat import read_attributes  # noqa: E402
-from bread.running.plan import PathRequest  # noqa: E402
-from bread.running.tuning import moved_pilot, run_pilot, settings_of_widths, tune  # noqa: E402
+from bread.running.pilots.tuning import moved_pilot, run_pilot, settings_of_widths, tune  # noqa: E402
+from bread.running.state.plan import PathRequest  # noqa: E402
 
 pytestmark = pytest.mark.pymc
 

@@ -12,11 +12,11 @@ from numpy.random import SeedSequence, default_rng
 
 from bread.backends.base import OpenOptions
 from bread.backends.pymc import open_model
-from bread.fitting.initial import many_prior_draws
-from bread.fitting.precision import find_structure
-from bread.fitting.product import fit_product
-from bread.fitting.searches import by_precision
-from bread.fitting.work import FitWork
+from bread.fitting.exact_given_scales.reference import find_structure
+from bread.fitting.importance.product import fit_product
+from bread.fitting.search.initial import many_prior_draws
+from bread.fitting.search.searches import by_precision
+from bread.fitting.search.work import FitWork
 from bread.paths.kinds import ReferencePath
 from bread.paths.precision import PrecisionReference
 

@@ -15,8 +15,8 @@ import pytest
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.running.plan import PathRequest
-from bread.statistics.alarms import combined_p_value
+from bread.running.state.plan import PathRequest
+from bread.statistics.bounds.alarms import combined_p_value
 from tests.support.direct_models import combined, direct_tests
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]

@@ -8,7 +8,7 @@ import pytest
 import bread
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds.alarms import combined_p_value
 from tests.support.direct_models import direct_tests
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]

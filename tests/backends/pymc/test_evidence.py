@@ -13,7 +13,7 @@ import pytest
 
 from bread.backends import open_model
 from bread.backends.base import Model, OpenOptions
-from bread.statistics.bounds import simulation_gaps
+from bread.statistics.bounds.bounds import simulation_gaps
 from tests.support.conformance import (
     anneal_pool,
     check_bit_equal_batching,

@@ -11,7 +11,7 @@ from bread.backends import open_model
 from bread.backends.base import Fit, OpenOptions
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.paths.kinds import PriorPath
-from bread.running.replicated import ReplicatedModel
+from bread.running.model_fit.replicated import ReplicatedModel
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]
 

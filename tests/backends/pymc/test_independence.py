@@ -147,7 +147,7 @@ def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatc
     }  # fmt: skip
     model = MODELS["beta_binomial"][0]
     assert read_attributes(bread.check(model(), **settings))["kernel"] == "NUTS"
-    monkeypatch.setattr("bread.running.proposing.DEAR", 0.0)
+    monkeypatch.setattr("bread.running.path_choice.proposing.DEAR", 0.0)
     report = bread.check(model(), **settings)
     assert read_attributes(report)["kernel"] == "NUTS after independence proposals"
     said = "also proposed draws from a fit"
@@ -156,7 +156,7 @@ def test_a_check_proposes_where_annealing_is_dear(monkeypatch: pytest.MonkeyPatc
     xr.testing.assert_equal(read_group(report, "reverse")["log_weight"], read_group(named, "reverse")["log_weight"])
     assert said not in bread.verdict(named).details
     assert read_attributes(bread.check(model(), kernel="nuts", **settings))["kernel"] == "NUTS"
-    monkeypatch.setattr("bread.running.proposing.A_MOVE", 0.1)  # as if NUTS were dear
+    monkeypatch.setattr("bread.running.path_choice.proposing.A_MOVE", 0.1)  # as if NUTS were dear
     rested = bread.check(model(), **settings)
     assert read_attributes(rested)["kernel"] == "NUTS at one temperature in 8, after independence proposals"
     assert "NUTS moved them at one temperature in 8 only" in bread.verdict(rested).details
@@ -180,7 +180,7 @@ def test_proposals_that_begin_late_replace_all_that_was_annealed_without_them(mo
         pm.Poisson("y", rate, observed=np.array([3, 1]))
     reports = {}
     for name, price in (("never", np.inf), ("late", 700.0), ("early", 1.0)):
-        monkeypatch.setattr("bread.running.proposing.DEAR", price)
+        monkeypatch.setattr("bread.running.path_choice.proposing.DEAR", price)
         reports[name] = bread.check(
             model, path="reference", max_error=0.05, random_seed=1, cores=1, progressbar=False
         )  # fmt: skip

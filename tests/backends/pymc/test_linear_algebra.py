@@ -12,7 +12,7 @@ from pytensor.compile.mode import get_mode
 from pytensor.tensor.blockwise import Blockwise
 
 from bread.backends.pymc.density.compiling import compile_mode, density_mode
-from bread.backends.pymc.density.matrix_vector import MatrixVector
+from bread.backends.pymc.density.pytensor_fixes.matrix_vector import MatrixVector
 from bread.backends.pymc.versions import INDEXED
 
 pytestmark = [pytest.mark.pymc, pytest.mark.skipif(compile_mode() is None, reason="PyTensor compiles no C code here")]

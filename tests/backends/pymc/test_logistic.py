@@ -14,7 +14,7 @@ from pytensor.graph.traversal import io_toposort
 from pytensor.scalar.math import Sigmoid, Softplus
 
 from bread.backends.pymc.density.density import TemperedDensity
-from bread.backends.pymc.density.logistic import with_logistic_terms
+from bread.backends.pymc.density.pytensor_fixes.logistic import with_logistic_terms
 from tests.support.pymc_layout import layout_of
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS")]

@@ -11,7 +11,7 @@ from pytensor.tensor.random.basic import bernoulli, categorical
 from pytensor.tensor.random.type import random_generator_type
 
 from bread.backends.pymc.density.compiling import interpret_function, interpreted
-from bread.backends.pymc.density.number_by_number import COMPARISONS
+from bread.backends.pymc.density.pytensor_fixes.number_by_number import COMPARISONS
 
 pytestmark = pytest.mark.pymc
 

@@ -1,4 +1,4 @@
-"""`bread.path_sampling` on PyMC models: exact evidence under heavy priors, exact leave-one-out scores."""
+"""`bread.lab.path_sampling` on PyMC models: exact evidence under heavy priors, exact leave-one-out scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Y = np.array([1.0, -0.3, 2.0, 0.7, 0.1])
 
 
 def run(model, **options):
-    report = bread.path_sampling(model, random_seed=1, tune=60, progressbar=False, **options)
+    report = bread.lab.path_sampling(model, random_seed=1, tune=60, progressbar=False, **options)
     assert bread.verdict(report).status == "estimated"
     return require_group(report, "path_sampling")
 

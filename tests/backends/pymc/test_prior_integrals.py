@@ -15,7 +15,7 @@ from bread.backends.pymc.model.normalised import log_integral
 from bread.backends.pymc.model.reading import read_layout
 from bread.backends.pymc.simulation.restricted import read_restrictions
 from bread.report.compat import read_group
-from bread.running.prior_integrals import prior_integrals
+from bread.running.exactness.prior_integrals import prior_integrals
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
 Y = np.array([0.4, 1.1, -0.3])

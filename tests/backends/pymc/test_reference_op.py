@@ -11,9 +11,9 @@ import pytensor
 import pytest
 from numpy.random import default_rng
 
+from bread.backends.pymc.density.c_references.reference_op import compiled_base
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.backends.pymc.density.gradients import TemperedGradient
-from bread.backends.pymc.density.reference_op import compiled_base
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference

@@ -11,9 +11,9 @@ from scipy import integrate, stats
 import bread
 from bread.backends import open_model
 from bread.backends.base import Kernel, OpenOptions
-from bread.fitting.looking import finds_reference
-from bread.fitting.pilot import FitRequest, fit_reference
-from bread.fitting.rotations import rotatable
+from bread.fitting.search.before_chains import finds_reference
+from bread.fitting.search.reference_fit import FitRequest, fit_reference
+from bread.fitting.symmetries.find_rotations import rotatable
 from bread.paths.kinds import ROUND_DEPTH, ReferencePath
 from bread.paths.mixture import diagonal
 from bread.paths.rotated import RotatedReference, gauge_at

@@ -65,7 +65,7 @@ def test_evidence_of_every_prefix():
 
 @pytest.mark.slow
 def test_the_verb():
-    report = bread.data_annealing(
+    report = bread.lab.data_annealing(
         normal_mean(), simulations=5, runs=3, particles=24, level=0.999, random_seed=2, progressbar=False
     )
     found = require_group(report, "data_annealing")

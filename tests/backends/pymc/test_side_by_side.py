@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bread.backends.pymc.density.common_headers import begins_alike
+from bread.backends.pymc.density.pytensor_fixes.common_headers import begins_alike
 
 pytestmark = pytest.mark.pymc
 
@@ -18,7 +18,7 @@ warnings.simplefilter("ignore")
 import numpy as np, pytensor, pytensor.tensor as pt
 from pytensor.link.c.cmodule import GCC_compiler
 from bread.backends.pymc.density import side_by_side
-from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
+from bread.backends.pymc.density.pytensor_fixes.side_by_side import with_modules_side_by_side
 
 compiled = []
 compile_str = GCC_compiler.compile_str

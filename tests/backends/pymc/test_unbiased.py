@@ -1,4 +1,4 @@
-"""`bread.unbiased` on PyMC models: exact means, and flat priors from a stated start."""
+"""`bread.lab.unbiased` on PyMC models: exact means, and flat priors from a stated start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import pymc_conjugate
 @pytest.mark.statistical
 def test_means_of_a_conjugate_model():
     """mu ~ N(0.5, 1.5^2), three observations of variance 1.2^2 with sum 3.4: within 5 standard errors."""
-    report = bread.unbiased(pymc_conjugate.normal_mean(), pairs=60, random_seed=1, progressbar=False)
+    report = bread.lab.unbiased(pymc_conjugate.normal_mean(), pairs=60, random_seed=1, progressbar=False)
     found = require_group(report, "unbiased")
     precision = 1 / 1.5**2 + 3 / 1.2**2
     exact = (0.5 / 1.5**2 + 3.4 / 1.2**2) / precision
@@ -30,6 +30,6 @@ def test_flat_priors_start_from_a_normal_law():
         mu = pm.Flat("mu")
         pm.Normal("y", mu, 1.0, observed=np.array([0.3, 0.5, 1.2]))
     found = require_group(
-        bread.unbiased(model, start=2.0, pairs=40, lag=15, tune=60, random_seed=1, progressbar=False), "unbiased"
+        bread.lab.unbiased(model, start=2.0, pairs=40, lag=15, tune=60, random_seed=1, progressbar=False), "unbiased"
     )
     assert abs(float(found["mean"][0]) - 2 / 3) < 5 * float(found["mean_standard_error"][0])

@@ -9,8 +9,8 @@ import pytest
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
-from bread.running.direct_scores import score_tests
-from bread.statistics.alarms import combined_p_value
+from bread.running.exactness.score_tests import score_tests
+from bread.statistics.bounds.alarms import combined_p_value
 
 pytestmark = [pytest.mark.pymc, pytest.mark.statistical]
 LEVEL = 0.001

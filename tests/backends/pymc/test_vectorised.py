@@ -24,11 +24,11 @@ from bread.backends.pymc.vectorised import programs  # noqa: E402
 from bread.backends.pymc.vectorised.kernels import VectorKernel  # noqa: E402
 from bread.backends.pymc.vectorised.packages import double_precision  # noqa: E402
 from bread.backends.support.jax_references import log_density_of, pack  # noqa: E402
+from bread.jobs.groups import TaskGroup, group  # noqa: E402
+from bread.jobs.task import AnnealTask  # noqa: E402
 from bread.paths.kinds import PriorPath, ReferencePath  # noqa: E402
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian  # noqa: E402
 from bread.paths.nested import NestedReference  # noqa: E402
-from bread.running.groups import TaskGroup, group  # noqa: E402
-from bread.running.tasks import AnnealTask  # noqa: E402
 from tests.support.conformance import (  # noqa: E402
     check_bit_equal_batching,
     check_contract_shapes,

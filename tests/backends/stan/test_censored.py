@@ -13,7 +13,7 @@ from scipy.special import comb, gammaln
 from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.source import Source
-from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds.alarms import combined_p_value
 from tests.support.conformance import check_evidence, tuned_kernel
 from tests.support.direct_models import direct_tests
 from tests.support.stan_conjugate import opened

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bread.running.first_look import look_at
+from bread.running.check.first_look import look_at
 from tests.support.stan_conjugate import SCHOOLS, conjugate, eight_schools, opened
 
 pytestmark = pytest.mark.stan

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bread.backends.base import Model
-from bread.statistics.alarms import combined_p_value
+from bread.statistics.bounds.alarms import combined_p_value
 from tests.support.direct_models import direct_tests
 from tests.support.stan_conjugate import CONJUGATE, opened
 

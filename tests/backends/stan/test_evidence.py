@@ -19,8 +19,8 @@ from scipy.special import gammaln
 from bread.backends import open_model
 from bread.backends.base import Kernel, Model, OpenOptions
 from bread.backends.stan.model import StanModel
-from bread.statistics.bounds import simulation_gaps
-from bread.statistics.intervals import mean_interval
+from bread.statistics.bounds.bounds import simulation_gaps
+from bread.statistics.bounds.intervals import mean_interval
 from tests.support.annealed_pools import PATH
 from tests.support.conformance import assert_mean, check_evidence, check_gap_rate, tuned_kernel
 from tests.support.stan_conjugate import CONJUGATE, NORMAL_MEAN, Conjugate, opened

@@ -14,7 +14,7 @@ from bread.backends.stan.model import StanModel
 from bread.errors import UnsupportedModelError
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import gaussian
-from bread.running.replicated import ReplicatedModel
+from bread.running.model_fit.replicated import ReplicatedModel
 from tests.support.stan_conjugate import CONJUGATE, HIERARCHICAL, opened
 
 pytestmark = pytest.mark.stan

@@ -20,7 +20,7 @@ from bread.backends.stan.model import StanModel
 from bread.backends.stan.native.toolchain import find_toolchain
 from bread.paths import schedules
 from bread.paths.kinds import PriorPath
-from bread.running.tuning import tune
+from bread.running.pilots.tuning import tune
 from bread.seeds import Purpose, chain_seeds
 from stan_models.recipes import RECIPES, movielens, read_csv
 from tests.support.paper_models import log_jacobian, small_data

@@ -1,4 +1,4 @@
-"""`bread.path_sampling` on a Stan program: exact evidence and score, a constant of the prior left out."""
+"""`bread.lab.path_sampling` on a Stan program: exact evidence and score, a constant of the prior left out."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_evidence_of_a_scale_and_a_score():
 
         return np.log(integrate.quad(joint, 0.0, 12.0)[0])
 
-    found = require_group(bread.path_sampling(PROGRAM, pairs=150, **options), "path_sampling")
+    found = require_group(bread.lab.path_sampling(PROGRAM, pairs=150, **options), "path_sampling")
     exact, error = log_evidence(Y), float(found["standard_error"][0])
     assert abs(float(found["value"][0]) - exact) < 4 * error < 0.5
 
-    scores = require_group(bread.path_sampling(PROGRAM, leave_out=[2], pairs=150, **options), "path_sampling")
+    scores = require_group(bread.lab.path_sampling(PROGRAM, leave_out=[2], pairs=150, **options), "path_sampling")
     score, error = exact - log_evidence(np.delete(Y, 2)), float(scores["standard_error"][0])
     assert abs(float(scores["value"][0]) - score) < 4 * error < 0.5
     assert abs(exact - log_evidence(np.delete(Y, 0)) - score) > 4 * error  # control: another observation's

@@ -5,7 +5,7 @@ import pytest
 from numpy.random import SeedSequence
 from scipy.stats import kstest, norm
 
-from bread.running.fit_check import check_fit
+from bread.running.model_fit.fit_check import check_fit
 from tests.support.marks import slow_but
 from tests.support.replicating import density, largest, mean, ranks
 from tests.support.stan_conjugate import ERROR, conjugate, eight_schools

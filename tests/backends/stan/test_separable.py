@@ -130,7 +130,7 @@ def test_evidence_of_every_prefix_and_pymcs():
 def test_the_verb():
     """Limits at 99.9% hold the exact evidence of each of 5 data sets; those of a data set cut short are elsewhere."""
     case = CONJUGATE["normal mean"]
-    report = bread.data_annealing(
+    report = bread.lab.data_annealing(
         case.text, data=case.data, simulations=5, runs=3, particles=24, level=0.999, random_seed=2, progressbar=False
     )
     found = require_group(report, "data_annealing")
@@ -166,4 +166,4 @@ def test_terms_that_see_other_elements_are_refused(monkeypatch):
 def test_refusals_come_before_anything_is_computed():
     text = "data { real y; } parameters { real m; } model { m ~ std_normal(); y ~ normal(m, 1); }"
     with pytest.raises(UnsupportedModelError, match="do not split.*one observed variable with several elements"):
-        bread.data_annealing(text, data={"y": 0.3}, progressbar=False)
+        bread.lab.data_annealing(text, data={"y": 0.3}, progressbar=False)

@@ -15,9 +15,9 @@ from bread.backends.stan.open import open_model
 from bread.backends.stan.simulation import JointDraws
 from bread.backends.stan.state_draws import StateDraws
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
-from bread.running.direct_scores import score_tests
-from bread.statistics.alarms import combined_p_value
-from bread.statistics.score import prior_score_test
+from bread.running.exactness.score_tests import score_tests
+from bread.statistics.bounds.alarms import combined_p_value
+from bread.statistics.exactness.score import prior_score_test
 from tests.support.stan_conjugate import opened
 from tests.support.stan_corpus_table import CORPUS
 

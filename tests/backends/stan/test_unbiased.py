@@ -1,4 +1,4 @@
-"""`bread.unbiased` on a Stan program: exact means."""
+"""`bread.lab.unbiased` on a Stan program: exact means."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.stan_conjugate import NORMAL_MEAN, toolchain
 def test_means_of_a_conjugate_program():
     """The model of the PyMC test beside it."""
     toolchain()
-    report = bread.unbiased(
+    report = bread.lab.unbiased(
         NORMAL_MEAN,
         data={"N": 3, "y": np.array([0.4, 1.9, 1.1])},
         pairs=60,

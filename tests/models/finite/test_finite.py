@@ -15,10 +15,10 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.exact import FiniteChain, WeightLaw
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.schedules import linear
-from bread.statistics.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
-from bread.statistics.betting import betting_upper_limit
-from bread.statistics.bounds import simulation_gaps
-from bread.statistics.certificate import (
+from bread.statistics.bounds.alarms import combined_p_value, rank_p_values, theory_alarm, weighted_ranks
+from bread.statistics.bounds.betting import betting_upper_limit
+from bread.statistics.bounds.bounds import simulation_gaps
+from bread.statistics.bounds.certificate import (
     compare_forms,
     conditional_gaps,
     error_by_simulation,

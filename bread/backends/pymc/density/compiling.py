@@ -23,9 +23,9 @@ from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, MultinomialRV
 from pytensor.tensor.random.type import RandomGeneratorType
 
-from bread.backends.pymc.density.linear_algebra import IN_C
-from bread.backends.pymc.density.number_by_number import ARRAYS, COUNTS
-from bread.backends.pymc.density.side_by_side import with_modules_side_by_side
+from bread.backends.pymc.density.pytensor_fixes.linear_algebra import IN_C
+from bread.backends.pymc.density.pytensor_fixes.number_by_number import ARRAYS, COUNTS
+from bread.backends.pymc.density.pytensor_fixes.side_by_side import with_modules_side_by_side
 
 
 def compile_mode() -> str | None:

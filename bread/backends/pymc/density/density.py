@@ -23,9 +23,9 @@ from pytensor.graph.replace import graph_replace
 
 from bread.backends.pymc.density.compiling import compile_density, detach, first_line
 from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
-from bread.backends.pymc.density.logistic import with_logistic_terms
 from bread.backends.pymc.density.many_states import ManyStates, build_many_states
 from bread.backends.pymc.density.observed_values import with_values
+from bread.backends.pymc.density.pytensor_fixes.logistic import with_logistic_terms
 from bread.backends.pymc.density.reference_graph import LocalLaw
 from bread.backends.pymc.model.layout import StateLayout
 from bread.backends.pymc.model.reading import evaluate

@@ -25,8 +25,8 @@ from pytensor.raise_op import CheckAndRaise
 
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function, rewritten
-from bread.backends.pymc.density.contiguous import CONTIGUOUS
 from bread.backends.pymc.density.node_terms import BROKEN_REWRITES, parts_of
+from bread.backends.pymc.density.pytensor_fixes.contiguous import CONTIGUOUS
 from bread.backends.pymc.model.layout import StateLayout
 
 FEWEST = 48  # states that a call for all of them is worth

@@ -16,10 +16,10 @@ from pymc.blocking import RaveledVars
 
 from bread.backends.base import FloatArray, Settings
 from bread.backends.pymc import internals
+from bread.backends.pymc.density.c_references.reference_op import compiled_base
 from bread.backends.pymc.density.density import DensityControls
 from bread.backends.pymc.density.gradients import BaseFunction
 from bread.backends.pymc.density.many_states import ManyStates
-from bread.backends.pymc.density.reference_op import compiled_base
 from bread.backends.pymc.kernels.kernels import kernel_name
 from bread.backends.pymc.kernels.stepping import FrozenStep, GradientStep
 from bread.backends.pymc.model.layout import StateLayout

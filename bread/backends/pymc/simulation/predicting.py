@@ -16,7 +16,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 from pytensor.tensor.type_other import NoneTypeT
 
 from bread.backends.pymc.density.compiling import detach, interpret_function, replace
-from bread.backends.pymc.density.number_by_number import COMPARISONS
+from bread.backends.pymc.density.pytensor_fixes.number_by_number import COMPARISONS
 
 _RANDOM = (RandomVariable, SymbolicRandomVariable)
 

@@ -1,0 +1,1 @@
+"""Repairs of PyTensor's C code."""

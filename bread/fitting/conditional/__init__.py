@@ -1,0 +1,1 @@
+"""Gaussian distributions given one coordinate, or some."""

@@ -1,0 +1,1 @@
+"""Exact Gaussian distributions given scales."""

@@ -1,0 +1,1 @@
+"""Gaussian distributions and mixtures of them."""

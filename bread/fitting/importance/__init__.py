@@ -1,0 +1,1 @@
+"""References adapted by importance sampling."""

@@ -1,0 +1,1 @@
+"""Which reference is fitted, and how it is found on other data."""

@@ -1,0 +1,1 @@
+"""References of densities that rotations leave alone."""

@@ -1,0 +1,1 @@
+"""How tasks run: processes, interrupts, checkpoints, progress."""

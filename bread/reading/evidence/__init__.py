@@ -1,0 +1,1 @@
+"""Log evidences and their tables."""

@@ -1,0 +1,1 @@
+"""A search that ends where its budget does."""

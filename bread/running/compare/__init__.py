@@ -1,0 +1,1 @@
+"""Comparing two ways to sample one posterior."""

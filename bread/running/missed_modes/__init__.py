@@ -1,0 +1,1 @@
+"""Looking for modes that no draw is in."""

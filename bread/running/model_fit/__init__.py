@@ -1,0 +1,1 @@
+"""Whether the data look like the model's."""

@@ -1,0 +1,1 @@
+"""Filters that anneal by adding data."""

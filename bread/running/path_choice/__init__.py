@@ -1,0 +1,1 @@
+"""Which path is followed: candidates, what they cost, which is cheapest."""

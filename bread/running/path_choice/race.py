@@ -1,0 +1,182 @@
+"""A race between paths: a few more simulated data sets annealed along each, at more and more temperatures.
+
+A gap of a hundred nats says little about where the gap reaches one: a reference that lies across a symmetry of the
+posterior starts as near as the prior and gains less from every temperature. So T grows until the gaps are near the
+target, or one path is far ahead; what is left is extrapolated at the rate at which each path's own gap has fallen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from bread.backends.base import Simulations
+from bread.jobs.task import Task
+from bread.paths import schedules
+from bread.running.path_choice import costs as path_choice
+from bread.running.path_choice.costs import PathCost, Round
+from bread.running.pilots.tasks import RaceResult, RaceTask
+from bread.running.pilots.tuning import Pilot
+from bread.running.state.plan import FIRST_TEMPERATURES, PathRequest, Plan
+from bread.running.state.results import RACE
+
+SIMULATIONS = 4  # extra data sets on which the paths race
+FIRST_ROUND = 64  # most temperatures of the first round
+GROWTH = 4  # of the temperatures from round to round
+NEAR = 4.0  # a gap of at most this times the target is near enough to extrapolate
+MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not run
+ENTRY = 2.0  # the same for a path that was left out of the first round
+SHARE = 0.1  # most of the predicted cost of the check that a further round of a path may cost; or a first one, of
+# a path that looks dear: what pilots predict of a reference whose chains are slow is off by factors of forty
+
+
+class Track(Protocol):
+    """What the runner offers: simulated data, and tasks run and counted."""
+
+    def draw_simulations(self, n: int, simulation: int) -> Simulations: ...  # noqa: D102
+
+    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]: ...  # noqa: D102
+
+    def count(self, phase: str, n_gradients: int) -> None: ...  # noqa: D102
+
+    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]: ...  # noqa: D102
+
+
+@dataclass
+class Entrant:
+    """A path in the race.
+
+    Attributes
+    ----------
+    cost : PathCost
+        As predicted from pilots; after a round, as measured.
+    request : PathRequest
+        What is fitted to every data set.
+    prepare : callable
+        Returns pilots on the extra data sets of the choice; called before the first round, if there is one.
+    pilots : list of Pilot
+        Those pilots, once there.
+    own : list of Pilot
+        Along the path of each data set of the race, after the first round.
+    rounds : list of Round
+        What was measured.
+    screened : list of Pilot
+        Pilots in short steps along it, which are enough to race: the thorough ones then run where it wins.
+    """
+
+    cost: PathCost
+    request: PathRequest
+    prepare: Callable[[], list[Pilot]]
+    pilots: list[Pilot] = field(default_factory=list)
+    own: list[Pilot] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    screened: list[Pilot] = field(default_factory=list)
+
+
+class Race:
+    """Runs entrants round by round; their ``cost`` is what was measured in the end.
+
+    The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little. Where
+    others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper, and twice to
+    win: how fast the gap of one round falls is taken to be ideal.
+    """
+
+    def __init__(
+        self, plan: Plan, track: Track, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = (), known: int = 0
+    ) -> None:
+        self._plan = plan
+        self._track = track
+        self._entrants = [entrant for entrant in entrants if path_choice.may_serve(entrant.cost, plan.goal)]
+        # paths whose cost is known
+        self._rivals = [cost for cost in rivals if path_choice.may_serve(cost, plan.goal)]
+        self._known = known
+        self._extra: Simulations | None = None
+
+    def run(self) -> None:
+        """Run until the race is decided."""
+        if len(self._entrants) + len(self._rivals) < 2:
+            return
+        while runners := [entrant for entrant in self._contenders() if self._runs_on(entrant)]:
+            for entrant in runners:
+                self._run_round(entrant, self._next(entrant))
+
+    def try_out(self) -> None:
+        """Run one round of every path: pilots that all missed a mode predict too little."""
+        for entrant in self._entrants:
+            self._run_round(entrant, self._next(entrant))
+
+    def _cheapest(self) -> float:
+        return min(cost.total for cost in [*self._rivals, *(entrant.cost for entrant in self._entrants)])
+
+    def _contenders(self) -> list[Entrant]:
+        cheapest, has_begun = self._cheapest(), any(entrant.rounds for entrant in self._entrants)
+        return [
+            entrant
+            for entrant in self._entrants
+            if entrant.cost.total <= cheapest * (MARGIN if entrant.rounds or not has_begun else ENTRY)
+            or self._is_cheap_to_try(entrant)
+        ]
+
+    def _is_cheap_to_try(self, entrant: Entrant) -> bool:
+        """Return whether a path that has not run, and whose pilots are there, costs little to try, however it looks."""
+        cost = entrant.cost
+        price = SIMULATIONS * (cost.per_data_set + 2 * self._next(entrant) * cost.per_transition)
+        check = self._plan.check_simulations * self._cheapest()
+        return bool(entrant.pilots) and not entrant.rounds and price < SHARE * check
+
+    def _next(self, entrant: Entrant) -> int:
+        if not entrant.rounds:
+            return max(FIRST_TEMPERATURES, min(round(entrant.cost.n_temperatures), FIRST_ROUND))
+        return min(GROWTH * entrant.rounds[-1].n_temperatures, self._plan.largest_temperatures)
+
+    def _runs_on(self, entrant: Entrant) -> bool:
+        """Return whether this path is undecided: it has a rival, its gap is far from the target, T may grow."""
+        if not entrant.rounds:
+            return True
+        n_temperatures, last = self._next(entrant), entrant.rounds[-1]
+        if n_temperatures <= self._known or (self._rivals and len(entrant.rounds) == 1):
+            limit, is_open = self._plan.target, self._is_best(entrant)
+        else:
+            limit, is_open = NEAR * self._plan.target, self._has_rival(entrant)
+        is_far = limit < last.gap < float("inf")
+        check = self._plan.check_simulations * self._cheapest()
+        price = 2 * SIMULATIONS * n_temperatures * entrant.cost.per_transition
+        return is_open and is_far and n_temperatures > last.n_temperatures and price < SHARE * check
+
+    def _has_rival(self, entrant: Entrant) -> bool:
+        near = sum(cost.total < MARGIN * entrant.cost.total for cost in self._rivals)
+        return len(self._contenders()) + near > 1
+
+    def _is_best(self, entrant: Entrant) -> bool:
+        costs = [entrant.cost, *self._rivals, *(other.cost for other in self._entrants if other is not entrant)]
+        return path_choice.best(costs, self._plan.goal) is entrant.cost
+
+    def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
+        plan = self._plan
+        extra = self._extra = self._extra or self._track.draw_simulations(SIMULATIONS, RACE)
+        if not (entrant.pilots or entrant.screened):
+            entrant.pilots = entrant.prepare()
+        pilots = entrant.pilots or entrant.screened
+        betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(pilots))
+        is_first, shared = not entrant.own, [pilot.without_draws() for pilot in pilots]
+        tasks = [
+            RaceTask(
+                RACE - index, extra.data_of(index), entrant.request, plan.root, plan.tune,
+                shared[index % len(shared)] if is_first else entrant.own[index],
+                is_first, plan.tune_each, betas, extra.states[index],
+            )
+            for index in range(len(extra))
+        ]  # fmt: skip
+        with self._track.phase(f"try {entrant.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
+            runs: list[RaceResult] = [run for _, run in sorted(self._track.run_tasks(tasks), key=lambda item: item[0])]
+        self._track.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
+        entrant.own = [run.pilot for run in runs]
+        per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
+        gaps, errors = np.array([run.gap for run in runs]), np.array([run.error for run in runs])
+        gap = path_choice.deciding_gap(gaps, errors, plan.goal, 1, plan.search_simulations, plan.chains)
+        entrant.rounds.append(Round(n_temperatures, gap, per_transition))
+        entrant.cost = path_choice.measured(entrant.cost, entrant.rounds, plan.target)

@@ -1,0 +1,1 @@
+"""Evidence along the path, by thermodynamic integration."""

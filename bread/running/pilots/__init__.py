@@ -1,0 +1,1 @@
+"""Kernels and references fitted before chains are annealed."""

@@ -1,0 +1,1 @@
+"""What a check is asked and what it has found."""

@@ -1,0 +1,1 @@
+"""Differences between samplers, with intervals."""

@@ -1,0 +1,1 @@
+"""Estimates of log evidences, with intervals."""

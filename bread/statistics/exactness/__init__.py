@@ -1,0 +1,1 @@
+"""Tests of identities that exact draws obey."""

@@ -1,0 +1,1 @@
+"""Tests of the real data against simulated data."""

@@ -1,0 +1,103 @@
+"""Gaussian laws in centred coordinates: which effects have which scale, and the law of least KL(q || p)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bread.errors import UnsupportedModelError
+from bread.fitting.gaussian.centred import find_scales, fit_centred
+from bread.fitting.search.work import FitWork, shown_divergence
+from bread.paths.centred import CentredReference
+
+DIM = 7  # two logarithms of scales; two effects of the first, one of both, one of the second; a mean
+BY = np.zeros((DIM, DIM), dtype=np.bool_)
+BY[[2, 3, 4], 0] = BY[[4, 5], 1] = True
+TRANSFORMED = np.arange(DIM) < 2
+RNG = np.random.default_rng(1)
+ROOT = np.tril(RNG.normal(0.0, 0.1, (DIM, DIM)), -1) + np.diag([0.3, 0.2, 0.6, 0.8, 0.5, 1.0, 0.4])
+LAW = CentredReference(BY, np.array([-0.5, 0.3, 1.0, -0.4, 0.2, 2.0, 3.0]), ROOT)
+
+
+class Known:
+    """A posterior that is a law, whose prior is standard normal; ``bent`` adds to what the likelihood knows."""
+
+    def __init__(self, law, bent=0.0):
+        self.law, self.bent = law, bent
+
+    def end_gradients(self, path, states):
+        return self.law.log_density(states), self.law.gradient(states)
+
+    def density_gradient(self, beta, states):
+        """Of a Poisson likelihood, whose linear predictor is the sum of effects and mean."""
+        slopes = -states
+        if beta:
+            u = LAW.centred(states)
+            factors = np.exp(np.where(BY[:, :2].T[:, None], states[:, :2].T[:, :, None], 0.0).sum(axis=0))
+            by_sum = 0.3 * (2.0 - np.exp(0.3 * u[:, 2:].sum(axis=1) + self.bent * states[:, 2]))
+            slopes[:, 2:] += by_sum[:, None] * factors[:, 2:]
+            slopes[:, 0] += by_sum * u[:, 2:5].sum(axis=1)
+            slopes[:, 1] += by_sum * u[:, 4:6].sum(axis=1)
+            slopes[:, 2] += self.bent * by_sum / 0.3
+        return np.zeros(len(states)), slopes
+
+    def log_ratio(self, path, states):
+        return self.law.log_density(states) - path.reference.log_density(states)
+
+
+def work(posterior, transformed=TRANSFORMED):
+    return FitWork(posterior, transformed, 1, 0)
+
+
+def states(n=60):
+    return np.random.default_rng(2).normal(size=(n, DIM))
+
+
+def test_effects_and_their_scales_are_told_by_gradients():
+    np.testing.assert_array_equal(find_scales(work(Known(LAW)), states()), BY)
+
+
+def test_what_the_likelihood_knows_beside_the_product_is_no_effect_of_a_scale():
+    """An effect that also acts without its scale: neither of its group is centred; the other scale's are."""
+    expected = BY.copy()
+    expected[:, 0] = False
+    np.testing.assert_array_equal(find_scales(work(Known(LAW, bent=0.01)), states()), expected)
+
+
+def test_no_scales_are_found_where_no_coordinate_may_be_one_or_states_are_few():
+    assert find_scales(work(Known(LAW), np.zeros(DIM, dtype=np.bool_)), states()) is None
+    assert find_scales(work(Known(LAW)), states(DIM)) is None
+
+
+def test_a_density_without_a_prior_of_its_own_has_none():
+    class Whole(Known):
+        def density_gradient(self, beta, states):
+            raise UnsupportedModelError("it has none")
+
+    assert find_scales(work(Whole(LAW)), states()) is None
+
+
+@pytest.mark.parametrize("away", [0.0, 3.0])
+def test_the_law_is_found_where_it_is_the_posterior(away):
+    """From three standard deviations away and four times as wide, too; the law of the start is far."""
+    spread = np.sqrt((ROOT**2).sum(axis=1)) * (4.0 if away else 1.0)
+    start = LAW.mean + away * np.sqrt((ROOT**2).sum(axis=1))
+    at = work(Known(LAW))
+    found = fit_centred(at, BY, start, spread)
+    assert found is not None and 0 < at.n_gradients < 600
+    np.testing.assert_allclose(found.mean, LAW.mean, atol=0.2)  # a round ends `CLOSE` to where the average is largest
+    assert divergence(found) < 0.1
+    assert divergence(CentredReference(BY, start, np.diag(spread))) > 0.3
+
+
+def divergence(law):
+    draws = law.sample(2000, np.random.default_rng(3))
+    return shown_divergence(LAW.log_density(draws) - law.log_density(draws))
+
+
+def test_a_density_that_is_nowhere_good_has_no_law():
+    class Bad(Known):
+        def end_gradients(self, path, states):
+            return np.full(len(states), -np.inf), np.zeros(states.shape)
+
+    assert fit_centred(work(Bad(LAW)), BY, LAW.mean, np.ones(DIM)) is None
