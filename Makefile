@@ -20,13 +20,16 @@ HUNDREDS = tests/backends/stan/test_mutants.py::test_hundreds_of_mutants_have_a_
 NAMES_ONLY = --config-file= --ignore-missing-imports --follow-imports=silent \
   $(foreach code,arg-type assignment index operator return-value type-var union-attr,--disable-error-code=$(code))
 
-.PHONY: example test test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-executors test-numpyro test-webppl test-engine lint check-wheel readme docs docs-links benchmark clean
+.PHONY: example test which-tests test-moderate test-slow test-study test-stan-slow test-cmdstan test-jax test-executors test-numpyro test-webppl test-engine lint check-wheel readme docs docs-links benchmark clean
 
 example: $(VENV)/.examples  ## check the eight schools on real data; report and plots go to output/
 	$(BIN)/python examples/eight_schools.py --output $(OUTPUT)
 
 test: $(VENV)/.test  ## the tests, without the long statistical runs
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal --minutes $(MINUTES) $(TESTS)
+
+which-tests: $(VENV)/.test  ## the test files that name a module: make which-tests MODULE=bread/paths/kinds.py
+	$(BIN)/python -m tests.support.which_tests $(MODULE)
 
 test-jax:  ## kernels of BlackJAX and NumPyro, models of NumPyro, and a cluster of dask, in an environment of their own
 	$(INSTALL) .venv-jax --editable ".[jax,numpyro,dask]" pytest

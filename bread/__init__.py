@@ -11,6 +11,7 @@ from bread._version import __version__
 
 if TYPE_CHECKING:
     from bread import exact, lab
+    from bread.backends.stan.native.kernels import StanKernel
     from bread.errors import BreadError
     from bread.reading.evidence.bayes_factor import BayesFactor, bayes_factor
     from bread.reading.evidence.evidence import Evidence, evidence
@@ -40,6 +41,7 @@ __all__ = [
     "BreadError",
     "Evidence",
     "Outlook",
+    "StanKernel",
     "Verdict",
     "__version__",
     "add_quantities",
@@ -75,6 +77,7 @@ _MODULES = {
     "BreadError": "bread.errors",
     "Evidence": "bread.reading.evidence.evidence",
     "Outlook": "bread.reading.other_verbs.outlook",
+    "StanKernel": "bread.backends.stan.native.kernels",
     "Verdict": "bread.reading.verdict",
     "add_quantities": "bread.report.quantities",
     "bayes_factor": "bread.reading.evidence.bayes_factor",

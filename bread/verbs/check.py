@@ -25,38 +25,45 @@ def check(
     *,
     data: Any = None,
     observed: str | Sequence[str] | None = None,
-    simulator: Any = None,
-    likelihood: int | Sequence[int] | None = None,
-    simulate_from: str = "auto",
-    hyperparameters: str | Sequence[str] | None = None,
     posterior: Any = None,
-    init_steps: int = 100,
+    simulate_from: str = "auto",
+    max_error: float = 0.1,
+    budget: str | int | None = None,
+    max_seconds: float | None = None,
+    cores: int | None = None,
+    checkpoint: Any = None,
+    random_seed: int | None = None,
+    progressbar: bool = True,
+    # statistical
+    hyperparameters: str | Sequence[str] | None = None,
     simulations: int = 20,
     chains: int = 4,
     n_temperatures: int | Sequence[int] | None = None,
     max_temperatures: int = 1024,
-    max_error: float = 0.1,
     target: float | None = None,
-    budget: str | int | None = None,
+    draws: int | None = None,
     path: Any = "auto",
+    # expert
+    simulator: Any = None,
+    likelihood: int | Sequence[int] | None = None,
+    init_steps: int = 100,
     schedule: str | ArrayLike = "adaptive",
     kernel: Any = None,
     engine: str | None = None,
     tune: int = 200,
     tune_on: str = "auto",
-    draws: int | None = None,
-    cores: int | None = None,
-    max_seconds: float | None = None,
     executor: Any = None,
-    checkpoint: Any = None,
-    random_seed: int | None = None,
-    progressbar: bool = True,
 ) -> Any:
-    """Bound how far draws of annealed MCMC are from the posterior, on data like yours.
+    """Bound how far certified draws are from the posterior on data like yours, and compare your own draws with them.
 
-    Simulates data sets from the model, anneals chains forward from the prior and in reverse from the exact posterior
-    draw that came with each data set, and returns upper bounds (in nats) on the Jeffreys divergence between annealed
-    draws and the true posterior. Chains on the real data are compared with those on simulated data.
+    What decides is, in this order: exact draws of the model against its density and the kernel ("bug"); your draws
+    against the gradient of the density (`bread.look`) and against certified draws on your data ("disagreement"); and V,
+    the largest error of a probability computed from a certified draw, whose limit must not exceed ``max_error``
+    ("converged"). V comes from simulated data sets, each with an exact posterior draw: chains are annealed forward from
+    a base, and in reverse from that draw.
+
+    Arguments stand in three groups: everyday (``model`` to ``progressbar``), statistical (``hyperparameters`` to
+    ``path``) and expert (``simulator`` to ``executor``).
 
     Parameters
     ----------
@@ -70,17 +77,18 @@ def check(
         Stan: data variables that are outcomes. By default inferred where the program leaves no doubt: data left of a
         ``~``, first in an ``_lpdf`` or ``_lpmf``, looked up in a simplex, or less its mean as an error that has a
         density; the report's notes say which.
-    simulator : callable, path or str, optional
-        Draws parameters and data jointly, for models whose own simulator cannot be derived. A function
-        ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of
-        arrays (with a third argument ``fixed`` it also holds hyperparameters, which "fitted" needs). PyMC: for
-        ``pm.Potential``, improper priors and distributions without random draws, on the reference path. Stan: also a
-        Stan program whose generated quantities bear the names of the parameters and observed variables (it holds
-        hyperparameters that its data declare as ``fixed_<name>``, where ``use_fixed`` is 1); a program whose
-        likelihood cannot be told from its prior is then annealed on the reference path. Simulator and density are
-        compared by their gradients (Stan) and by the ranks.
-    likelihood : int or sequence of int, optional
-        Stan: lines of the program that are the likelihood, where bread asks for them.
+    posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
+        Your own draws on the real data: looked at first (`bread.look`; report group ``first_look``), used as the fit,
+        and compared with certified draws (report group ``agreement``), which asks for 100 effective ones of each
+        parameter; draws that cannot be compared, as under "localised", leave the verdict "inconclusive". Without it the
+        fit that bread makes for "fitted" is looked at and compared.
+        Also a table with a column for each number (R's ``posterior``, cmdstanpy's ``draws_pd``), NumPyro's MCMC, or
+        files: CSV of CmdStan, cmdstanr and rstan or of a table, Parquet; a list of paths is a chain each.
+        PyMC: also what ``pm.fit`` or Bambi's ``fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
+        CmdStanLaplace, CmdStanVB); without it a CmdStanModel that is compiled, or can be, is fitted by its own
+        ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
+        Variables that are missing are computed where deterministics or transformed parameters among the draws
+        determine them (z, from ``mu + tau * z``). Else what is there is compared, with generated quantities too.
     simulate_from : {"auto", "fitted", "prior", "posterior", "localised"}, default "auto"
         "auto": "fitted" where the prior can be drawn; else "posterior"; else "localised"; the report says which was
         taken. Where none is possible, draws on the real data (yours, or those of a fit that bread makes) are looked at
@@ -97,41 +105,10 @@ def check(
         Gaussian fit to their posterior on the real data, and everything is simulated from and annealed on *that* model:
         data look like yours, the hyperparameters' prior may be flat, and bound, alarm and ranks are exact, for the
         sampler on the localised model.
-    hyperparameters : str or sequence of str, optional
-        Free variables to hold under "fitted", or to localise. Default: those that other free variables depend on;
-        where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
-        multiplies); all where nothing else is left.
-    posterior : InferenceData, DataTree, Dataset, dict, data frame or paths, optional
-        Your own draws on the real data: looked at first (`bread.look`; report group ``first_look``), used as the fit,
-        and compared with certified draws (report group ``agreement``), which asks for 100 effective ones of each
-        parameter; draws that cannot be compared, as under "localised", leave the verdict "inconclusive". Without it the
-        fit that bread makes for "fitted" is looked at and compared.
-        Also a table with a column for each number (R's ``posterior``, cmdstanpy's ``draws_pd``), NumPyro's MCMC, or
-        files: CSV of CmdStan, cmdstanr and rstan or of a table, Parquet; a list of paths is a chain each.
-        PyMC: also what ``pm.fit`` or Bambi's ``fit`` returns. Stan: also a CmdStanMCMC (or CmdStanPathfinder,
-        CmdStanLaplace, CmdStanVB); without it a CmdStanModel that is compiled, or can be, is fitted by its own
-        ``sample``, a program by its path or text by Stan's NUTS in the embedded engine.
-        Variables that are missing are computed where deterministics or transformed parameters among the draws
-        determine them (z, from ``mu + tau * z``). Else what is there is compared, with generated quantities too.
-    init_steps : int, default 100
-        S: transitions from the simulated parameters to the first reverse start, under "fitted". They are the kernel's;
-        where the reference of a data set is near, four in five propose a draw from it instead, which forgets sooner.
-    simulations : int, default 20
-        Simulated data sets that give the bound and its interval (R); with 1 there is no interval.
-    chains : int, default 4
-        Chains per data set and direction (K).
-    n_temperatures : int or sequence of int, optional
-        Run exactly these numbers of inverse temperatures (T). By default T grows until the limit of V is at most
-        ``max_error``, and fresh simulations confirm it; more are added while that is cheaper than more temperatures.
-    max_temperatures : int, default 1024
-        Where growing ends.
     max_error : float, default 0.1
         Largest error of a probability to reach: the limit of V, which bounds, on average over simulated data sets, the
         error of any probability that is computed from one annealed draw. It takes the simulated data sets for typical:
         ``bread.summary(report, kind="bounds")`` has one that assumes nothing beside it.
-    target : float, optional
-        Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
-        finite mean, V decides, at the error that B = target would bound.
     budget : str or int, optional
         What to spend: a time with its unit ("5 min", "90 s", "1.5 h"), or a whole number of gradient evaluations. The
         check then says after its first rounds which error it can see and what ``max_error`` would take, chooses T and
@@ -140,41 +117,6 @@ def check(
         fit, the search for modes) always runs; a gradient budget leaves out the PPL's own fit of the real data. The
         limit holds as without a budget; predictions decide nothing. The same seed gives the same report with a number;
         with a time, the machine's speed decides what was run. `bread.plan` only predicts.
-    path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
-        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
-        normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
-        where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
-        with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
-        sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
-        unconstrained coordinates (and ``gradient(states)`` if it has one); one whose draws do not follow its density,
-        or whose density does not integrate to one, is refused. To draws a reference is fitted: whatever
-        ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
-    schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
-        Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.
-    kernel : optional
-        What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
-        step methods for a model. Stan: "nuts" (default), "hmc", or a
-        ``bread.backends.stan.native.kernels.StanKernel``, which also sets depth, path length and the jitter of
-        the step size. "independence", "independence+nuts" and "independence+hmc" (PyMC and Stan) propose a draw from
-        the path's start before each transition, which is accepted by Metropolis and Hastings: one more evaluation, and
-        a smaller V where such draws are often accepted. For checks that ask whether draws can be had, not whether a
-        kernel is good: it is no longer that kernel alone. By default they are proposed where a path from a fitted
-        reference is dear and its draws are accepted; the report's ``kernel`` and the verdict then say so.
-    engine : str, optional
-        What runs the chains; for PyMC "pymc" (default) or "blackjax", for Stan "stan". "blackjax" (extra ``jax``,
-        experimental): BlackJAX's NUTS or HMC on PyMC's JAX conversion of the model, 32 chains at a time; where JAX
-        cannot run model or kernel, PyMC's own engine does, and the report's notes say why.
-    tune : int, default 200
-        Adaptation steps at every knot of the pilot; the result is frozen.
-    tune_on : {"auto", "each", "shared"}, default "auto"
-        Tune one kernel on every data set, or one for all on an extra simulated data set. "auto": "shared" under
-        "fitted", "each" under "prior", where data sets differ more.
-    draws : int, optional
-        Certified draws on the real data at the largest T (report group ``posterior``): exactly so many; 0 for none. By
-        default as many as the comparison with the fit needs, about 1000 (Stan), but no more than cost what search and
-        confirmation cost (PyMC); 100 where there is no fit to compare, or it has fewer than 100 effective draws.
-    cores : int, optional
-        Processes; by default all available. Results are bit-equal for any number.
     max_seconds : float, optional
         Wall time from the call at which the check stops, as by Ctrl-C, with the report of what was finished: its
         verdict is inconclusive, and names the phase that took the time. Nothing begins after that, but reading and
@@ -184,12 +126,8 @@ def check(
         the prior path (two data sets), and an eighth of it ends the look. Where little is left for draws on the real
         data, there are fewer, 100 at least, so that the check may end; it then says so. Otherwise a check that
         finishes in time gives the same report as without it, but for a phase "rough" of its cost.
-    executor : object, optional
-        Where chains run, in place of processes of bread's own: a `concurrent.futures.Executor`, as dask, mpi4py and
-        Ray give for a cluster; an object with ``submit(function, *arguments)``; or a pool with ``map``. Its workers
-        need bread and the packages of the model, and run one task at a time in each process. What a lost worker ran
-        is run again. It stays open. Fits of the real data run here, on ``cores``. Results are bit-equal to those
-        without it on the same kind of machine.
+    cores : int, optional
+        Processes; by default all available. Results are bit-equal for any number.
     checkpoint : path, optional
         A folder that holds what is finished: made where it is missing. Every task is on disk before it counts. The
         same call goes on from there after any end, and so does `bread.resume`, with a report bit-equal to that of a
@@ -202,6 +140,75 @@ def check(
         Show five stages on stderr (compiling, looking at your draws, learning the posterior's shape, measuring the
         error, annealing on your data), a line with seconds for each, with the bound so far and the time left where
         these are known: live in a terminal, otherwise with a line now and then.
+    hyperparameters : str or sequence of str, optional
+        Free variables to hold under "fitted", or to localise. Default: those that other free variables depend on;
+        where there are none, all but standardised effects (such as the z of a non-centred hierarchy, which a scale
+        multiplies); all where nothing else is left.
+    simulations : int, default 20
+        Simulated data sets that give the bound and its interval (R); with 1 there is no interval.
+    chains : int, default 4
+        Chains per data set and direction (K).
+    n_temperatures : int or sequence of int, optional
+        Run exactly these numbers of inverse temperatures (T). By default T grows until the limit of V is at most
+        ``max_error``, and fresh simulations confirm it; more are added while that is cheaper than more temperatures.
+    max_temperatures : int, default 1024
+        Where growing ends.
+    target : float, optional
+        Nats: reach this upper end of B, the bound on the Jeffreys divergence, in place of ``max_error``. Where B has no
+        finite mean, V decides, at the error that B = target would bound.
+    draws : int, optional
+        Certified draws on the real data at the largest T (report group ``posterior``): exactly so many; 0 for none. By
+        default as many as the comparison with the fit needs, about 1000 (Stan), but no more than cost what search and
+        confirmation cost (PyMC); 100 where there is no fit to compare, or it has fewer than 100 effective draws.
+    path : {"auto", "prior", "reference"}, reference or posterior, default "auto"
+        Where chains are annealed from. "prior": the prior, through powers of the likelihood. "reference": a
+        normalised density fitted to each data set by optimisation or a short pilot, often a hundred times cheaper
+        where data say much and in hierarchies, and the way where the bound of the prior path may be infinite (scales
+        with a half-normal or half-Cauchy prior). "auto": the cheaper of the two, by pilots on extra simulated data
+        sets. A reference of your own is an object with ``sample(n, rng)`` and ``log_density(states)`` on
+        unconstrained coordinates (and ``gradient(states)`` if it has one); one whose draws do not follow its density,
+        or whose density does not integrate to one, is refused. To draws a reference is fitted: whatever
+        ``posterior`` takes, as from ``pm.sample``, ``pm.fit`` or Pathfinder. The bound holds for all of them.
+    simulator : callable, path or str, optional
+        Draws parameters and data jointly, for models whose own simulator cannot be derived. A function
+        ``(rng, data) -> (parameters, observed)`` of a ``numpy.random.Generator`` and the data, returning two dicts of
+        arrays (with a third argument ``fixed`` it also holds hyperparameters, which "fitted" needs). PyMC: for
+        ``pm.Potential``, improper priors and distributions without random draws, on the reference path. Stan: also a
+        Stan program whose generated quantities bear the names of the parameters and observed variables (it holds
+        hyperparameters that its data declare as ``fixed_<name>``, where ``use_fixed`` is 1); a program whose
+        likelihood cannot be told from its prior is then annealed on the reference path. Simulator and density are
+        compared by their gradients (Stan) and by the ranks.
+    likelihood : int or sequence of int, optional
+        Stan: lines of the program that are the likelihood, where bread asks for them.
+    init_steps : int, default 100
+        S: transitions from the simulated parameters to the first reverse start, under "fitted". They are the kernel's;
+        where the reference of a data set is near, four in five propose a draw from it instead, which forgets sooner.
+    schedule : {"adaptive", "linear", "sigmoid", "geometric"} or array of betas, default "adaptive"
+        Where the inverse temperatures lie (`bread.paths.schedules`). An array fixes T to its length.
+    kernel : optional
+        What pm.sample would assign, by default; "nuts", "hmc", a PyMC step method class, or a callable that builds
+        step methods for a model. Stan: "nuts" (default), "hmc", or a
+        `bread.StanKernel`, which also sets depth, path length and the jitter of the step size. "independence",
+        "independence+nuts" and "independence+hmc" (PyMC and Stan) propose a draw from the path's start before each
+        transition, which is accepted by Metropolis and Hastings: one more evaluation, and a smaller V where such draws
+        are often accepted. For checks that ask whether draws can be had, not whether a kernel is good: it is no longer
+        that kernel alone. By default they are proposed where a path from a fitted reference is dear and its draws are
+        accepted; the report's ``kernel`` and the verdict then say so.
+    engine : str, optional
+        What runs the chains; for PyMC "pymc" (default) or "blackjax", for Stan "stan". "blackjax" (extra ``jax``,
+        experimental): BlackJAX's NUTS or HMC on PyMC's JAX conversion of the model, 32 chains at a time; where JAX
+        cannot run model or kernel, PyMC's own engine does, and the report's notes say why.
+    tune : int, default 200
+        Adaptation steps at every knot of the pilot; the result is frozen.
+    tune_on : {"auto", "each", "shared"}, default "auto"
+        Tune one kernel on every data set, or one for all on an extra simulated data set. "auto": "shared" under
+        "fitted", "each" under "prior", where data sets differ more.
+    executor : object, optional
+        Where chains run, in place of processes of bread's own: a `concurrent.futures.Executor`, as dask, mpi4py and
+        Ray give for a cluster; an object with ``submit(function, *arguments)``; or a pool with ``map``. Its workers
+        need bread and the packages of the model, and run one task at a time in each process. What a lost worker ran
+        is run again. It stays open. Fits of the real data run here, on ``cores``. Results are bit-equal to those
+        without it on the same kind of machine.
 
     Returns
     -------

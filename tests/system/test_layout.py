@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.which_tests import files_that_name
+
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 PLUGINS = sorted(ROOT.glob("plugins/*"))
@@ -82,3 +84,9 @@ def test_bread_names_none_of_its_plugins() -> None:
     texts = {file: file.read_text(encoding="utf-8").lower() for file in (ROOT / "bread").rglob("*.py")}
     assert names and texts
     assert not [(str(file.relative_to(ROOT)), name) for file, text in texts.items() for name in names if name in text]
+
+
+def test_which_tests_name_a_module() -> None:
+    found = {path.name for path in files_that_name("bread.running.path_choice.race")}
+    assert "test_race.py" in found and Path(__file__).name not in found
+    assert not files_that_name("bread.no_such_module")
