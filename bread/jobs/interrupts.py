@@ -46,7 +46,6 @@ class _Signals:
         self.deadline = math.inf  # of the clock, from which on a signal counts as come
         self.is_over = False  # the deadline has passed before any signal came
         self.is_end = False  # SIGTERM came, which ends the process
-        self.own_end: tuple[float, Exception] | None = None  # of a part of the check, and what is raised there
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -206,16 +205,13 @@ def interruptible() -> Iterator[None]:
 
 
 def raise_pending() -> None:
-    """Raise KeyboardInterrupt if a signal has come, and what `ends_after` was given where its time is over."""
+    """Raise KeyboardInterrupt if a signal has come, or the time of `limited` is over."""
     signals = _signals()
     if signals is None:
         return
     signals.look_at_the_clock()
     if signals.has_come:
         signals.raise_it()
-    if signals.own_end is not None and time.monotonic() >= signals.own_end[0]:
-        error, signals.own_end = signals.own_end[1], None
-        raise error
 
 
 @contextmanager
@@ -241,23 +237,6 @@ def limited(seconds: float | None) -> Iterator[None]:
         if timer is not None:
             timer.cancel()
         signals.deadline = math.inf
-
-
-@contextmanager
-def ends_after(seconds: float, error: Exception) -> Iterator[None]:
-    """Raise ``error`` once after so many seconds in the block, at the next `raise_pending`.
-
-    That is a moment at which a signal would be raised too: between tasks, or while workers are at them.
-    """
-    signals = _signals()
-    if signals is None:
-        yield
-        return
-    signals.own_end = time.monotonic() + seconds, error
-    try:
-        yield
-    finally:
-        signals.own_end = None
 
 
 def is_over() -> bool:

@@ -120,12 +120,9 @@ def check(
     max_seconds : float, optional
         Wall time from the call at which the check stops, as by Ctrl-C, with the report of what was finished: its
         verdict is inconclusive, and names the phase that took the time. Nothing begins after that, but reading and
-        compiling the model is finished, so that a second call finds it compiled. A rough look comes first (five data
-        sets from the prior at T = 8, a second or two for small models), so that there is a number even where the fit
-        takes all of the time. A reference that is not fitted after 6% of the time that compiling leaves is left for
-        the prior path (two data sets), and an eighth of it ends the look. Where little is left for draws on the real
-        data, there are fewer, 100 at least, so that the check may end; it then says so. Otherwise a check that
-        finishes in time gives the same report as without it, but for a phase "rough" of its cost.
+        compiling the model is finished, so that a second call finds it compiled. Where little is left for draws on the
+        real data, there are fewer, 100 at least, so that the check may end; it then says so. Otherwise a check that
+        finishes in time gives the same report as without it.
     cores : int, optional
         Processes; by default all available. Results are bit-equal for any number.
     checkpoint : path, optional

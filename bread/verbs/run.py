@@ -16,7 +16,6 @@ from bread.reading.sentences.first_look import look_found
 from bread.reading.sentences.words import YOURS
 from bread.report.first_look import first_look_dataset
 from bread.running.budget.spending import Purse, open_purse
-from bread.running.check.first_estimate import empty_look, rough_look, stands_in
 from bread.running.check.first_look import look_at
 from bread.running.check.preparation import fit_real_data, localise
 from bread.running.check.runner import Runner, look_at_model
@@ -53,7 +52,6 @@ def run(
     """
     fit = partial(saved.keeper.kept, "fit", partial(fit_real_data, model, plan.root, workers.cores))
     look = partial(_look_first, model, result, saved, display)
-    rough: CheckResult | None = None
     opened = model
     try:
         interrupts.defer()
@@ -65,10 +63,6 @@ def run(
             if result.not_certified:
                 _look_alone(model, plan, result, workers, saved, display, fit, look)
                 return model
-            if max_seconds is not None and not is_forecast and not plan.adds_data:
-                rough = empty_look(plan, result)
-                opens = partial(saved.keeper.executor, partial(open_executor, model, *workers))
-                rough_look(model, plan, result, rough, opens, display, interrupts.seconds_left())
             if plan.simulate_from == "localised":
                 model = localise(model, plan, result, fit, display)
             alone = None
@@ -90,8 +84,6 @@ def run(
         result.is_interrupted = True
         stopped_by = f"Stopped after max_seconds={max_seconds:g}" if interrupts.is_over() else "Interrupted"
         message = f"{stopped_by}: the report holds what was finished; its verdict is at best inconclusive."
-        if stands_in(result, rough):
-            model = opened
         result.warnings.append(message)
         warnings.warn(message + saved.hint, UserWarning, stacklevel=3)
     except Exception as error:

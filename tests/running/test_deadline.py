@@ -48,7 +48,7 @@ def check(**options: Any) -> Any:
 
 
 def takes_all_of_the_time(monkeypatch: pytest.MonkeyPatch, clock: Clock, number: int) -> None:
-    """Let the phase of this number, after the rough look, take all of the time: it notices nothing until its end."""
+    """Let the phase of this number take all of the time: it notices nothing until its end."""
     display = ledger.Display.phase
 
     def noted(self: Any, name: str, n_chains: int | None = None, phase: str = "") -> None:

@@ -48,7 +48,6 @@ _PHASES: Mapping[str, tuple[str, str]] = {
     "compare": ("comparing your draws with certified ones", "Fewer draws= need less, and draws=0 leaves them out."),
     "modes": ("the search for modes on the real data", _OTHER),
     "replicate": ("the test whether your data look like the model's", _OTHER),
-    "rough": ("the rough first look", _OTHER),
 }
 
 

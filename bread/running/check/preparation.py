@@ -113,13 +113,10 @@ class Preparation:
 
     # -- path and kernel --------------------------------------------------------------------------------------
 
-    def choose_path(self, *, is_rough: bool = False) -> None:
-        """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel.
-
-        ``is_rough``: on one, and without the many draws that tell whether B has a mean.
-        """
-        n = PRIOR_PILOTS if self._plan.simulate_from == "prior" and not is_rough else 1
-        pilots = self._chooser.choose(self.draw_simulations(n, SHARED), is_rough=is_rough)
+    def choose_path(self) -> None:
+        """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
+        n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
+        pilots = self._chooser.choose(self.draw_simulations(n, SHARED))
         self._take(pilots, self._chosen_cost())
 
     def alone(self, model: Model, ledger: Ledger) -> Preparation:

@@ -73,7 +73,6 @@ class PathChooser:
         self._stage = stage
         self._errors: list[DensityError] = []
         self._extra: _Extra | None = None
-        self._is_rough = False
         self._others = list(OTHERS)  # data sets that have not been looked at
         self._skipped: str | None = None  # the kind of path that was not looked at
         self._left: Entrant | None = None  # the path that lost
@@ -89,7 +88,7 @@ class PathChooser:
         is_shared = not self._plan.tune_each
         fit = FitRequest(
             layout.dim, layout.may_be_scale, self._plan.tune, is_shared=is_shared, rotatable=rotatable(layout),
-            n_selection_draws=SHORT_SELECTION_DRAWS if self._is_rough else SELECTION_DRAWS,
+            n_selection_draws=SELECTION_DRAWS,
         )  # fmt: skip
         return PathRequest(kind, None, fit)
 
@@ -103,10 +102,8 @@ class PathChooser:
         )
         return replace(request, fit=fit)
 
-    def choose(self, extra: Simulations, *, is_rough: bool = False) -> list[Pilot]:
+    def choose(self, extra: Simulations) -> list[Pilot]:
         """Return the pilots, one a data set of ``extra``, along the path asked for or the cheapest one.
-
-        ``is_rough``: from a few draws of each law, too few to tell whether B has a mean along the path.
 
         Raises
         ------
@@ -114,7 +111,7 @@ class PathChooser:
             No pilot could run along any path.
         """
         asked = self._plan.path.kind
-        self._extra, self._is_rough = _Extra(SHARED, extra), is_rough
+        self._extra = _Extra(SHARED, extra)
         if asked != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if asked == AUTO else asked)
         reference = self._first_reference()  # the model has both paths
@@ -298,11 +295,11 @@ class PathChooser:
         assert self._extra is not None
         source, first, extra = "an extra simulated data set", self._extra.first, self._extra.simulations
         asked = [self.request(kind)] * len(extra)
-        fit, root, shows_tail = asked[0].fit, self._plan.root, not self._is_rough
+        fit, root = asked[0].fit, self._plan.root
         if fit is not None:
             asked[0] = replace(asked[0], fit=replace(fit, looked=self._extra.looked))
         tasks = [
-            PilotTask(first - i, extra.data_of(i), request, root, n_steps, shows_tail, source, may_fail=True)
+            PilotTask(first - i, extra.data_of(i), request, root, n_steps, True, source, may_fail=True)
             for i, request in enumerate(asked)
         ]
         found = self._stage.run_pilots(tasks)
@@ -310,8 +307,6 @@ class PathChooser:
         pilots = [item for item in found if isinstance(item, Pilot)]
         if len(pilots) < len(found):
             return None
-        if self._is_rough:
-            return pilots
 
         def more(first: int, last: int) -> list[FloatArray]:
             """Return log ratios of more draws from the bases of all pilots' paths."""

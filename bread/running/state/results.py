@@ -118,7 +118,7 @@ class CheckResult:
         The search for modes on the real data that the annealed draws miss.
     seconds, n_gradients : dict of str to number
         By phase: "compile", "fit", "look", "tune", "start", "search", "confirm", "consistency", "draws", "compare",
-        "replicate", "modes", "prior integrals"; "rough" for a rough look (`bread.running.check.first_estimate`).
+        "replicate", "modes", "prior integrals".
     n_temperatures : int
         The T that B, verdict and alarm are about.
     is_interrupted : bool

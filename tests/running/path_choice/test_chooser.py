@@ -12,7 +12,7 @@ import pytest
 from bread.backends.base import Kernel, Simulations
 from bread.fitting.search.before_chains import Look
 from bread.fitting.search.found_references import Found
-from bread.fitting.search.reference_fit import SHORT_SELECTION_DRAWS, ReferenceFit
+from bread.fitting.search.reference_fit import ReferenceFit
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from bread.running.path_choice.chooser import PathChooser
@@ -90,10 +90,10 @@ class FakeStage:
         return nullcontext()
 
 
-def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), is_rough=False, may_propose=False):  # noqa: B008
+def choose(stage, *, n_data_sets=1, max_temperatures=1024, goal=Goal(0.1), may_propose=False):  # noqa: B008
     first = np.full((n_data_sets, 2), float(SHARED))
     extra = Simulations(first, {}, {"y": first})
-    return chooser(stage, max_temperatures, goal, may_propose).choose(extra, is_rough=is_rough)
+    return chooser(stage, max_temperatures, goal, may_propose).choose(extra)
 
 
 def chooser(stage, max_temperatures, goal, may_propose=False):
@@ -130,18 +130,6 @@ def test_what_a_look_found_goes_to_the_fit_on_the_same_data():
     assert looked["reference", SHARED] is found
     assert [one for place, one in looked.items() if place != ("reference", SHARED)] == [None] * (len(looked) - 1)
     assert len(looked) >= 2
-
-
-@pytest.mark.parametrize("is_rough", [True, False])
-def test_a_rough_choice_rests_on_few_draws(is_rough):
-    """Of the start of a path and of each law: with a density that takes a millisecond thousands are its time."""
-    stage, asked = FakeStage({SHARED}), []
-    run_pilots = stage.run_pilots
-    stage.run_pilots = lambda tasks: asked.extend(tasks) or run_pilots(tasks)
-    choose(stage, is_rough=is_rough)
-    assert len(asked) >= 1 and all(task.shows_tail != is_rough for task in asked)
-    fits = [task.request.fit for task in asked if task.request.fit is not None]
-    assert fits and all((fit.n_selection_draws == SHORT_SELECTION_DRAWS) == is_rough for fit in fits)
 
 
 def test_where_one_is_found_at_once_nothing_more_is_spent():
