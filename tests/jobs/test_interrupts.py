@@ -252,7 +252,7 @@ def test_other_threads_have_no_signals() -> None:
 
 FORK = """
 import os, signal, time
-from bread.running import interrupts
+from bread.jobs import interrupts
 
 with interrupts.handled():
     interrupts.defer()

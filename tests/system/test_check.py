@@ -180,7 +180,7 @@ from tests.models.reference import HMCKernel, NormalMean
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     from bread.jobs.executors import PoolExecutor
-    from bread.running.pilots.tasks import AnnealTask
+    from bread.jobs.task import AnnealTask
 
     usual = PoolExecutor.run
 

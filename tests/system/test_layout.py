@@ -51,7 +51,7 @@ def test_tests_import_no_test_file_and_no_private_name() -> None:
         "from tests.system.test_check import same",
         "import tests.system.test_check",
         "from . import test_check",
-        "from bread import _check",
+        "from bread import _version",
         "from bread._version import version",
         "from bread_webppl.opened import _info",
         "def f():\n    from bread.paths.schedules import _spread",

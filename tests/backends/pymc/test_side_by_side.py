@@ -17,7 +17,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np, pytensor, pytensor.tensor as pt
 from pytensor.link.c.cmodule import GCC_compiler
-from bread.backends.pymc.density import side_by_side
+from bread.backends.pymc.density.pytensor_fixes import side_by_side
 from bread.backends.pymc.density.pytensor_fixes.side_by_side import with_modules_side_by_side
 
 compiled = []
