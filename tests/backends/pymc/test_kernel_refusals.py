@@ -10,6 +10,7 @@ import pytest
 from pymc.step_methods import metropolis
 from pymc.step_methods.hmc.quadpotential import QuadPotentialFullAdapt
 
+from bread.backends.pymc.kernels import kernels
 from bread.backends.pymc.kernels.engines import compile_engine
 from bread.errors import UnsupportedKernelError
 from tests.support.pymc_kernel_models import COVARIANCE, binary, categorical, correlated, skewed
@@ -95,3 +96,10 @@ def test_proportional_proposals_of_pymc_are_not_invariant():
             transition[current, proposed] = proposal[proposed] * min(1, ratio)
         transition[current, current] = 1 - transition[current].sum()
     assert np.max(np.abs(target @ transition - target)) > 0.1
+
+
+def test_what_pymc_assigns_is_refused_without_a_way_in_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package's own step method, as of trees: the user chose no kernel, and None would assign it again."""
+    monkeypatch.setattr(kernels, "assign_step_methods", lambda model: ({}, {OwnStep: list(model.value_vars)}))
+    with pytest.raises(UnsupportedKernelError, match=r"pm.sample moves 'x' by OwnStep.*a model without 'x'\.$"):
+        compile_engine(correlated(), layout_of(correlated()), None)

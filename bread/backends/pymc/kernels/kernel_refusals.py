@@ -47,11 +47,16 @@ ALLOWED = (
 )
 
 
-def refuse_class(kind: type) -> None:
-    """Refuse a step method whose law is not known to be reversible."""
+def refuse_class(kind: type, assigned: str = "") -> None:
+    """Refuse a step method whose law is not known to be reversible; ``assigned``: the variables PyMC gives it to."""
     if kind in WRAPPERS:
         return
     reason = HISTORY_OR_POPULATION.get(kind.__name__, "its transitions are not known to be reversible")
+    if assigned:  # as pymc-bart's, whose variables have a density that says nothing to another step method
+        raise UnsupportedKernelError(
+            f"pm.sample moves {assigned} by {kind.__name__}, which cannot be run in reverse: {reason}. "
+            f"Check a model without {assigned}."
+        )
     raise UnsupportedKernelError(f"{kind.__name__} cannot be run in reverse: {reason}. {ALLOWED}")
 
 

@@ -158,7 +158,7 @@ def _assign_default(tempered: TemperedModel, free: Sequence[Variable], as_it_is:
         chosen = [value for value in variables if value in free]
         if chosen:
             if not as_it_is:
-                refuse_class(kind)
+                refuse_class(kind, ", ".join(f"'{tempered.values_to_rvs[value].name}'" for value in chosen))
             steps.append(kind(vars=chosen, model=tempered))
     return _flatten(steps)
 
