@@ -90,3 +90,24 @@ def test_which_tests_name_a_module() -> None:
     found = {path.name for path in files_that_name("bread.running.path_choice.race")}
     assert "test_race.py" in found and Path(__file__).name not in found
     assert not files_that_name("bread.no_such_module")
+
+
+def hands_itself_on(source: str) -> list[str]:
+    """Return the calls of classes that are given the object that makes them."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1].lstrip("_")[:1].isupper():
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            found += [ast.unparse(node) for one in given if isinstance(one, ast.Name) and one.id == "self"]
+    return found
+
+
+def test_no_phase_hands_itself_to_another() -> None:
+    """What another phase is given is what it needs, so that imports show who knows whom."""
+    found = {
+        str(path): calls
+        for path in (ROOT / "bread" / "running").rglob("*.py")
+        if (calls := hands_itself_on(path.read_text("utf-8")))
+    }
+    assert not found
+    assert hands_itself_on("class A:\n    def f(self):\n        return B(1, stage=self)")

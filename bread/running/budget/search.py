@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from bread.running.budget.prices import Prices
 from bread.running.budget.spending import Purse
 from bread.running.check.annealing import BOTH
 from bread.running.check.comparison import FEWEST_DRAWS
+from bread.running.check.rounds import Rounds
 from bread.running.state.budget import BudgetResult
 from bread.running.state.plan import FIRST_TEMPERATURES, Plan
 from bread.running.state.results import CheckResult
@@ -39,20 +39,6 @@ PROBE_SIMULATIONS = 5  # of a forecast that is all that was asked for
 TESTS = 0.05  # of a budget, for the direct tests of a check
 WORTH = 0.95  # a further look must be predicted to lower the limit to less than this share
 LARGEST = 2**20  # temperatures, where it is said what reaching the goal would take
-
-
-class Rounds(Protocol):
-    """What the runner offers."""
-
-    def simulate(self, n: int, role: str) -> list[int]: ...  # noqa: D102
-
-    def anneal_both(self, indices: Sequence[int], n_temperatures: int, phase: str) -> Decision: ...  # noqa: D102
-
-    def first_temperatures(self) -> int: ...  # noqa: D102
-
-    def takes_another_path(self, search: Sequence[int], temperatures: Sequence[int]) -> bool: ...  # noqa: D102
-
-    def predicted_gap(self, n_temperatures: int) -> float: ...  # noqa: D102
 
 
 class SearchInBudget:

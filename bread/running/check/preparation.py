@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import Fit, FloatArray, Kernel, Model, Simulations
+from bread.backends.base import Fit, FloatArray, Kernel, Model
 from bread.backends.support.independence import name_with
-from bread.errors import DensityError
 from bread.fitting.gaussian.families import localisation
 from bread.jobs.interrupts import interruptible
 from bread.jobs.progress import Display
-from bread.jobs.task import Task
 from bread.paths import schedules
 from bread.paths.kinds import Path
 from bread.running.path_choice import costs
@@ -27,20 +23,19 @@ from bread.running.path_choice.costs import PathCost
 from bread.running.path_choice.proposing import moves_every, wants_proposals
 from bread.running.path_choice.tails import END_BATCH, END_DRAWS, EndTask
 from bread.running.pilots.fitted_hyperparameters import HeldDraws
-from bread.running.pilots.parallel_pilots import run_side_by_side
 from bread.running.pilots.reverse_starts import ReverseInitial, ReverseInitialTask
+from bread.running.pilots.stage import Stage
 from bread.running.pilots.tasks import MoveTask, PilotTask
 from bread.running.pilots.tuning import Pilot
 from bread.running.state.ledger import Ledger, timed_phase
 from bread.running.state.plan import PathRequest, Plan
-from bread.running.state.results import END, OBSERVED, SHARED, CheckResult
+from bread.running.state.results import END, SHARED, CheckResult
 from bread.seeds import Purpose, seed_sequence
 
 LOCALISATION_WIDTH = 1.5  # standard deviations of the hyperparameters' law over those of their posterior
 DENSE = "with a dense metric"  # in the name of a kernel, for the report
 REVERSE_SPACING = 20  # transitions between the initial states of a simulation's reverse chains
 _UNKNOWN = "It is not known whether log_density of the reference given as path= integrates to one"
-MOST_HELD = 20  # random draws of the fit, after which it is none that data can be simulated from: 0.5^20 if half are
 PRIOR_PILOTS = 3  # pilot data sets that place the temperatures when simulated data sets differ widely
 
 
@@ -50,16 +45,20 @@ class Preparation:
     def __init__(self, model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
         self.path_length: schedules.PathLength | None = None
         self.reverse_initial: dict[int, FloatArray] = {}
-        self.held: HeldDraws | None = None  # under "fitted"
         self._model = model
         self._plan = plan
         self._result = result
         self._ledger = ledger
-        self._chooser = PathChooser(model.info, plan, self)
+        self._stage = Stage(model, plan.root, result, ledger)
+        self._chooser = PathChooser(model.info, plan, self._stage)
         self._request: PathRequest | None = None  # of the path that was taken
         self._shared: Pilot | None = None
         self._proposes = False  # draws from the reference, whatever the kernel
         self._every = 1  # temperatures at which the kernel moves once, where they are
+
+    def hold(self, held: HeldDraws) -> None:
+        """Simulate data sets from now on at these hyperparameters."""
+        self._stage.held = held
 
     # -- simulate ---------------------------------------------------------------------------------------------
 
@@ -68,8 +67,8 @@ class Preparation:
         result, first = self._result, len(self._result.roles)
         if n == 0:
             return []
-        with self.phase("simulating", "simulate"):
-            result.simulations = result.simulations.joined(self.draw_simulations(n, first))
+        with self._stage.phase("simulating", "simulate"):
+            result.simulations = result.simulations.joined(self._stage.draw_simulations(n, first))
             result.roles += [role] * n
         indices = list(range(first, first + n))
         self.fit_paths(indices, "consistency" if role == "forward" else "tune")
@@ -77,34 +76,9 @@ class Preparation:
             self._find_reverse_initial(indices)
         return indices
 
-    def draw_simulations(self, n: int, simulation: int) -> Simulations:
-        """Draw ``n`` parameters and data sets as the plan asks; ``simulation`` names their random numbers."""
-        root = self._plan.root
-        with interruptible():
-            if self.held is None:
-                return self._model.simulate(n, fixed=None, seed=seed_sequence(root, Purpose.SIMULATE, simulation))
-            return reduce(Simulations.joined, (self._draw_held(self.held, simulation, index) for index in range(n)))
-
-    def _draw_held(self, held: HeldDraws, simulation: int, index: int) -> Simulations:
-        """Draw one data set at a draw of the fit; where none can be had, at another one, and say so."""
-        seed = seed_sequence(self._plan.root, Purpose.SIMULATE, simulation, 0, index)
-        for attempt in range(MOST_HELD):
-            fixed = held.of(simulation, index, attempt)
-            try:
-                return self._model.simulate(1, fixed=fixed, seed=seed)
-            except DensityError as error:
-                if attempt == MOST_HELD - 1:
-                    raise
-                why = f"Draws of the fit at which no data can be simulated were passed over: {error}"
-                if not any(said.startswith(why.partition(":")[0]) for said in self._result.warnings):
-                    self._result.warnings.append(why)
-        raise AssertionError
-
     def data(self, simulation: int) -> dict[str, NDArray[Any]]:
         """Return a data set: simulated, or the real one."""
-        if simulation == OBSERVED:
-            return dict(self._model.info.data.observed)
-        return self._result.simulations.data_of(simulation)
+        return self._stage.data(simulation)
 
     def kernel(self, simulation: int) -> Kernel:
         """Return the frozen kernel of a data set."""
@@ -116,13 +90,14 @@ class Preparation:
     def choose_path(self) -> None:
         """Tune on extra simulated data sets: they choose the path, place the temperatures, may give all the kernel."""
         n = PRIOR_PILOTS if self._plan.simulate_from == "prior" else 1
-        pilots = self._chooser.choose(self.draw_simulations(n, SHARED))
+        pilots = self._chooser.choose(self._stage.draw_simulations(n, SHARED))
         self._take(pilots, self._chosen_cost())
 
     def alone(self, model: Model, ledger: Ledger) -> Preparation:
         """Return what prepares the real data alone, of ``model``, as this one prepares those that are added to them."""
         other = copy(self)
-        vars(other).update(_model=model, _ledger=ledger, _plan=replace(self._plan, tune_each=True))
+        stage = Stage(model, self._plan.root, self._result, ledger)
+        vars(other).update(_model=model, _ledger=ledger, _plan=replace(self._plan, tune_each=True), _stage=stage)
         return other
 
     def may_look_again(self, n_gradients: int, per_transition: float) -> bool:
@@ -180,13 +155,13 @@ class Preparation:
         if self._plan.tune_each:
             self._tune(indices, phase)
         elif self._shared is not None and self._shared.fit is not None:
-            tasks = [MoveTask(index, self.data(index), self._shared, self._plan.root) for index in indices]
-            with self.phase("reference, by data set", phase, len(tasks)):
+            tasks = [MoveTask(index, self._stage.data(index), self._shared, self._plan.root) for index in indices]
+            with self._stage.phase("reference, by data set", phase, len(tasks)):
                 pilot: Pilot
-                for position, pilot in self.run_tasks(tasks):
+                for position, pilot in self._stage.run_tasks(tasks):
                     self._result.paths[indices[position]] = pilot.path
                     self._result.kernels[indices[position]] = pilot.kernel
-                    self.count(phase, pilot.n_gradients)
+                    self._stage.count(phase, pilot.n_gradients)
 
     def _take(self, pilots: Sequence[Pilot], cost: PathCost) -> None:
         """Follow the path of these pilots from now on, which costs so much."""
@@ -214,10 +189,10 @@ class Preparation:
 
     def _exact_end(self, path: Path) -> FloatArray:
         """Return log ratios at exact draws, each with its data set: one reference of the user's serves all of these."""
-        drawn = self.draw_simulations(END_DRAWS, END)
+        drawn = self._stage.draw_simulations(END_DRAWS, END)
         batches = [range(low, min(low + END_BATCH, END_DRAWS)) for low in range(0, END_DRAWS, END_BATCH)]
         tasks = [EndTask(path, drawn.states[list(rows)], tuple(map(drawn.data_of, rows))) for rows in batches]
-        with self.phase("tuning, end of path", "tune", len(tasks)):
+        with self._stage.phase("tuning, end of path", "tune", len(tasks)):
             return np.concatenate(self._ledger.in_order(tasks))
 
     def _tune(self, indices: Sequence[int], phase: str) -> None:
@@ -226,29 +201,16 @@ class Preparation:
         source = "the data set itself"
         root, n_steps = self._plan.root, self._plan.tune
         tasks = [
-            PilotTask(index, self.data(index), self._request, root, n_steps, False, source, shared=self._shared)
+            PilotTask(index, self._stage.data(index), self._request, root, n_steps, False, source, shared=self._shared)
             for index in indices
         ]
-        for index, pilot in zip(indices, self._run_round(tasks, phase), strict=True):
+        for index, pilot in zip(indices, self._stage.run_round(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
-            self.count(phase, pilot.n_gradients)
+            self._stage.count(phase, pilot.n_gradients)
             self._result.kernels[index] = self._with_proposals(pilot.kernel)
             self._result.paths[index] = pilot.path
             if pilot.is_moved:
                 self._result.unfitted.append(index)
-
-    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]:
-        """Run pilots of the choice and record them in the order of the tasks; chains of a fit run side by side."""
-        pilots = run_side_by_side(tasks, self._run_round)
-        for pilot in pilots:
-            if isinstance(pilot, Pilot):
-                self.count("tune", pilot.n_gradients)
-        return pilots
-
-    def _run_round(self, tasks: Sequence[Task], phase: str = "tune") -> list[Any]:
-        """Return the results of pilots, or parts of them, in the order of the tasks."""
-        with self.phase("tuning", phase, len(tasks)):
-            return self._ledger.in_order(tasks)
 
     def _find_reverse_initial(self, indices: Sequence[int]) -> None:
         plan = self._plan
@@ -256,30 +218,16 @@ class Preparation:
         keep = tuple(skipped + REVERSE_SPACING * chain for chain in range(plan.chains))
         tasks = [
             ReverseInitialTask(
-                index, self.data(index), self._result.path_of(index), plan.root, self.kernel(index),
+                index, self._stage.data(index), self._result.path_of(index), plan.root, self.kernel(index),
                 self._result.simulations.states[index], keep,
             )
             for index in indices
         ]  # fmt: skip
-        with self.phase("starts, reverse chains", "start", len(tasks)):
+        with self._stage.phase("starts, reverse chains", "start", len(tasks)):
             initial: ReverseInitial
-            for position, initial in self.run_tasks(tasks):
+            for position, initial in self._stage.run_tasks(tasks):
                 self.reverse_initial[indices[position]] = initial.states
-                self.count("start", initial.n_gradients)
-
-    # -- the ledger, as the choice of a path needs it -----------------------------------------------------------
-
-    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
-        """Run tasks and yield (position, result) as they finish."""
-        return self._ledger.run_tasks(tasks)
-
-    def count(self, phase: str, n_gradients: int) -> None:
-        """Add gradient evaluations to a phase."""
-        self._ledger.count(phase, n_gradients)
-
-    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]:
-        """Show a phase and add its wall time to the result."""
-        return self._ledger.phase(name, phase, n_chains)
+                self._stage.count("start", initial.n_gradients)
 
 
 def localise(model: Model, plan: Plan, result: CheckResult, fit: Callable[[], Fit], display: Display) -> Model:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,9 @@ from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running.path_choice import costs as path_choice
 from bread.running.path_choice.costs import PathCost
 from bread.running.path_choice.proposing import with_proposals
-from bread.running.path_choice.race import Entrant, Race, Track
+from bread.running.path_choice.race import Entrant, Race
 from bread.running.path_choice.tails import BaseDrawsTask, with_decided_tails
+from bread.running.pilots.stage import Stage
 from bread.running.pilots.tasks import LookTask, PilotTask
 from bread.running.pilots.tuning import Pilot
 from bread.running.state.ledger import in_order
@@ -43,12 +44,6 @@ CHEAP = 2.0  # a check that costs less than this many looks at another path look
 FEWEST_STEPS = 10  # of an adaptation that is cut short
 BEYOND = 4  # times the T that was raced, from which on a search looks at the other path again
 USUAL_KNOTS = 10  # of a walk along a path that has not been walked
-
-
-class Stage(Track, Protocol):
-    """What the runner offers: a race track, and pilots run and counted."""
-
-    def run_pilots(self, tasks: Sequence[PilotTask]) -> list[Pilot | DensityError]: ...  # noqa: D102
 
 
 class _Extra(NamedTuple):

@@ -7,18 +7,16 @@ target, or one path is far ahead; what is left is extrapolated at the rate at wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 
 from bread.backends.base import Simulations
-from bread.jobs.task import Task
 from bread.paths import schedules
 from bread.running.path_choice import costs as path_choice
 from bread.running.path_choice.costs import PathCost, Round
+from bread.running.pilots.stage import Stage
 from bread.running.pilots.tasks import RaceResult, RaceTask
 from bread.running.pilots.tuning import Pilot
 from bread.running.state.plan import FIRST_TEMPERATURES, PathRequest, Plan
@@ -32,18 +30,6 @@ MARGIN = 5.0  # paths predicted to cost more than this times the cheapest do not
 ENTRY = 2.0  # the same for a path that was left out of the first round
 SHARE = 0.1  # most of the predicted cost of the check that a further round of a path may cost; or a first one, of
 # a path that looks dear: what pilots predict of a reference whose chains are slow is off by factors of forty
-
-
-class Track(Protocol):
-    """What the runner offers: simulated data, and tasks run and counted."""
-
-    def draw_simulations(self, n: int, simulation: int) -> Simulations: ...  # noqa: D102
-
-    def run_tasks(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]: ...  # noqa: D102
-
-    def count(self, phase: str, n_gradients: int) -> None: ...  # noqa: D102
-
-    def phase(self, name: str, phase: str, n_chains: int | None = None) -> AbstractContextManager[None]: ...  # noqa: D102
 
 
 @dataclass
@@ -86,10 +72,10 @@ class Race:
     """
 
     def __init__(
-        self, plan: Plan, track: Track, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = (), known: int = 0
+        self, plan: Plan, stage: Stage, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = (), known: int = 0
     ) -> None:
         self._plan = plan
-        self._track = track
+        self._stage = stage
         self._entrants = [entrant for entrant in entrants if path_choice.may_serve(entrant.cost, plan.goal)]
         # paths whose cost is known
         self._rivals = [cost for cost in rivals if path_choice.may_serve(cost, plan.goal)]
@@ -157,7 +143,7 @@ class Race:
 
     def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
         plan = self._plan
-        extra = self._extra = self._extra or self._track.draw_simulations(SIMULATIONS, RACE)
+        extra = self._extra = self._extra or self._stage.draw_simulations(SIMULATIONS, RACE)
         if not (entrant.pilots or entrant.screened):
             entrant.pilots = entrant.prepare()
         pilots = entrant.pilots or entrant.screened
@@ -171,9 +157,9 @@ class Race:
             )
             for index in range(len(extra))
         ]  # fmt: skip
-        with self._track.phase(f"try {entrant.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
-            runs: list[RaceResult] = [run for _, run in sorted(self._track.run_tasks(tasks), key=lambda item: item[0])]
-        self._track.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
+        with self._stage.phase(f"try {entrant.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
+            runs: list[RaceResult] = [run for _, run in sorted(self._stage.run_tasks(tasks), key=lambda item: item[0])]
+        self._stage.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
         entrant.own = [run.pilot for run in runs]
         per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
         gaps, errors = np.array([run.gap for run in runs]), np.array([run.error for run in runs])

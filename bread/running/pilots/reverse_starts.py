@@ -57,7 +57,7 @@ class ReverseInitialTask:
         if self.path.reference is not None and max(self.keep, default=0):
             n_evaluations = LOOKED_AT
             if self._is_near(posterior):
-                return self._mostly_redrawn(posterior, began)
+                return _mostly_redrawn(self, posterior, began)
         seed = seed_sequence(self.root, Purpose.EVOLVE, self.simulation)
         evolution = posterior.evolve(self.path, self.kernel, 1.0, self.exact, self.keep, seed)
         return ReverseInitial(
@@ -71,19 +71,6 @@ class ReverseInitialTask:
         """Return whether draws from the reference show it to be near; they are not among those that are proposed."""
         seeds = chain_seeds(self.root, Purpose.START_LOOK, self.simulation, 0, range(LOOKED_AT))
         return effective_share(posterior.log_ratio(self.path, draw_many(posterior, self.path, seeds))) >= NEAR
-
-    def _mostly_redrawn(self, posterior: Posterior, began: float) -> ReverseInitial:
-        n_steps = max(self.keep)
-        proposals = draw_proposals(
-            lambda seeds: draw_many(posterior, self.path, seeds),
-            lambda states: posterior.log_ratio(self.path, states),
-            n_steps,
-            seed_sequence(self.root, Purpose.START_DRAWS, self.simulation),
-        )
-        chain = _Chain(posterior, self, proposals)
-        states = np.stack([chain.after(step) for step in self.keep])
-        n_evaluations = LOOKED_AT + n_steps + chain.n_evaluations
-        return ReverseInitial(states, chain.n_gradients, n_evaluations, time.perf_counter() - began)
 
 
 class _Chain:
@@ -120,6 +107,20 @@ class _Chain:
     def _evaluated(self) -> float:
         self.n_evaluations += 1
         return float(self._posterior.log_ratio(self._task.path, self._state[None])[0])
+
+
+def _mostly_redrawn(task: ReverseInitialTask, posterior: Posterior, began: float) -> ReverseInitial:
+    n_steps = max(task.keep)
+    proposals = draw_proposals(
+        lambda seeds: draw_many(posterior, task.path, seeds),
+        lambda states: posterior.log_ratio(task.path, states),
+        n_steps,
+        seed_sequence(task.root, Purpose.START_DRAWS, task.simulation),
+    )
+    chain = _Chain(posterior, task, proposals)
+    states = np.stack([chain.after(step) for step in task.keep])
+    n_evaluations = LOOKED_AT + n_steps + chain.n_evaluations
+    return ReverseInitial(states, chain.n_gradients, n_evaluations, time.perf_counter() - began)
 
 
 def effective_share(log_weights: FloatArray) -> float:

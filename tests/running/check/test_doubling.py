@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bread.running.check.fresh_simulations import DEAR, few, most
+from bread.running.check.doubling import DEAR, few, most
 
 SEARCH, CONFIRM = 10, 20
 
