@@ -16,7 +16,6 @@ import numpy as np
 
 from bread.debugging.annealing_tests import ANNEALING_TESTS
 from bread.debugging.between_tests import BETWEEN_TESTS
-from bread.debugging.crew import Crew
 from bread.debugging.detectable import what_was_detectable, worst_of
 from bread.debugging.diagnosis import diagnose, notes_on
 from bread.debugging.ensemble_tests import ENSEMBLE_TESTS
@@ -29,6 +28,7 @@ from bread.debugging.reversibility_tests import REVERSIBILITY_TESTS
 from bread.debugging.sample import Sample
 from bread.debugging.simulator_tests import SIMULATOR_TESTS
 from bread.debugging.subject import Subject
+from bread.debugging.worker_pool import WorkerPool
 from bread.errors import InvalidArgumentError
 from bread.seeds import root_entropy
 
@@ -145,7 +145,7 @@ def run_battery(
     budget: int = BUDGET,
     seed: int | None = None,
     reversible: bool = False,
-    crew: Crew | None = None,
+    pool: WorkerPool | None = None,
 ) -> BatteryResult:
     """Run all tests on all subjects.
 
@@ -165,7 +165,7 @@ def run_battery(
         Root of all random numbers; fresh entropy for None. What is found depends on nothing else: not on time.
     reversible : bool
         Whether a kernel that is not reversible is a bug, as it is where chains are run in reverse.
-    crew : Crew, optional
+    pool : WorkerPool, optional
         What runs chains, loaded with these subjects; they run in this process by default. The result is the same.
 
     Returns
@@ -188,12 +188,12 @@ def run_battery(
     planned = budget * (PLANNED if len(names) > 1 else 1.0) / len(names)
     n_random = n_tests_of_chance(subjects)
     trials = [
-        _Trial(Sample(subject, root, index, longest, crew), planned, n_random, level)
+        _Trial(Sample(subject, root, index, longest, pool), planned, n_random, level)
         for index, subject in enumerate(subjects)
     ]
     for trial in trials:
         trial.look_before_chains()
-    while _one_round(trials, budget, crew, began) and not _is_decided(trials, reversible):
+    while _one_round(trials, budget, pool, began) and not _is_decided(trials, reversible):
         pass
     results = tuple(result for trial in trials for result in trial.results)
     counted = [r for r in results if reversible or r.test.about != "reversibility"]
@@ -217,7 +217,7 @@ def run_battery(
     )
 
 
-def _one_round(trials: Sequence[_Trial], budget: int, crew: Crew | None, began: float) -> bool:
+def _one_round(trials: Sequence[_Trial], budget: int, pool: WorkerPool | None, began: float) -> bool:
     """Run the next round of every subject that the budget allows for; return whether there was any."""
 
     def spent() -> float:
@@ -227,9 +227,9 @@ def _one_round(trials: Sequence[_Trial], budget: int, crew: Crew | None, began: 
         is_planned = trial.rounds < trial.planned_rounds or (trial.is_unclear and trial.rounds < MOST_ROUNDS)
         return not trial.rounds or (is_planned and spent() + trial.cost_of_next() <= SLACK * budget)
 
-    if crew is not None and any(trial.sample.spreads for trial in trials):
+    if pool is not None and any(trial.sample.spreads for trial in trials):
         cost = sum(trial.cost_of_next() for trial in trials if is_due(trial))
-        crew.expect(cost * (perf_counter() - began) / max(spent(), 1.0))
+        pool.expect(cost * (perf_counter() - began) / max(spent(), 1.0))
     did_any = False
     for trial in sorted(trials, key=lambda trial: not trial.is_unclear):
         if is_due(trial):

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bread.debugging.annealed import Annealed, AnnealedSample, AnnealingSubject
 from bread.debugging.between import StepsBetween, SubjectBetween
-from bread.debugging.crew import Crew
 from bread.debugging.subject import Draws, FloatArray, Moved, Subject
+from bread.debugging.worker_pool import WorkerPool
 from bread.errors import DensityError
 from bread.seeds import Purpose, seed_sequence
 from bread.statistics.exactness.exchange import balanced_flow, perturbations
@@ -68,7 +68,7 @@ class Sample:
         Root of all random numbers, and which subject this is.
     longest : int
         Largest number of steps a chain that the budget allows for.
-    crew : Crew, optional
+    pool : WorkerPool, optional
         What runs chains, loaded with the subject in this place; they run in this process by default.
 
     Attributes
@@ -110,10 +110,10 @@ class Sample:
         No draw of the pilot has a density that is a number: nothing can be tested.
     """
 
-    def __init__(self, subject: Subject, root: int, index: int, longest: int, crew: Crew | None = None) -> None:
+    def __init__(self, subject: Subject, root: int, index: int, longest: int, pool: WorkerPool | None = None) -> None:
         self.subject = subject
         self.spreads = False
-        self._crew = crew
+        self._pool = pool
         self._root, self._index = root, index
         self.spent = 0.0
         self.pilot = subject.draw(self.seeds(Stream.PILOT, 0, N_PILOT))
@@ -230,33 +230,33 @@ class Sample:
 
     def move(self, draws: Draws, keep: Sequence[int], seeds: Sequence[SeedSequence]) -> Moved:
         """Move chains of the subject and count what it costs."""
-        crew = self._crew_for("move")
-        moved = self.subject.move(draws, keep, seeds) if crew is None else crew.move(self._index, draws, keep, seeds)
-        if crew is not None and not crew.agrees(self._index, draws, keep, seeds, moved):
+        pool = self._pool_for("move")
+        moved = self.subject.move(draws, keep, seeds) if pool is None else pool.move(self._index, draws, keep, seeds)
+        if pool is not None and not pool.agrees(self._index, draws, keep, seeds, moved):
             moved = self.subject.move(draws, keep, seeds)
         self.spent += moved.n_evaluations
         return moved
 
     def anneal(self, draws: Draws, betas: FloatArray, seeds: Sequence[Sequence[SeedSequence]]) -> Annealed:
         """Anneal chains of the subject, which `AnnealedSample` counts."""
-        crew = self._crew_for("anneal")
-        if crew is None:
+        pool = self._pool_for("anneal")
+        if pool is None:
             return cast(AnnealingSubject, self.subject).anneal(draws, betas, seeds)
-        return crew.anneal(self._index, draws, betas, seeds)
+        return pool.anneal(self._index, draws, betas, seeds)
 
     def _draw(self, seeds: Sequence[SeedSequence]) -> Draws:
-        crew = self._crew_for("draw")
-        return self.subject.draw(seeds) if crew is None else crew.draw(self._index, seeds)
+        pool = self._pool_for("draw")
+        return self.subject.draw(seeds) if pool is None else pool.draw(self._index, seeds)
 
     def _of_rows(self, method: Literal["log_density", "gradient"], draws: Draws) -> FloatArray:
-        crew = self._crew_for(method)
+        pool = self._pool_for(method)
         of_rows = getattr(self.subject, method)
         return np.asarray(
-            of_rows(draws) if crew is None else crew.of_rows(self._index, method, draws), dtype=np.float64
+            of_rows(draws) if pool is None else pool.of_rows(self._index, method, draws), dtype=np.float64
         )
 
-    def _crew_for(self, method: str) -> Crew | None:
-        return self._crew if self.spreads and method in self.subject.may_spread else None
+    def _pool_for(self, method: str) -> WorkerPool | None:
+        return self._pool if self.spreads and method in self.subject.may_spread else None
 
     def log_density(self, draws: Draws) -> FloatArray:
         """Return log densities and count what they cost."""

@@ -13,10 +13,10 @@ from numpy.random import SeedSequence
 from bread.backends.base import Model
 from bread.debugging.battery import run_battery
 from bread.debugging.between import BETA
-from bread.debugging.crew import Crew
 from bread.debugging.model_subject import ModelSubject
 from bread.debugging.model_tests import ModelTests, run_model_tests
 from bread.debugging.results import BatteryResult, Detectable, TestResult
+from bread.debugging.worker_pool import WorkerPool
 from bread.errors import KNOWN_DEFECT, BreadError
 from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
@@ -37,7 +37,7 @@ def run_on_model(
     steps: int,
     root: int,
     seed: int,
-    crew: Crew,
+    pool: WorkerPool,
     display: Display,
 ) -> BatteryResult:
     """Test a model and its kernel.
@@ -55,7 +55,7 @@ def run_on_model(
         The battery's budget.
     root, seed : int
         Roots of the random numbers of the model's tests and of the battery.
-    crew : Crew
+    pool : WorkerPool
     display : Display
 
     Returns
@@ -68,19 +68,19 @@ def run_on_model(
         display.phase("adapting the kernel")
         subjects, left_out = _subjects(opened, reopen, root)
         display.done()
-    crew.load(opened, subjects)
+    pool.load(opened, subjects)
     tests = ModelTests()
     if only != "kernel":
         display.phase("testing the model")
         at_end = next((one for one in subjects if one.beta == 1.0), None)
-        crew.expect(0.0)  # workers, if they were asked for
-        tests = run_model_tests(opened, at_end, level=MODEL_SHARE * level, budget=budget, root=root, run=crew.run)
+        pool.expect(0.0)  # workers, if they were asked for
+        tests = run_model_tests(opened, at_end, level=MODEL_SHARE * level, budget=budget, root=root, run=pool.run)
         display.done()
     share = 1.0 - MODEL_SHARE if only is None else 1.0
     battery = None
     if subjects:
         display.phase("testing the kernel")
-        battery = run_battery(subjects, level=share * level, budget=steps, seed=seed, reversible=reversible, crew=crew)
+        battery = run_battery(subjects, level=share * level, budget=steps, seed=seed, reversible=reversible, pool=pool)
         display.done()
     known = [note for note in opened.info.identity.notes if note.startswith(KNOWN_DEFECT)]
     result = _joined(tests, battery, left_out, level)

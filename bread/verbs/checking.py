@@ -27,7 +27,7 @@ from bread.running.state.plan import AUTO, Plan
 from bread.running.state.results import CheckResult
 from bread.verbs.arguments import Arguments, make_plan, require_parameters
 from bread.verbs.checkpoint import Checkpoint
-from bread.verbs.run import purse_of, run
+from bread.verbs.run import run, spending_of
 
 PARTIAL = (
     "What is there is compared with certified draws; the first look needs all variables, and where anything else needs "
@@ -54,9 +54,9 @@ def check_model(
     if finished is not None:
         return finished
     result = opened.new_result(plan, taken)
-    purse = purse_of(plan, result, saved, time.perf_counter() - began)
+    spending = spending_of(plan, result, saved, time.perf_counter() - began)
     try:
-        annealed = run(opened.model, plan, result, workers, saved, display, purse, max_seconds=taken.max_seconds)
+        annealed = run(opened.model, plan, result, workers, saved, display, spending, max_seconds=taken.max_seconds)
     except (UnsupportedModelError, DensityError) as error:
         if arguments.simulate_from != AUTO or result.not_certified or result.runs:
             raise

@@ -17,13 +17,13 @@ from bread.backends.base import Model, OpenOptions
 from bread.backends.info import Identity
 from bread.debugging.bare import BareSubject
 from bread.debugging.battery import BUDGET, LEVEL, run_battery
-from bread.debugging.crew import Crew
 from bread.debugging.results import BatteryResult
 from bread.debugging.stepper import Stepper
 from bread.debugging.subject import Subject
 from bread.debugging.target import Target
 from bread.debugging.targets import Kind, default_targets
 from bread.debugging.whole_model import run_on_model
+from bread.debugging.worker_pool import WorkerPool
 from bread.errors import InvalidArgumentError
 from bread.jobs import interrupts
 from bread.jobs.executors import available_cores
@@ -248,12 +248,12 @@ def _run(
 ) -> tuple[BatteryResult, str, Identity | None]:
     seed = int(seed_sequence(root, Purpose.BATTERY).generate_state(1, np.uint64)[0])
     # One thread here, as in workers: sums of matrix products depend on their number.
-    with Crew(cores) as crew, threadpool_limits(limits=1):
+    with WorkerPool(cores) as pool, threadpool_limits(limits=1):
         if work.subjects:
-            crew.load(None, work.subjects)
+            pool.load(None, work.subjects)
             display.phase("testing")
             result = run_battery(
-                work.subjects, level=level, budget=_steps(budget), seed=seed, reversible=reversible, crew=crew
+                work.subjects, level=level, budget=_steps(budget), seed=seed, reversible=reversible, pool=pool
             )
             display.done()
             return result, ", ".join(subject.name for subject in work.subjects), None
@@ -263,7 +263,7 @@ def _run(
         display.done()
         result = run_on_model(
             opened, _reopener(work, opened), only=only, reversible=reversible, level=level, budget=budget,
-            steps=_steps(budget), root=root, seed=seed, crew=crew, display=display,
+            steps=_steps(budget), root=root, seed=seed, pool=pool, display=display,
         )  # fmt: skip
         return result, opened.info.identity.name, opened.info.identity
 

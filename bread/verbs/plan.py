@@ -13,7 +13,7 @@ from bread.jobs.executors import Workers, available_cores
 from bread.jobs.progress import Display
 from bread.jobs.remote import require_executor
 from bread.reading.other_verbs.outlook import Outlook, outlook
-from bread.running.budget.spending import open_purse
+from bread.running.budget.spending import open_spending
 from bread.running.state.budget import BudgetResult
 from bread.verbs.arguments import Arguments, make_plan
 from bread.verbs.check import check
@@ -70,11 +70,11 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
         wanted = make_plan(opened.arguments, opened.model)
         result, kept = opened.new_result(wanted, opened.arguments), Checkpoint(None)
         assert wanted.budget is not None
-        purse = open_purse(wanted.budget, result, kept.keeper.kept, time.perf_counter() - began)
+        spending = open_spending(wanted.budget, result, kept.keeper.kept, time.perf_counter() - began)
         limit = wanted.budget.amount if wanted.budget.is_time and interrupts.can_limit() else None
         try:
             run(
-                opened.model, wanted, result, Workers(cores, executor), kept, display, purse, is_forecast=True,
+                opened.model, wanted, result, Workers(cores, executor), kept, display, spending, is_forecast=True,
                 max_seconds=limit,
             )  # fmt: skip
         except KeyboardInterrupt:

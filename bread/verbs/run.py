@@ -15,7 +15,7 @@ from bread.jobs.progress import Display
 from bread.reading.sentences.first_look import look_found
 from bread.reading.sentences.words import YOURS
 from bread.report.first_look import first_look_dataset
-from bread.running.budget.spending import Purse, open_purse
+from bread.running.budget.spending import Spending, open_spending
 from bread.running.check.first_look import look_at
 from bread.running.check.preparation import fit_real_data, localise
 from bread.running.check.runner import Runner, look_at_model
@@ -27,9 +27,9 @@ from bread.running.state.results import CheckResult
 from bread.verbs.checkpoint import Checkpoint
 
 
-def purse_of(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Purse | None:
+def spending_of(plan: Plan, result: CheckResult, saved: Checkpoint, before: float) -> Spending | None:
     """Return what a budget has left after ``before`` seconds; None without one."""
-    return None if plan.budget is None else open_purse(plan.budget, result, saved.keeper.kept, before)
+    return None if plan.budget is None else open_spending(plan.budget, result, saved.keeper.kept, before)
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
     workers: Workers,
     saved: Checkpoint,
     display: Display,
-    purse: Purse | None = None,
+    spending: Spending | None = None,
     *,
     is_forecast: bool = False,
     max_seconds: float | None = None,
@@ -70,7 +70,7 @@ def run(
                 model, alone = replicate(model, result, fit, display)
             look()
             with saved.keeper.executor(partial(open_executor, model, *workers)) as executor:
-                runner = Runner(model, plan, result, executor, display, purse)
+                runner = Runner(model, plan, result, executor, display, spending)
                 runner.foresee(fit, look) if is_forecast else runner.run(fit, look)
             if alone is not None and not is_forecast:
                 with saved.keeper.executor(partial(open_executor, alone, *workers)) as executor:

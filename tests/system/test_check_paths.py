@@ -104,16 +104,16 @@ def test_auto_looks_again_where_the_race_misled(monkeypatch, beyond):
     races = []
 
     class Misled(chooser.Race):
-        def __init__(self, plan, track, entrants, rivals=()):
-            super().__init__(plan, track, entrants, rivals)
-            self.target, self.entrants = plan.target, entrants
+        def __init__(self, plan, track, candidates, rivals=()):
+            super().__init__(plan, track, candidates, rivals)
+            self.target, self.candidates = plan.target, candidates
 
         def run(self):
-            races.append([entrant.cost.kind for entrant in self.entrants])
+            races.append([candidate.cost.kind for candidate in self.candidates])
             if len(races) > 1:
                 super().run()
                 return
-            (prior,) = (entrant for entrant in self.entrants if entrant.cost.kind == "prior")
+            (prior,) = (candidate for candidate in self.candidates if candidate.cost.kind == "prior")
             prior.rounds.append(Round(8, 0.01 * self.target, 1.0))
             prior.cost = replace(measured(prior.cost, prior.rounds, self.target), per_data_set=0.0)
 

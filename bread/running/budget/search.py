@@ -15,7 +15,7 @@ import numpy as np
 
 from bread.errors import InvalidArgumentError
 from bread.running.budget.prices import Prices
-from bread.running.budget.spending import Purse
+from bread.running.budget.spending import Spending
 from bread.running.check.annealing import BOTH
 from bread.running.check.comparison import FEWEST_DRAWS
 from bread.running.check.rounds import Rounds
@@ -50,17 +50,17 @@ class SearchInBudget:
     result : CheckResult
         ``result.budget`` keeps what is predicted and said.
     rounds : Rounds
-    purse : Purse
+    spending : Spending
     say : callable
         Shows a line.
     """
 
     def __init__(
-        self, plan: Plan, result: CheckResult, rounds: Rounds, purse: Purse, say: Callable[[str], None]
+        self, plan: Plan, result: CheckResult, rounds: Rounds, spending: Spending, say: Callable[[str], None]
     ) -> None:
         self.prices = Prices(plan)
-        self.outcome = result.budget = BudgetResult(purse.budget)
-        self._plan, self._result, self._rounds, self._purse, self._say = plan, result, rounds, purse, say
+        self.outcome = result.budget = BudgetResult(spending.budget)
+        self._plan, self._result, self._rounds, self._spending, self._say = plan, result, rounds, spending, say
         self._seen: list[Round] = []
         self._looks = 0
         self._ahead = 0.0  # what a check spends before its first confirmation, and a forecast alone does not
@@ -68,15 +68,15 @@ class SearchInBudget:
     @property
     def left(self) -> float:
         """What may still be spent on what is predicted, in the unit of the budget."""
-        return (1.0 - RESERVE) * (self._purse.budget.amount - self._spent() - self._ahead)
+        return (1.0 - RESERVE) * (self._spending.budget.amount - self._spent() - self._ahead)
 
     def _spent(self) -> float:
-        self.outcome.spent = self._purse.spent()
+        self.outcome.spent = self._spending.spent()
         return self.outcome.spent
 
     def foresee_only(self) -> None:
         """Make the forecast for a check that has yet to begin, from fewer simulations than that would take."""
-        self._ahead = TESTS * self._purse.budget.amount
+        self._ahead = TESTS * self._spending.budget.amount
         before, n = self._spent(), min(PROBE_SIMULATIONS, self._plan.search_simulations)
         if self.probe(n):
             self._ahead += (self._spent() - before) * (self._plan.search_simulations / n - 1.0)
@@ -166,7 +166,7 @@ class SearchInBudget:
             self._tell(self._too_small(self._cheapest()))
             return None
         outcome.predicted = self._described(choice)
-        budget, limit = self._purse.budget, choice.limit
+        budget, limit = self._spending.budget, choice.limit
         is_reached = choice.limit.upper <= self._wanted
         within = f"{budget.in_words(spent + choice.cost)} of the {budget}" if is_reached else f"the budget of {budget}"
         self._tell(
@@ -231,7 +231,7 @@ class SearchInBudget:
         self._say(sentence)
 
     def _too_small(self, cheapest: Allocation | None) -> str:
-        budget, spent = self._purse.budget, self._spent()
+        budget, spent = self._spending.budget, self._spent()
         if cheapest is None:
             return (
                 f"budget={str(budget)!r} is too small: what comes before the first chains (fit, pilots) took "
@@ -292,7 +292,7 @@ class SearchInBudget:
         if cost <= 0.0:
             raise InvalidArgumentError(
                 "budget as a number counts gradient evaluations, and the kernel of this model takes none. Give a time, "
-                f"such as budget='5 min'; got {self._purse.budget.amount:.0f}."
+                f"such as budget='5 min'; got {self._spending.budget.amount:.0f}."
             )
         self.prices.note_annealing(cost, n_temperatures, len(indices) if n_new is None else n_new)
         forward, reverse = (self._result.log_weights(way, n_temperatures, np.array(indices)) for way in BOTH)

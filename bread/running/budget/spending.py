@@ -12,7 +12,7 @@ from bread.running.state.results import CheckResult
 Kept = Callable[[str, Callable[[], float]], float]
 
 
-class Purse(Protocol):
+class Spending(Protocol):
     """A budget, and what is spent of it."""
 
     budget: Budget
@@ -22,7 +22,7 @@ class Purse(Protocol):
         ...
 
 
-class GradientPurse:
+class GradientSpending:
     """Counts gradient evaluations, as the report does; the same seed spends the same."""
 
     def __init__(self, budget: Budget, result: CheckResult) -> None:
@@ -34,7 +34,7 @@ class GradientPurse:
         return float(sum(self._result.n_gradients.values()))
 
 
-class TimePurse:
+class TimeSpending:
     """Reads the clock. A checkpoint keeps every reading: a check that goes on decides again what it has decided.
 
     Parameters
@@ -63,6 +63,6 @@ class TimePurse:
         return self._last
 
 
-def open_purse(budget: Budget, result: CheckResult, kept: Kept, before: float) -> Purse:
-    """Return the purse of a budget; ``before`` are the seconds spent so far."""
-    return TimePurse(budget, kept, before) if budget.is_time else GradientPurse(budget, result)
+def open_spending(budget: Budget, result: CheckResult, kept: Kept, before: float) -> Spending:
+    """Return the spending of a budget; ``before`` are the seconds spent so far."""
+    return TimeSpending(budget, kept, before) if budget.is_time else GradientSpending(budget, result)

@@ -11,7 +11,7 @@ from bread.backends.base import Fit, Model
 from bread.jobs.executors import Executor
 from bread.jobs.progress import Display
 from bread.running.budget.search import SearchInBudget
-from bread.running.budget.spending import Purse
+from bread.running.budget.spending import Spending
 from bread.running.check.annealing import Annealing
 from bread.running.check.bridge import bridge_the_fit
 from bread.running.check.comparison import draw_and_compare, wanted_draws
@@ -45,7 +45,7 @@ class Runner:
         result: CheckResult,
         executor: Executor,
         display: Display,
-        purse: Purse | None = None,
+        spending: Spending | None = None,
     ) -> None:
         self.result = result
         self._model = model
@@ -55,7 +55,9 @@ class Runner:
         self._preparation = Preparation(model, plan, result, self._ledger)
         self._annealing = Annealing(plan, result, self._preparation, self._ledger)
         self._rounds = Rounds(plan, result, self._preparation, self._annealing, display)
-        self._budgeted = None if purse is None else SearchInBudget(plan, result, self._rounds, purse, display.note)
+        self._budgeted = (
+            None if spending is None else SearchInBudget(plan, result, self._rounds, spending, display.note)
+        )
 
     def run(self, fit: Callable[[], Fit], look: Callable[[], None]) -> None:
         """Run every phase in order.

@@ -30,7 +30,7 @@ from bread.paths.kinds import PriorPath, ReferencePath
 from bread.running.path_choice import costs as path_choice
 from bread.running.path_choice.costs import PathCost
 from bread.running.path_choice.proposing import with_proposals
-from bread.running.path_choice.race import Entrant, Race
+from bread.running.path_choice.race import Candidate, Race
 from bread.running.path_choice.tails import BaseDrawsTask, with_decided_tails
 from bread.running.pilots.stage import Stage
 from bread.running.pilots.tasks import LookTask, PilotTask
@@ -70,7 +70,7 @@ class PathChooser:
         self._extra: _Extra | None = None
         self._others = list(OTHERS)  # data sets that have not been looked at
         self._skipped: str | None = None  # the kind of path that was not looked at
-        self._left: Entrant | None = None  # the path that lost
+        self._left: Candidate | None = None  # the path that lost
         self._raced_temperatures = 0.0  # T up to which is known what the path that won costs
 
     def request(self, kind: str) -> PathRequest:
@@ -124,38 +124,38 @@ class PathChooser:
             return self._required(PriorPath.name)
         return self._cheapest([reference] if prior is None else [reference, prior])
 
-    def _cheapest(self, entrants: list[Entrant]) -> list[Pilot]:
+    def _cheapest(self, candidates: list[Candidate]) -> list[Pilot]:
         """Return the pilots of the path that wins the race.
 
         Where it is out of reach, and no reference that optimisation found, one that is found on other data sets enters
         the race, in the place of another reference.
         """
-        chosen = self._winner(entrants)
+        chosen = self._winner(candidates)
         if not _is_found(chosen) and self._is_out_of_reach(chosen.cost):
             another = None
             while another is None and self._others:
                 another = self._reference_elsewhere()
             if another is not None:
-                prior = [entrant for entrant in entrants if entrant.cost.kind == PriorPath.name]
+                prior = [candidate for candidate in candidates if candidate.cost.kind == PriorPath.name]
                 is_prior = chosen.cost.kind == PriorPath.name
-                entrants = [another if is_prior else self._best([another, chosen]), *prior]
-                chosen = self._winner(entrants)
-        self.costs = {entrant.cost.kind: entrant.cost.total for entrant in entrants}
-        self._left = next((entrant for entrant in entrants if entrant is not chosen), None)
+                candidates = [another if is_prior else self._best([another, chosen]), *prior]
+                chosen = self._winner(candidates)
+        self.costs = {candidate.cost.kind: candidate.cost.total for candidate in candidates}
+        self._left = next((candidate for candidate in candidates if candidate is not chosen), None)
         raced = chosen.rounds[-1].n_temperatures if chosen.rounds else chosen.cost.n_temperatures
         self._raced_temperatures = float(raced)
         pilots, self.chosen = chosen.pilots or chosen.prepare(), chosen.cost
         return pilots
 
-    def _winner(self, entrants: Sequence[Entrant]) -> Entrant:
+    def _winner(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the path that wins the race."""
-        Race(self._plan, self._stage, entrants).run()
-        return self._best(entrants)
+        Race(self._plan, self._stage, candidates).run()
+        return self._best(candidates)
 
-    def _best(self, entrants: Sequence[Entrant]) -> Entrant:
+    def _best(self, candidates: Sequence[Candidate]) -> Candidate:
         """Return the path that is the cheapest, as far as is known."""
-        best = path_choice.best([entrant.cost for entrant in entrants], self._plan.goal)
-        return next(entrant for entrant in entrants if entrant.cost is best)
+        best = path_choice.best([candidate.cost for candidate in candidates], self._plan.goal)
+        return next(candidate for candidate in candidates if candidate.cost is best)
 
     def _is_out_of_reach(self, cost: PathCost) -> bool:
         """Return whether a path is predicted to need more temperatures than may run; the prior's, to have no mean of B.
@@ -186,34 +186,34 @@ class PathChooser:
         n_temperatures : int
             Up to which the search has gone.
         """
-        entrant = self._left
+        candidate = self._left
         if self._skipped is not None:
-            entrant = self._fitted_reference() if self._skipped == ReferencePath.name else self._screened_prior()
+            candidate = self._fitted_reference() if self._skipped == ReferencePath.name else self._screened_prior()
         self._skipped = None
-        if entrant is None:
+        if candidate is None:
             return None
-        Race(self._plan, self._stage, [entrant], [current], n_temperatures).run()
-        self.costs = {cost.kind: cost.total for cost in (current, entrant.cost)}
-        if path_choice.best([current, entrant.cost], self._plan.goal) is not entrant.cost:
-            self._left, self._raced_temperatures = entrant, BEYOND * self._raced_temperatures
+        Race(self._plan, self._stage, [candidate], [current], n_temperatures).run()
+        self.costs = {cost.kind: cost.total for cost in (current, candidate.cost)}
+        if path_choice.best([current, candidate.cost], self._plan.goal) is not candidate.cost:
+            self._left, self._raced_temperatures = candidate, BEYOND * self._raced_temperatures
             return None
         self._left = None
-        pilots, self.chosen = entrant.pilots or entrant.prepare(), entrant.cost
+        pilots, self.chosen = candidate.pilots or candidate.prepare(), candidate.cost
         return pilots
 
-    def _first_reference(self) -> Entrant | None:
+    def _first_reference(self) -> Candidate | None:
         """Return the reference path, fitted and tried out before any other, where optimisation finds one."""
         assert self._extra is not None
         return self._reference_found_on(self._extra)
 
-    def _reference_elsewhere(self) -> Entrant | None:
+    def _reference_elsewhere(self) -> Candidate | None:
         """Return the reference path where optimisation finds one on the next of the other extra data sets."""
         assert self._extra is not None
         first = self._others.pop(0)
         drawn = self._stage.draw_simulations(len(self._extra.simulations), first)
         return self._reference_found_on(_Extra(first, drawn))
 
-    def _reference_found_on(self, extra: _Extra) -> Entrant | None:
+    def _reference_found_on(self, extra: _Extra) -> Candidate | None:
         """Return the reference path where optimisation finds one on the first of these, which then serve for all."""
         request = self.request(ReferencePath.name).fit
         assert request is not None  # a user's reference is never one of several paths
@@ -224,26 +224,26 @@ class PathChooser:
         if not look.is_found:
             return None
         before, self._extra = self._extra, extra._replace(looked=look.found)
-        entrant = self._fitted_reference()
-        if entrant is None:
+        candidate = self._fitted_reference()
+        if candidate is None:
             self._extra = before
             return None
-        Race(self._plan, self._stage, [entrant]).try_out()
-        return entrant
+        Race(self._plan, self._stage, [candidate]).try_out()
+        return candidate
 
-    def _screened_prior(self) -> Entrant | None:
+    def _screened_prior(self) -> Candidate | None:
         """Return the prior path, walked in short steps; None where a pilot fails."""
         n_steps = self._short_steps()
         pilots = self._pilots(PriorPath.name, n_steps)
         if pilots is None:
             return None
-        entrant = self._entrant(self._predict(PriorPath.name, pilots, n_steps))
-        entrant.screened = pilots
-        return entrant
+        candidate = self._candidate(self._predict(PriorPath.name, pilots, n_steps))
+        candidate.screened = pilots
+        return candidate
 
-    def _with_proposals(self, entrant: Entrant) -> PathCost:
+    def _with_proposals(self, candidate: Candidate) -> PathCost:
         """Return what the path costs with the draws that will be proposed along it."""
-        return with_proposals(self._info, entrant.pilots, entrant.cost)
+        return with_proposals(self._info, candidate.pilots, candidate.cost)
 
     def _short_steps(self) -> int:
         return max(FEWEST_STEPS, self._plan.tune // SCREENING)
@@ -261,20 +261,20 @@ class PathChooser:
         assert self._extra is not None
         return USUAL_KNOTS * len(self._extra.simulations) * (self._short_steps() + self._plan.tune)
 
-    def _fitted_reference(self) -> Entrant | None:
+    def _fitted_reference(self) -> Candidate | None:
         """Return the reference path with its pilots; None where a reference cannot be fitted."""
         fitted = self._pilots(ReferencePath.name, self._plan.tune)
         if fitted is None:
             return None
-        return self._entrant(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
+        return self._candidate(self._predict(fitted[0].path.name, fitted, self._plan.tune), fitted)
 
-    def _entrant(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Entrant:
+    def _candidate(self, cost: PathCost, pilots: Sequence[Pilot] = ()) -> Candidate:
         """Return a path for the race, whose pilots run when they are wanted."""
 
         def prepare() -> list[Pilot]:
             return self._required(cost.kind)
 
-        return Entrant(cost, self.quick(self.request(cost.kind)), prepare, list(pilots))
+        return Candidate(cost, self.quick(self.request(cost.kind)), prepare, list(pilots))
 
     def _required(self, kind: str) -> list[Pilot]:
         """Return pilots that must succeed."""
@@ -338,7 +338,7 @@ class PathChooser:
         )
 
 
-def _is_found(entrant: Entrant) -> bool:
+def _is_found(candidate: Candidate) -> bool:
     """Return whether this is a reference that optimisation found, rather than one fitted to draws, or the prior."""
-    fit = entrant.pilots[0].fit if entrant.pilots else None
+    fit = candidate.pilots[0].fit if candidate.pilots else None
     return fit is not None and fit.family not in FAMILIES

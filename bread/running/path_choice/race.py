@@ -33,7 +33,7 @@ SHARE = 0.1  # most of the predicted cost of the check that a further round of a
 
 
 @dataclass
-class Entrant:
+class Candidate:
     """A path in the race.
 
     Attributes
@@ -64,7 +64,7 @@ class Entrant:
 
 
 class Race:
-    """Runs entrants round by round; their ``cost`` is what was measured in the end.
+    """Runs candidates round by round; their ``cost`` is what was measured in the end.
 
     The path predicted to be the cheapest runs at least once: pilots that all missed a mode predict too little. Where
     others have run elsewhere, up to ``known`` temperatures, it runs up to these while it looks cheaper, and twice to
@@ -72,11 +72,11 @@ class Race:
     """
 
     def __init__(
-        self, plan: Plan, stage: Stage, entrants: Sequence[Entrant], rivals: Sequence[PathCost] = (), known: int = 0
+        self, plan: Plan, stage: Stage, candidates: Sequence[Candidate], rivals: Sequence[PathCost] = (), known: int = 0
     ) -> None:
         self._plan = plan
         self._stage = stage
-        self._entrants = [entrant for entrant in entrants if path_choice.may_serve(entrant.cost, plan.goal)]
+        self._candidates = [candidate for candidate in candidates if path_choice.may_serve(candidate.cost, plan.goal)]
         # paths whose cost is known
         self._rivals = [cost for cost in rivals if path_choice.may_serve(cost, plan.goal)]
         self._known = known
@@ -84,85 +84,85 @@ class Race:
 
     def run(self) -> None:
         """Run until the race is decided."""
-        if len(self._entrants) + len(self._rivals) < 2:
+        if len(self._candidates) + len(self._rivals) < 2:
             return
-        while runners := [entrant for entrant in self._contenders() if self._runs_on(entrant)]:
-            for entrant in runners:
-                self._run_round(entrant, self._next(entrant))
+        while runners := [candidate for candidate in self._contenders() if self._runs_on(candidate)]:
+            for candidate in runners:
+                self._run_round(candidate, self._next(candidate))
 
     def try_out(self) -> None:
         """Run one round of every path: pilots that all missed a mode predict too little."""
-        for entrant in self._entrants:
-            self._run_round(entrant, self._next(entrant))
+        for candidate in self._candidates:
+            self._run_round(candidate, self._next(candidate))
 
     def _cheapest(self) -> float:
-        return min(cost.total for cost in [*self._rivals, *(entrant.cost for entrant in self._entrants)])
+        return min(cost.total for cost in [*self._rivals, *(candidate.cost for candidate in self._candidates)])
 
-    def _contenders(self) -> list[Entrant]:
-        cheapest, has_begun = self._cheapest(), any(entrant.rounds for entrant in self._entrants)
+    def _contenders(self) -> list[Candidate]:
+        cheapest, has_begun = self._cheapest(), any(candidate.rounds for candidate in self._candidates)
         return [
-            entrant
-            for entrant in self._entrants
-            if entrant.cost.total <= cheapest * (MARGIN if entrant.rounds or not has_begun else ENTRY)
-            or self._is_cheap_to_try(entrant)
+            candidate
+            for candidate in self._candidates
+            if candidate.cost.total <= cheapest * (MARGIN if candidate.rounds or not has_begun else ENTRY)
+            or self._is_cheap_to_try(candidate)
         ]
 
-    def _is_cheap_to_try(self, entrant: Entrant) -> bool:
+    def _is_cheap_to_try(self, candidate: Candidate) -> bool:
         """Return whether a path that has not run, and whose pilots are there, costs little to try, however it looks."""
-        cost = entrant.cost
-        price = SIMULATIONS * (cost.per_data_set + 2 * self._next(entrant) * cost.per_transition)
+        cost = candidate.cost
+        price = SIMULATIONS * (cost.per_data_set + 2 * self._next(candidate) * cost.per_transition)
         check = self._plan.check_simulations * self._cheapest()
-        return bool(entrant.pilots) and not entrant.rounds and price < SHARE * check
+        return bool(candidate.pilots) and not candidate.rounds and price < SHARE * check
 
-    def _next(self, entrant: Entrant) -> int:
-        if not entrant.rounds:
-            return max(FIRST_TEMPERATURES, min(round(entrant.cost.n_temperatures), FIRST_ROUND))
-        return min(GROWTH * entrant.rounds[-1].n_temperatures, self._plan.largest_temperatures)
+    def _next(self, candidate: Candidate) -> int:
+        if not candidate.rounds:
+            return max(FIRST_TEMPERATURES, min(round(candidate.cost.n_temperatures), FIRST_ROUND))
+        return min(GROWTH * candidate.rounds[-1].n_temperatures, self._plan.largest_temperatures)
 
-    def _runs_on(self, entrant: Entrant) -> bool:
+    def _runs_on(self, candidate: Candidate) -> bool:
         """Return whether this path is undecided: it has a rival, its gap is far from the target, T may grow."""
-        if not entrant.rounds:
+        if not candidate.rounds:
             return True
-        n_temperatures, last = self._next(entrant), entrant.rounds[-1]
-        if n_temperatures <= self._known or (self._rivals and len(entrant.rounds) == 1):
-            limit, is_open = self._plan.target, self._is_best(entrant)
+        n_temperatures, last = self._next(candidate), candidate.rounds[-1]
+        if n_temperatures <= self._known or (self._rivals and len(candidate.rounds) == 1):
+            limit, is_open = self._plan.target, self._is_best(candidate)
         else:
-            limit, is_open = NEAR * self._plan.target, self._has_rival(entrant)
+            limit, is_open = NEAR * self._plan.target, self._has_rival(candidate)
         is_far = limit < last.gap < float("inf")
         check = self._plan.check_simulations * self._cheapest()
-        price = 2 * SIMULATIONS * n_temperatures * entrant.cost.per_transition
+        price = 2 * SIMULATIONS * n_temperatures * candidate.cost.per_transition
         return is_open and is_far and n_temperatures > last.n_temperatures and price < SHARE * check
 
-    def _has_rival(self, entrant: Entrant) -> bool:
-        near = sum(cost.total < MARGIN * entrant.cost.total for cost in self._rivals)
+    def _has_rival(self, candidate: Candidate) -> bool:
+        near = sum(cost.total < MARGIN * candidate.cost.total for cost in self._rivals)
         return len(self._contenders()) + near > 1
 
-    def _is_best(self, entrant: Entrant) -> bool:
-        costs = [entrant.cost, *self._rivals, *(other.cost for other in self._entrants if other is not entrant)]
-        return path_choice.best(costs, self._plan.goal) is entrant.cost
+    def _is_best(self, candidate: Candidate) -> bool:
+        costs = [candidate.cost, *self._rivals, *(other.cost for other in self._candidates if other is not candidate)]
+        return path_choice.best(costs, self._plan.goal) is candidate.cost
 
-    def _run_round(self, entrant: Entrant, n_temperatures: int) -> None:
+    def _run_round(self, candidate: Candidate, n_temperatures: int) -> None:
         plan = self._plan
         extra = self._extra = self._extra or self._stage.draw_simulations(SIMULATIONS, RACE)
-        if not (entrant.pilots or entrant.screened):
-            entrant.pilots = entrant.prepare()
-        pilots = entrant.pilots or entrant.screened
+        if not (candidate.pilots or candidate.screened):
+            candidate.pilots = candidate.prepare()
+        pilots = candidate.pilots or candidate.screened
         betas = schedules.schedule("adaptive", n_temperatures, path_choice.path_length(pilots))
-        is_first, shared = not entrant.own, [pilot.without_draws() for pilot in pilots]
+        is_first, shared = not candidate.own, [pilot.without_draws() for pilot in pilots]
         tasks = [
             RaceTask(
-                RACE - index, extra.data_of(index), entrant.request, plan.root, plan.tune,
-                shared[index % len(shared)] if is_first else entrant.own[index],
+                RACE - index, extra.data_of(index), candidate.request, plan.root, plan.tune,
+                shared[index % len(shared)] if is_first else candidate.own[index],
                 is_first, plan.tune_each, betas, extra.states[index],
             )
             for index in range(len(extra))
         ]  # fmt: skip
-        with self._stage.phase(f"try {entrant.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
+        with self._stage.phase(f"try {candidate.cost.kind}, T = {n_temperatures}", "race", len(tasks)):
             runs: list[RaceResult] = [run for _, run in sorted(self._stage.run_tasks(tasks), key=lambda item: item[0])]
         self._stage.count("race", sum(run.n_gradients + run.n_other_gradients for run in runs))
-        entrant.own = [run.pilot for run in runs]
+        candidate.own = [run.pilot for run in runs]
         per_transition = sum(run.n_gradients for run in runs) / (2 * len(runs) * (n_temperatures - 1))
         gaps, errors = np.array([run.gap for run in runs]), np.array([run.error for run in runs])
         gap = path_choice.deciding_gap(gaps, errors, plan.goal, 1, plan.search_simulations, plan.chains)
-        entrant.rounds.append(Round(n_temperatures, gap, per_transition))
-        entrant.cost = path_choice.measured(entrant.cost, entrant.rounds, plan.target)
+        candidate.rounds.append(Round(n_temperatures, gap, per_transition))
+        candidate.cost = path_choice.measured(candidate.cost, candidate.rounds, plan.target)

@@ -14,7 +14,7 @@ import pytest
 from bread.errors import InvalidArgumentError
 from bread.running.budget import search as search_in_budget
 from bread.running.budget.search import SearchInBudget
-from bread.running.budget.spending import GradientPurse
+from bread.running.budget.spending import GradientSpending
 from bread.statistics.bounds.allocation import Allocation
 from bread.statistics.bounds.certificate import error_by_simulation, error_interval
 from bread.statistics.bounds.goal import Goal
@@ -38,7 +38,7 @@ class Peeking(SearchInBudget):
 def searched(rule: type[SearchInBudget], amount: float, max_error: float, seed: int) -> tuple[SampledRounds, Any]:
     plan = plan_of(amount, max_error)
     rounds = SampledRounds(plan, seed)
-    search = rule(plan, rounds, rounds, GradientPurse(plan.budget, rounds), lambda line: None)
+    search = rule(plan, rounds, rounds, GradientSpending(plan.budget, rounds), lambda line: None)
     search.run()
     search.close()
     return rounds, search
@@ -92,7 +92,7 @@ def test_batches_are_chosen_before_their_first_simulation() -> None:
     plan, first = plan_of(20_000, 0.1), []
     for kind in (SampledRounds, Dearer):
         rounds = kind(plan, 3)
-        SearchInBudget(plan, rounds, rounds, GradientPurse(plan.budget, rounds), lambda line: None).run()
+        SearchInBudget(plan, rounds, rounds, GradientSpending(plan.budget, rounds), lambda line: None).run()
         first.append(rounds.looks[0])
     assert first[0] == first[1]
 
@@ -126,7 +126,7 @@ def test_rounds_that_show_nothing_are_followed_by_longer_ones(is_fixed: bool, mo
         monkeypatch.setattr(search_in_budget, "BLIND", 1.1)
     plan = plan_of(400_000, 0.3)
     rounds = FarRounds(plan, 1)
-    search = SearchInBudget(plan, rounds, rounds, GradientPurse(plan.budget, rounds), lambda line: None)
+    search = SearchInBudget(plan, rounds, rounds, GradientSpending(plan.budget, rounds), lambda line: None)
     search.run()
     assert (rounds.looks[-1][0] == plan.max_temperatures) == is_fixed
 
@@ -150,4 +150,4 @@ def test_kernel_without_gradients_asks_for_a_time() -> None:
     plan = plan_of(20_000, 0.1)
     rounds = Free(plan, 1)
     with pytest.raises(InvalidArgumentError, match="takes none. Give a time"):
-        SearchInBudget(plan, rounds, rounds, GradientPurse(plan.budget, rounds), lambda line: None).run()
+        SearchInBudget(plan, rounds, rounds, GradientSpending(plan.budget, rounds), lambda line: None).run()

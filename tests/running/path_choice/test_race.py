@@ -11,7 +11,7 @@ from bread.backends.base import Kernel, Simulations
 from bread.paths.kinds import PriorPath
 from bread.running.path_choice import costs as path_choice
 from bread.running.path_choice.costs import PathCost, Round
-from bread.running.path_choice.race import Entrant, Race
+from bread.running.path_choice.race import Candidate, Race
 from bread.running.pilots.tasks import RaceResult
 from bread.running.pilots.tuning import PathRequest, Pilot
 from bread.running.state.plan import Plan
@@ -175,8 +175,8 @@ def race(
     prepared=frozenset(), fitting=0.0, known=0,
 ):  # fmt: skip
     track, plan = FakeTrack(gaps), fake_plan(max_temperatures, simulations, goal)
-    entrants = [
-        Entrant(
+    candidates = [
+        Candidate(
             PathCost(kind, kind not in without_mean, n_temperatures, 10.0, fitting, 8),
             PathRequest(kind),
             lambda: [pilot()],
@@ -184,8 +184,8 @@ def race(
         )
         for kind, n_temperatures in predicted.items()
     ]
-    Race(plan, track, entrants, rivals, known).run()
-    return {entrant.cost.kind: entrant.cost for entrant in entrants}, track.raced
+    Race(plan, track, candidates, rivals, known).run()
+    return {candidate.cost.kind: candidate.cost for candidate in candidates}, track.raced
 
 
 SLOW = {"prior": lambda n: 7000.0 / n, "reference": lambda n: 100.0 * (64.0 / n) ** 0.5}
@@ -248,11 +248,11 @@ def test_a_path_that_was_screened_races_without_thorough_pilots():
     for screened in ([pilot()], []):
         track, plan = FakeTrack({"prior": lambda n: 50.0 / n}), fake_plan()
         cost = PathCost("prior", True, 50.0, 10.0, 0.0, 8)
-        entrant = Entrant(
+        candidate = Candidate(
             cost, PathRequest("prior"), lambda kept=screened: prepared.append(len(kept)) or [pilot()], screened=screened
         )
-        Race(plan, track, [entrant]).try_out()
-        assert track.raced == [("prior", 50, True)] and bool(entrant.pilots) == (not screened)
+        Race(plan, track, [candidate]).try_out()
+        assert track.raced == [("prior", 50, True)] and bool(candidate.pilots) == (not screened)
     assert prepared == [0]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bread.errors import InvalidArgumentError
-from bread.running.budget.spending import TimePurse
+from bread.running.budget.spending import TimeSpending
 from bread.running.state.budget import Budget, read_budget
 
 
@@ -79,13 +79,13 @@ def test_time_counts_what_was_before_and_goes_on_where_a_checkpoint_ended() -> N
         return store[name]
 
     clock = Clock()
-    first = TimePurse(Budget(60.0, True), kept, before=3.0, clock=clock)
+    first = TimeSpending(Budget(60.0, True), kept, before=3.0, clock=clock)
     clock.now += 10
     assert first.spent() == 13.0
     clock.now += 5
     assert first.spent() == 18.0
     clock.now += 1000  # killed, and later called again: what was read is read again
-    again = TimePurse(Budget(60.0, True), kept, before=2.0, clock=clock)
+    again = TimeSpending(Budget(60.0, True), kept, before=2.0, clock=clock)
     assert [again.spent(), again.spent()] == [13.0, 18.0]
     clock.now += 4
     assert again.spent() == 22.0

@@ -17,10 +17,10 @@ from scipy.stats import norm
 
 import bread
 from bread.debugging.bare import BareSubject
-from bread.debugging.crew import WORTH, Crew
 from bread.debugging.subject import Draws
 from bread.debugging.target import Target
 from bread.debugging.targets import default_targets
+from bread.debugging.worker_pool import WORTH, WorkerPool
 from bread.report.compat import read_group
 from tests.support.reference_models import CONJUGATE
 
@@ -149,12 +149,12 @@ def test_reports_are_equal_for_any_number_of_cores(name, cores):
 def test_chains_run_on_workers():
     subject = BareSubject(Target("t", 2, log_density, simulate), Whereabouts())
     draws = Draws(np.zeros((40, 2)))
-    with Crew(2) as crew:
-        crew.load(None, [subject])
-        places = [crew.move(0, draws, (1,), SeedSequence(1).spawn(40)).states]
-        crew.expect(0.0)
-        assert crew.has_workers
-        places.append(crew.move(0, draws, (1,), SeedSequence(1).spawn(40)).states)
+    with WorkerPool(2) as pool:
+        pool.load(None, [subject])
+        places = [pool.move(0, draws, (1,), SeedSequence(1).spawn(40)).states]
+        pool.expect(0.0)
+        assert pool.has_workers
+        places.append(pool.move(0, draws, (1,), SeedSequence(1).spawn(40)).states)
     here, there = (set(np.unique(states)) for states in places)
     assert here == {float(os.getpid())} and not there & here and len(there) <= 2
 
@@ -164,12 +164,12 @@ def test_without_the_gate_a_kernel_that_learns_would_depend_on_the_number_of_wor
     target = Target("t", 2, log_density, simulate)
     subject, places = BareSubject(target, SlowToStart(learns=True)), BareSubject(target, Whereabouts())
     draws, seeds = Draws(simulate(60, np.random.default_rng(1))), SeedSequence(2).spawn(60)
-    with Crew(2) as crew:
-        crew.load(None, [subject, places])
-        crew.expect(0.0)
-        while len(np.unique(crew.move(1, draws, (1,), seeds).states)) < 2:  # one process starts before the other
+    with WorkerPool(2) as pool:
+        pool.load(None, [subject, places])
+        pool.expect(0.0)
+        while len(np.unique(pool.move(1, draws, (1,), seeds).states)) < 2:  # one process starts before the other
             time.sleep(0.05)
-        spread = crew.move(0, draws, (10,), seeds)
+        spread = pool.move(0, draws, (10,), seeds)
     alone = BareSubject(subject.target, RandomWalk(learns=True)).move(draws, (10,), seeds)
     assert not np.array_equal(spread.states, alone.states)
 
@@ -202,10 +202,10 @@ def test_a_right_kernel_that_does_not_survive_pickling_is_not_called_wrong(fails
 def test_workers_are_started_unasked_only_where_it_is_worth_it():
     subject = BareSubject(Target("t", 2, log_density, simulate), Whereabouts())
     for cores, seconds, starts in ((None, 0.5 * WORTH, False), (None, 2.0 * WORTH, True), (1, 2.0 * WORTH, False)):
-        with Crew(cores) as crew:
-            crew.load(None, [subject])
-            crew.expect(seconds)
-            assert crew.has_workers == (starts and len(os.sched_getaffinity(0)) > 1)
+        with WorkerPool(cores) as pool:
+            pool.load(None, [subject])
+            pool.expect(seconds)
+            assert pool.has_workers == (starts and len(os.sched_getaffinity(0)) > 1)
 
 
 def test_what_a_call_raises_is_raised():
@@ -216,11 +216,11 @@ def test_what_a_call_raises_is_raised():
         may_spread = frozenset({"draw", "move"})
 
     subject = Draws2(Target("t", 2, log_density, fails), None)
-    with Crew(2) as crew, pytest.warns(UserWarning, match="no draws today"):
-        crew.load(None, [subject])
-        crew.expect(0.0)
+    with WorkerPool(2) as pool, pytest.warns(UserWarning, match="no draws today"):
+        pool.load(None, [subject])
+        pool.expect(0.0)
         with pytest.raises(ArithmeticError, match="no draws today"):
-            crew.draw(0, SeedSequence(1).spawn(40))
+            pool.draw(0, SeedSequence(1).spawn(40))
 
 
 def test_cores_that_are_no_number_of_cores_are_refused():

@@ -62,7 +62,7 @@ class ModelTask:
         return self.task.run(cargo.model)
 
 
-class Crew:
+class WorkerPool:
     """Runs calls of subjects and tasks of a model, on workers once there are some.
 
     Parameters
