@@ -14,6 +14,7 @@ from bread.argument_rules import require_call
 from bread.backends.pymc.density.compiling import detach, interpreted, is_generator
 from bread.backends.pymc.internals import lacks_random
 from bread.backends.pymc.model.initial_point import checked_initial_point
+from bread.backends.pymc.model.placeholders import refuse_placeholders
 from bread.backends.pymc.model.reading import evaluate
 from bread.backends.support.independence import split_name
 from bread.errors import UnsupportedKernelError, UnsupportedModelError
@@ -61,6 +62,7 @@ def refuse_unsupported(
     _refuse_kernel(model, kernel)
     with interpreted():
         _refuse_random_shapes(model)
+        refuse_placeholders(model)
     return checked_initial_point(model)
 
 
