@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bread.reading.summary import summary
     from bread.reading.verdict import Verdict, verdict
     from bread.report.quantities import add_quantities
+    from bread.report.types import Report
     from bread.verbs.check import check
     from bread.verbs.compare import compare
     from bread.verbs.debug import debug
@@ -41,6 +42,7 @@ __all__ = [
     "BreadError",
     "Evidence",
     "Outlook",
+    "Report",
     "StanKernel",
     "Verdict",
     "__version__",
@@ -77,6 +79,7 @@ _MODULES = {
     "BreadError": "bread.errors",
     "Evidence": "bread.reading.evidence.evidence",
     "Outlook": "bread.reading.other_verbs.outlook",
+    "Report": "bread.report.types",
     "StanKernel": "bread.backends.stan.native.kernels",
     "Verdict": "bread.reading.verdict",
     "add_quantities": "bread.report.quantities",

@@ -19,6 +19,7 @@ from bread.report.model import observed_data_dataset, simulated_data_dataset, tr
 from bread.report.provenance import library_attributes, provenance_attributes, stamp
 from bread.report.runs import ran_temperatures
 from bread.report.tests import alarm_dataset
+from bread.report.types import Report
 from bread.running.compare.compared import Entry
 from bread.running.state.results import CheckResult
 from bread.statistics.bounds.certificate import conditional_gaps
@@ -38,7 +39,7 @@ def compare_container(
     *,
     level: float,
     is_interrupted: bool,
-) -> Any:
+) -> Report:
     """Return the report.
 
     Parameters

@@ -13,11 +13,12 @@ import xarray as xr
 
 from bread.arviz_import import has_trees, import_arviz
 from bread.errors import InvalidArgumentError
+from bread.report.types import Report
 
 LABELLED = ("ci_bound", "direction", "iteration", "n_temperatures", "share", "simulation")  # read by their labels
 
 
-def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Any:
+def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Report:
     """Return the container of the installed ArviZ that holds ``groups`` and has ``attributes`` at its root.
 
     Parameters
@@ -30,10 +31,11 @@ def make_container(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
     InferenceData or DataTree
     """
     if has_trees():
-        tree = xr.DataTree.from_dict(dict(groups))
+        tree: Report = xr.DataTree.from_dict(dict(groups))
         tree.attrs.update(attributes)
         return tree
-    return import_arviz().InferenceData(attrs=dict(attributes), **groups)
+    made: Report = import_arviz().InferenceData(attrs=dict(attributes), **groups)
+    return made
 
 
 def group_names(report: Any) -> tuple[str, ...]:

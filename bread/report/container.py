@@ -69,6 +69,7 @@ from bread.report.provenance import library_attributes, provenance_attributes, s
 from bread.report.ranks import ranked_paths_dataset, sbc_dataset, sbc_group
 from bread.report.runs import cost_dataset, direction_dataset, kernel_dataset, observed_dataset
 from bread.report.tests import alarm_dataset
+from bread.report.types import Report
 from bread.report.zero_weights import zero_weight_attributes
 from bread.running.state.results import CheckResult
 
@@ -77,7 +78,7 @@ __all__ = ["group_names", "read_attributes", "read_group", "to_container"]
 _Built = TypeVar("_Built")
 
 
-def to_container(result: CheckResult, constrain: Constrain | None = None) -> Any:
+def to_container(result: CheckResult, constrain: Constrain | None = None) -> Report:
     """Return the report of a check, finished or not.
 
     Parameters

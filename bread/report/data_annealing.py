@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bread.backends.base import Model
+from bread.report.types import Report
 from bread.report.verb import verb_container
 from bread.running.particles.particles import Estimates
 from bread.running.state.exactness_results import DirectTests
@@ -42,7 +43,7 @@ class DataAnnealingRun:
 
 def data_annealing_container(
     model: Model, run: DataAnnealingRun, ends: Sequence[int], root: int, settings: Mapping[str, Any], seconds: float
-) -> Any:
+) -> Report:
     """Return the report.
 
     Parameters

@@ -13,6 +13,7 @@ from bread.backends.info import Identity
 from bread.debugging.results import BatteryResult, Detectable
 from bread.report.compat import make_container
 from bread.report.provenance import provenance_attributes, stamp
+from bread.report.types import Report
 
 GROUP = "debug"
 JOINT = "joint test of Geweke"  # the test that has P-P plots
@@ -25,7 +26,7 @@ def debug_container(
     settings: Mapping[str, Any],
     seconds: float,
     identity: Identity | None = None,
-) -> Any:
+) -> Report:
     """Return the report.
 
     Parameters

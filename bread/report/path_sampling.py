@@ -10,6 +10,7 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from bread.backends.base import Model
+from bread.report.types import Report
 from bread.report.verb import verb_container
 from bread.running.path_sampling.path_sampling import PathPairs
 from bread.running.state.exactness_results import DirectTests
@@ -21,7 +22,7 @@ EVIDENCE = "log evidence"
 
 def path_sampling_container(
     model: Model, run: PathPairs, direct: DirectTests, root: int, settings: Mapping[str, Any], seconds: float
-) -> Any:
+) -> Report:
     """Return the report.
 
     Parameters

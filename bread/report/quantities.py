@@ -20,6 +20,7 @@ from bread.report.labels import coordinate_values
 from bread.report.opening import takes_report
 from bread.report.quantity_values import Quantity, checked_quantities, evaluate
 from bread.report.ranks import path_ranks
+from bread.report.types import Report
 from bread.statistics.agreement.draws import are_constant
 from bread.statistics.bounds.alarms import combined_p_value, rank_p_values
 from bread.statistics.bounds.certificate import error_interval
@@ -28,7 +29,7 @@ GROUP, COMPARISON = "quantities", "quantity_agreement"
 
 
 @takes_report
-def add_quantities(report: Any, quantities: Mapping[str, Callable[..., Any]], *, posterior: Any = None) -> Any:
+def add_quantities(report: Any, quantities: Mapping[str, Callable[..., Any]], *, posterior: Any = None) -> Report:
     """Test functions of parameters and data after a check, from the draws that its report keeps.
 
     Each quantity is ranked: the exact draw of each simulated data set among its annealed draws, by their weights. With

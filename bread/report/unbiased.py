@@ -12,6 +12,7 @@ import xarray as xr
 from bread.backends.base import Model
 from bread.couplings.chains import Pairs
 from bread.couplings.hmc import MixedKernel
+from bread.report.types import Report
 from bread.report.verb import verb_container
 from bread.statistics.compare.meetings import MeetingBound
 
@@ -45,7 +46,9 @@ class UnbiasedRun:
     is_pilot: bool
 
 
-def unbiased_container(model: Model, run: UnbiasedRun, root: int, settings: Mapping[str, Any], seconds: float) -> Any:
+def unbiased_container(
+    model: Model, run: UnbiasedRun, root: int, settings: Mapping[str, Any], seconds: float
+) -> Report:
     """Return the report.
 
     Parameters

@@ -12,6 +12,7 @@ from bread.backends.base import Model
 from bread.report.compat import make_container
 from bread.report.direct_tests import direct_notes, direct_tests_dataset
 from bread.report.provenance import provenance_attributes, stamp
+from bread.report.types import Report
 from bread.running.state.exactness_results import DirectTests
 
 
@@ -24,7 +25,7 @@ def verb_container(
     seconds: float,
     direct: DirectTests | None = None,
     more: Mapping[str, Any] | None = None,
-) -> Any:
+) -> Report:
     """Return the report.
 
     Parameters

@@ -14,6 +14,7 @@ from bread.jobs import interrupts
 from bread.jobs.executors import Workers, available_cores, started_early
 from bread.jobs.progress import Display
 from bread.jobs.remote import require_executor
+from bread.report.types import Report
 from bread.verbs.arguments import Arguments
 from bread.verbs.checkpoint import open_checkpoint
 
@@ -53,7 +54,7 @@ def check(
     tune: int = 200,
     tune_on: str = "auto",
     executor: Any = None,
-) -> Any:
+) -> Report:
     """Bound how far certified draws are from the posterior on data like yours, and compare your own draws with them.
 
     What decides is, in this order: exact draws of the model against its density and the kernel ("bug"); your draws

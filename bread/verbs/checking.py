@@ -23,6 +23,7 @@ from bread.errors import (
 from bread.jobs.executors import Workers
 from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
+from bread.report.types import Report
 from bread.running.state.plan import AUTO, Plan
 from bread.running.state.results import CheckResult
 from bread.verbs.arguments import Arguments, make_plan, require_parameters
@@ -43,7 +44,7 @@ def check_model(
     saved: Checkpoint,
     display: Display,
     began: float,
-) -> Any:
+) -> Report:
     """Open the model, plan, run and report; ``began``: when the check did, of `time.perf_counter`."""
     opened = open_for_check(model, data, arguments, display)
     call = {**vars(arguments), "model": model, "data": data}

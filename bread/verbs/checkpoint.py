@@ -25,6 +25,7 @@ from bread.digests import Digests, digest
 from bread.errors import CheckpointWarning, InvalidArgumentError
 from bread.jobs.checkpoint import Keeper
 from bread.jobs.store import REPORT, Store
+from bread.report.types import Report
 from bread.running.state.plan import Plan
 from bread.verbs.arguments import Arguments
 
@@ -112,7 +113,7 @@ class Checkpoint:
             "check begins anew."
         )
 
-    def report(self) -> Any:
+    def report(self) -> Report | None:
         """Return the report of a check that had finished; None where there is none."""
         found = None if self._store is None else self._store.get(FINISHED)
         if found is None and self._store is not None and self._store.is_read_only:

@@ -21,6 +21,7 @@ from bread.jobs.executors import available_cores, open_executor
 from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
 from bread.report.compare import compare_container
+from bread.report.types import Report
 from bread.running.compare.compared import Entry, anneal_entry
 from bread.running.compare.mapped import MappedModel
 from bread.running.compare.same_posterior import Compared, require_same_data, require_same_posterior
@@ -57,7 +58,7 @@ def compare(
     cores: int | None = None,
     random_seed: int | None = None,
     progressbar: bool = True,
-) -> Any:
+) -> Report:
     """Compare representations, kernels, paths or schedules on the same simulated data and exact posterior draws.
 
     The first model simulates parameters and data sets from its prior. Every other one gets the same data sets, and the

@@ -16,6 +16,7 @@ from bread.backends.observations import require_separable
 from bread.errors import InvalidArgumentError
 from bread.jobs.progress import Display
 from bread.report.data_annealing import DataAnnealingRun, data_annealing_container
+from bread.report.types import Report
 from bread.running.exactness.standalone import tests_alone
 from bread.running.particles.block_kernels import block_ends, tuned_targets
 from bread.running.particles.particles import Estimates, Filter, Targets, conditional, forward, harmonic
@@ -47,7 +48,7 @@ def data_annealing(
     likelihood: Any = None,
     random_seed: int | None = None,
     progressbar: bool = True,
-) -> Any:
+) -> Report:
     """Estimate log evidence by adding the data block by block (sequential Monte Carlo), and bound it from both sides.
 
     The targets are the posteriors given blocks 1, ..., t of the observations, in the order of the data. Forward, a

@@ -29,6 +29,7 @@ from bread.jobs import interrupts
 from bread.jobs.executors import available_cores
 from bread.jobs.progress import Display
 from bread.report.debug import debug_container
+from bread.report.types import Report
 from bread.seeds import Purpose, root_entropy, seed_sequence
 
 
@@ -51,7 +52,7 @@ def debug(
     random_seed: int | None = None,
     cores: int | None = None,
     progressbar: bool = True,
-) -> Any:
+) -> Report:
     """Find out whether a sampler, a simulator or a density is correct.
 
     A battery of tests, each with a law that is known where nothing is wrong: exact draws against the density,

@@ -13,6 +13,7 @@ from bread.jobs.executors import available_cores
 from bread.jobs.progress import Display
 from bread.report.first_look import GROUP, first_look_dataset
 from bread.report.fit_quality import quality_attributes
+from bread.report.types import Report
 from bread.report.verb import verb_container
 from bread.running.check.first_look import look_at
 from bread.seeds import Purpose, root_entropy, seed_sequence
@@ -28,7 +29,7 @@ def look(
     cores: int | None = None,
     random_seed: int | None = None,
     progressbar: bool = True,
-) -> Any:
+) -> Report:
     """Look at draws directly: compare them with the gradient of the posterior's density.
 
     At draws of the posterior, ``E[g_i h + d_i h] = 0`` for the gradient g of the log density and every smooth bounded

@@ -16,6 +16,7 @@ from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
 from bread.report.path_sampling import path_sampling_container
+from bread.report.types import Report
 from bread.running.exactness.standalone import tests_alone
 from bread.running.path_sampling.path_evidence import evidence_pairs
 from bread.running.path_sampling.path_sampling import LAST, Work
@@ -40,7 +41,7 @@ def path_sampling(
     likelihood: Any = None,
     random_seed: int | None = None,
     progressbar: bool = True,
-) -> Any:
+) -> Report:
     """Estimate the log evidence, or log predictive densities of left-out observations, without bias on the log scale.
 
     The log evidence is the integral, over inverse temperatures from 0 (prior) to 1 (posterior), of the mean log

@@ -8,12 +8,13 @@ from typing import Any
 
 from bread.errors import InvalidArgumentError
 from bread.jobs.store import Store
+from bread.report.types import Report
 from bread.scratch import scratch_folder
 from bread.verbs.check import check
 from bread.verbs.checkpoint import CALL, StoredFile, folder_of
 
 
-def resume(checkpoint: Any, *, cores: int | None = None, executor: Any = None, progressbar: bool = True) -> Any:
+def resume(checkpoint: Any, *, cores: int | None = None, executor: Any = None, progressbar: bool = True) -> Report:
     """Go on with the check that a checkpoint is of, and return its report.
 
     The same as the call of `bread.check` that made the checkpoint, made again: what was finished is not run again, and

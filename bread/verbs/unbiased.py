@@ -20,6 +20,7 @@ from bread.couplings.kernel import CoupledKernel
 from bread.errors import DensityError, InvalidArgumentError, UnsupportedModelError
 from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
+from bread.report.types import Report
 from bread.report.unbiased import UnbiasedRun, unbiased_container
 from bread.seeds import Purpose, root_entropy, seed_sequence
 from bread.statistics.compare.meetings import FEWEST_PAIRS, meeting_bound
@@ -47,7 +48,7 @@ def unbiased(
     likelihood: Any = None,
     random_seed: int | None = None,
     progressbar: bool = True,
-) -> Any:
+) -> Report:
     """Bound how far plain MCMC on the real data is from the posterior after t iterations, for all t.
 
     Pairs of chains of one kernel are run with common random numbers until they meet. The later they meet, the larger
