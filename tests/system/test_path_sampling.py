@@ -133,7 +133,7 @@ def test_a_report_is_repeatable_and_other_seeds_give_another(tmp_path):
     _, other = run(NORMAL, seed=4, pairs=40)
     assert (other["estimate"].values != first["estimate"].values).all()
     for read in (bread.to_html, bread.to_markdown, bread.evidence):
-        with pytest.raises(InvalidArgumentError, match=r"got one of bread\.path_sampling"):
+        with pytest.raises(InvalidArgumentError, match=r"got one of bread\.lab\.path_sampling"):
             read(report)
     report.to_netcdf(str(tmp_path / "report.nc"))
     assert bread.verdict(str(tmp_path / "report.nc")) == bread.verdict(report)
