@@ -163,12 +163,12 @@ def test_what_stands_together_is_one_line_and_stages_begin_anew(capsys: pytest.C
     with Display(is_visible=True, clock=clock) as display:
         display.phase("compiling")
         clock.now += 1.0
-        with display.together("a first estimate"):
+        with display.together("centred"):
             show_phases(display, clock)
         show_phases(display, clock)
     lines = capsys.readouterr().err.splitlines()
-    assert [line[:30].strip() for line in lines] == ["compiling", "a first estimate", *progress.STAGES]
-    assert re.fullmatch(r"a first estimate +19 s  V 0\.16 \(below 0\.3\), limit 0\.1", lines[1])
+    assert [line[:30].strip() for line in lines] == ["compiling", "centred", *progress.STAGES]
+    assert re.fullmatch(r"centred +19 s  V 0\.16 \(below 0\.3\), limit 0\.1", lines[1])
 
 
 def test_a_note_does_not_end_a_stage(capsys: pytest.CaptureFixture[str]) -> None:

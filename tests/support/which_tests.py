@@ -48,11 +48,8 @@ def file_of(name: str) -> Path:
 
 def files_that_name(module: str) -> list[Path]:
     """Return the test files that name a module."""
-    return [
-        file
-        for file in sorted(ROOT.glob("**/test_*.py"))
-        if "site-packages" not in file.parts and module in reached(file)
-    ]
+    files = sorted(file for folder in ("tests", "plugins") for file in (ROOT / folder).rglob("test_*.py"))
+    return [file for file in files if module in reached(file)]
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Preparation:
         result, first = self._result, len(self._result.roles)
         if n == 0:
             return []
-        with self._stage.phase("simulating", "simulate"):
+        with self._ledger.phase("simulating", "simulate"):
             result.simulations = result.simulations.joined(self._stage.draw_simulations(n, first))
             result.roles += [role] * n
         indices = list(range(first, first + n))
@@ -156,12 +156,12 @@ class Preparation:
             self._tune(indices, phase)
         elif self._shared is not None and self._shared.fit is not None:
             tasks = [MoveTask(index, self._stage.data(index), self._shared, self._plan.root) for index in indices]
-            with self._stage.phase("reference, by data set", phase, len(tasks)):
+            with self._ledger.phase("reference, by data set", phase, len(tasks)):
                 pilot: Pilot
-                for position, pilot in self._stage.run_tasks(tasks):
+                for position, pilot in self._ledger.run_tasks(tasks):
                     self._result.paths[indices[position]] = pilot.path
                     self._result.kernels[indices[position]] = pilot.kernel
-                    self._stage.count(phase, pilot.n_gradients)
+                    self._ledger.count(phase, pilot.n_gradients)
 
     def _take(self, pilots: Sequence[Pilot], cost: PathCost) -> None:
         """Follow the path of these pilots from now on, which costs so much."""
@@ -192,7 +192,7 @@ class Preparation:
         drawn = self._stage.draw_simulations(END_DRAWS, END)
         batches = [range(low, min(low + END_BATCH, END_DRAWS)) for low in range(0, END_DRAWS, END_BATCH)]
         tasks = [EndTask(path, drawn.states[list(rows)], tuple(map(drawn.data_of, rows))) for rows in batches]
-        with self._stage.phase("tuning, end of path", "tune", len(tasks)):
+        with self._ledger.phase("tuning, end of path", "tune", len(tasks)):
             return np.concatenate(self._ledger.in_order(tasks))
 
     def _tune(self, indices: Sequence[int], phase: str) -> None:
@@ -206,7 +206,7 @@ class Preparation:
         ]
         for index, pilot in zip(indices, self._stage.run_round(tasks, phase), strict=True):
             assert isinstance(pilot, Pilot)
-            self._stage.count(phase, pilot.n_gradients)
+            self._ledger.count(phase, pilot.n_gradients)
             self._result.kernels[index] = self._with_proposals(pilot.kernel)
             self._result.paths[index] = pilot.path
             if pilot.is_moved:
@@ -223,11 +223,11 @@ class Preparation:
             )
             for index in indices
         ]  # fmt: skip
-        with self._stage.phase("starts, reverse chains", "start", len(tasks)):
+        with self._ledger.phase("starts, reverse chains", "start", len(tasks)):
             initial: ReverseInitial
-            for position, initial in self._stage.run_tasks(tasks):
+            for position, initial in self._ledger.run_tasks(tasks):
                 self.reverse_initial[indices[position]] = initial.states
-                self._stage.count("start", initial.n_gradients)
+                self._ledger.count("start", initial.n_gradients)
 
 
 def localise(model: Model, plan: Plan, result: CheckResult, fit: Callable[[], Fit], display: Display) -> Model:

@@ -20,7 +20,6 @@ from bread.fitting.gaussian.families import FAMILIES
 from bread.fitting.search.found_references import Found
 from bread.fitting.search.reference_fit import (
     N_CHAINS,
-    SELECTION_DRAWS,
     SHORT_CHAINS,
     SHORT_SELECTION_DRAWS,
     FitRequest,
@@ -83,7 +82,6 @@ class PathChooser:
         is_shared = not self._plan.tune_each
         fit = FitRequest(
             layout.dim, layout.may_be_scale, self._plan.tune, is_shared=is_shared, rotatable=rotatable(layout),
-            n_selection_draws=SELECTION_DRAWS,
         )  # fmt: skip
         return PathRequest(kind, None, fit)
 

@@ -52,7 +52,7 @@ def refuse_class(kind: type, assigned: str = "") -> None:
     if kind in WRAPPERS:
         return
     reason = HISTORY_OR_POPULATION.get(kind.__name__, "its transitions are not known to be reversible")
-    if assigned:  # as pymc-bart's, whose variables have a density that says nothing to another step method
+    if assigned:  # by PyMC, from a package's step methods: the user chose no kernel, and None would assign it again
         raise UnsupportedKernelError(
             f"pm.sample moves {assigned} by {kind.__name__}, which cannot be run in reverse: {reason}. "
             f"Check a model without {assigned}."
