@@ -73,7 +73,8 @@ class CentredReference:
 
     def uncentred(self, u: FloatArray) -> FloatArray:
         """Return the states at which u is this, shape ``u.shape``."""
-        return np.asarray(u * np.exp(-self._log_factors(u)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(u * np.exp(-self._log_factors(u)))
 
     def density_of_centred(self, states: FloatArray, gradients: FloatArray) -> FloatArray:
         """Return the gradient by u of a log density of u, from the gradient of that of states, both (n, dim).

@@ -105,12 +105,14 @@ class _Search:
     def found(self, mean: FloatArray, spread: FloatArray) -> CentredReference | None:
         """Return the law, from a first guess; None where the density is bad about it."""
         mean, root = self._climbed(mean, spread), np.diag(spread)
+        if not np.isfinite(self._values(mean[None])[0][0]):
+            return None
         for _ in range(ROUNDS):
-            root = self._narrowed(mean, root)
+            root, is_held = self._by_curvature(mean, root)
             before, mean = mean, self._centre(mean, root)
-            if np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
+            if not is_held and np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
                 break
-        return CentredReference(self._at.by, mean, root) if np.isfinite(self._values(mean[None])[0][0]) else None
+        return CentredReference(self._at.by, mean, root)
 
     def _values(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log density and gradient at rows of u; -inf and 0 where it is bad."""
@@ -136,15 +138,17 @@ class _Search:
         moved[free] += top.x * spread[free]
         return moved
 
-    def _narrowed(self, mean: FloatArray, root: FloatArray) -> FloatArray:
-        """Return the root of the covariance matrix that the curvature at the mean says; L of ``L L'``."""
-        deviations = np.sqrt((root**2).sum(axis=1))
-        steps = np.diag(DIFFERENCE * deviations)
-        gradients = self._values(np.concatenate([mean + steps, mean - steps]))[1] * deviations
-        rows = (gradients[len(mean) :] - gradients[: len(mean)]) / (2.0 * DIFFERENCE)  # of the precision
+    def _by_curvature(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, bool]:
+        """Return L of the covariance matrix ``L L'`` that the curvature at the mean says, and whether it was held.
+
+        In no direction is it wider than the one before by more than `NARROWEST` allows.
+        """
+        steps = DIFFERENCE * root.T
+        gradients = self._values(np.concatenate([mean + steps, mean - steps]))[1] @ root
+        rows = (gradients[len(mean) :] - gradients[: len(mean)]) / (2.0 * DIFFERENCE)  # 1 where nothing changes
         curvature, axes = np.linalg.eigh(0.5 * (rows + rows.T))
-        half = deviations[:, None] * axes / np.sqrt(np.maximum(curvature, NARROWEST))
-        return np.linalg.cholesky(half @ half.T)
+        half = (root @ axes) / np.sqrt(np.maximum(curvature, NARROWEST))
+        return np.linalg.cholesky(half @ half.T), bool(curvature[0] < NARROWEST)
 
     def _centre(self, mean: FloatArray, root: FloatArray) -> FloatArray:
         """Return the mean at which the average log density of the law is largest, the root held."""

@@ -90,9 +90,25 @@ def test_the_law_is_found_where_it_is_the_posterior(away):
     assert divergence(CentredReference(BY, start, np.diag(spread))) > 0.3
 
 
-def divergence(law):
+def test_a_mean_that_many_effects_share_is_as_wide_as_it_is():
+    """Of 60 effects and their mean the widest direction has 30 times the variance that single coordinates show."""
+    n = 62
+    by = np.zeros((n, n), dtype=np.bool_)
+    by[2:, 0] = True
+    precision = np.diag(np.r_[10.0, 2.0, np.full(n - 2, 100.0)])
+    precision[1, 1] += 60 * 98.0  # the data know each effect plus the mean
+    precision[1, 2:] = precision[2:, 1] = 98.0
+    truth = CentredReference(by, np.full(n, 0.4), np.linalg.cholesky(np.linalg.inv(precision)))
+    spread = np.sqrt(np.diag(np.linalg.inv(precision)))
+    found = fit_centred(work(Known(truth), np.arange(n) < 1), by, truth.mean, spread)
+    assert found is not None
+    np.testing.assert_allclose((found.root**2).sum(axis=1), spread**2, rtol=0.05)
+    assert divergence(found, truth) < 0.1
+
+
+def divergence(law, truth=LAW):
     draws = law.sample(2000, np.random.default_rng(3))
-    return shown_divergence(LAW.log_density(draws) - law.log_density(draws))
+    return shown_divergence(truth.log_density(draws) - law.log_density(draws))
 
 
 def test_a_density_that_is_nowhere_good_has_no_law():

@@ -22,6 +22,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import graph_replace
 
 from bread.backends.pymc.density.compiling import compile_density, detach, first_line
+from bread.backends.pymc.density.data_terms import DataTerms, of_data_alone
 from bread.backends.pymc.density.gradients import CompiledFunction, TemperedGradient
 from bread.backends.pymc.density.many_states import ManyStates, build_many_states
 from bread.backends.pymc.density.observed_values import with_values
@@ -179,7 +180,8 @@ class TemperedDensity:
             kept = self._kept.reshape((-1, *[1] * (log_ratio.type.ndim - 1)))
             log_ratio = pt.switch(kept, log_ratio, 0.0).sum()
         # Stabilised before anything is differentiated, as PyMC does.
-        self._log_prior, self._log_ratio = with_logistic_terms(rewrite_pregrad([log_prior, log_ratio]))
+        stable = with_logistic_terms(rewrite_pregrad([log_prior, log_ratio]))
+        (self._log_prior, self._log_ratio), self._data_terms = of_data_alone(stable, list(self._data.values()))
         self._beta = _shared_number(1.0, "inverse_temperature")
         self.graph = log_prior + self._tempered(log_ratio)
         self._model = model
@@ -200,7 +202,7 @@ class TemperedDensity:
     @property
     def controls(self) -> DensityControls:
         """The settable inverse temperature and data, without the graphs."""
-        return DensityControls(self._beta, dict(self._data), self._kept)
+        return DensityControls(self._beta, dict(self._data), self._data_terms, self._kept)
 
     def _shape(self, variable: Variable) -> tuple[int, ...]:
         return self._layout.shapes[self._layout.names.index(variable.name)]
@@ -271,10 +273,15 @@ class DensityControls:
     """Set inverse temperature and data of every function compiled from one `TemperedDensity`; no recompiling."""
 
     def __init__(
-        self, beta: SharedVariable, data: dict[str, SharedVariable], kept: SharedVariable | None = None
+        self,
+        beta: SharedVariable,
+        data: dict[str, SharedVariable],
+        data_terms: DataTerms | None,
+        kept: SharedVariable | None,
     ) -> None:
         self._beta = beta
         self._data = data
+        self._data_terms = data_terms
         self._kept = kept
 
     def keep(self, is_kept: NDArray[np.bool_]) -> None:
@@ -304,11 +311,16 @@ class DensityControls:
             raise InvalidArgumentError(
                 f"Data must name exactly the observed variables {sorted(self._data)} but has {sorted(data)}."
             )
+        is_changed = False
         for name, shared in self._data.items():
-            value = np.array(data[name], dtype=shared.type.dtype)
-            shape = shared.get_value(borrow=True).shape
-            if value.shape != shape:
+            value, present = np.array(data[name], dtype=shared.type.dtype), shared.get_value(borrow=True)
+            if value.shape != present.shape:
                 raise InvalidArgumentError(
-                    f"Data of {name!r} must have the shape {shape} of the model's own data but has {value.shape}."
+                    f"Data of {name!r} must have the shape {present.shape} of the model's own data but has "
+                    f"{value.shape}."
                 )
-            shared.set_value(value, borrow=True)
+            if not np.array_equal(value, present):
+                shared.set_value(value, borrow=True)
+                is_changed = True
+        if is_changed and self._data_terms is not None:
+            self._data_terms.update()
