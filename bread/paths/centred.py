@@ -1,13 +1,15 @@
 """A reference that is Gaussian in centred coordinates: effects times their scales, beside the logarithms of scales.
 
 Of a standardised effect ``z`` with a scale ``s`` data say what ``s z`` is. Given data, ``s z`` and ``log s`` are nearly
-independent and nearly Gaussian; ``z`` is bent around its scale.
+independent and nearly Gaussian; ``z`` is bent around its scale. Of correlated effects, ``z`` times a Cholesky factor,
+data say the product: then other effects times an element off the factor's diagonal are added to ``s z``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -15,10 +17,28 @@ from numpy.typing import NDArray
 
 from bread.paths.mixture import FloatArray, rows_times
 
+MOMENT_DRAWS = 4000  # by which means are known to 2% of a standard deviation, and these to 1%
+
+
+class Link(NamedTuple):
+    """A coordinate that multiplies effects and adds them to others: an element off the diagonal of a Cholesky factor.
+
+    Attributes
+    ----------
+    by : int
+        The coordinate.
+    sources, targets : ndarray of int, shape (n,)
+        Effects it multiplies, and those to which it adds the products; no effect is twice in one of them.
+    """
+
+    by: int
+    sources: NDArray[np.intp]
+    targets: NDArray[np.intp]
+
 
 @dataclass(frozen=True)
 class CentredReference:
-    """A Gaussian law of ``u = theta exp(B theta)``, elementwise.
+    """A Gaussian law of ``u = theta exp(B theta)``, elementwise, plus products of links.
 
     Attributes
     ----------
@@ -28,6 +48,8 @@ class CentredReference:
         Of u.
     root : ndarray, shape (dim, dim)
         Lower triangular L, of the covariance matrix ``L L'`` of u.
+    links : tuple of Link
+        Those of a link come after those to which its sources are targets.
     label : str
         What it is, for the report.
     """
@@ -35,6 +57,7 @@ class CentredReference:
     by: NDArray[np.bool_]
     mean: FloatArray
     root: FloatArray
+    links: tuple[Link, ...] = ()
     label: str = "Gaussian in centred coordinates"
 
     @property
@@ -69,20 +92,32 @@ class CentredReference:
         """Return u at states, shape ``states.shape``."""
         with np.errstate(over="ignore", invalid="ignore"):
             result: FloatArray = states * np.exp(self._log_factors(states))
+            for by, sources, targets in self.links:
+                result[..., targets] += states[..., [by]] * states[..., sources]
         return result
 
     def uncentred(self, u: FloatArray) -> FloatArray:
         """Return the states at which u is this, shape ``u.shape``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(u * np.exp(-self._log_factors(u)))
+            rates = np.exp(-self._log_factors(u))
+            states = np.asarray(u * rates)
+            for by, sources, targets in self.links:
+                states[..., targets] -= u[..., [by]] * states[..., sources] * rates[..., targets]
+        return states
 
     def density_of_centred(self, states: FloatArray, gradients: FloatArray) -> FloatArray:
         """Return the gradient by u of a log density of u, from the gradient of that of states, both (n, dim).
 
         The Jacobian is counted.
         """
-        at = gradients * np.exp(-self._log_factors(states))
-        at[:, self.scales] -= (gradients * states) @ self._by + self._counts
+        rates, at = np.exp(-self._log_factors(states)), gradients.copy()
+        for by, sources, targets in reversed(self.links):
+            pull = at[:, targets] * rates[:, targets]
+            at[:, sources] -= pull * states[:, [by]]
+            at[:, by] -= (pull * states[:, sources]).sum(axis=1)
+        by_scales = (at * states) @ self._by + self._counts
+        at *= rates
+        at[:, self.scales] -= by_scales
         return at
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
@@ -101,10 +136,10 @@ class CentredReference:
         """Return the gradient of the log density, shape ``states.shape``."""
         states = np.asarray(states)
         with np.errstate(over="ignore", invalid="ignore"):
-            u = self.centred(states)
-            pull = -rows_times(self.matrix.T, rows_times(self.matrix, u - self.mean))
+            pull = -rows_times(self.matrix.T, rows_times(self.matrix, self.centred(states) - self.mean))
             result = pull * np.exp(self._log_factors(states))
-            result[..., self.scales] += np.einsum("...j,jk->...k", pull * u, self._by) + self._counts
+            result[..., self.scales] += np.einsum("...j,jk->...k", result * states, self._by) + self._counts
+            self._add_links(states, pull, result)
         return np.asarray(result)
 
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
@@ -112,22 +147,26 @@ class CentredReference:
         with np.errstate(over="ignore", invalid="ignore"):
             factors = np.exp(self._by.dot(state[self.scales]))
             u = state * factors
+            for by, sources, targets in self.links:
+                u[targets] += state[by] * state[sources]
             z = self.matrix.dot(u - self.mean)
             pull = -z.dot(self.matrix)
             gradient = pull * factors
-            gradient[self.scales] += (pull * u).dot(self._by) + self._counts
+            gradient[self.scales] += (gradient * state).dot(self._by) + self._counts
+            self._add_links(state, pull, gradient)
             value = self.log_normaliser - 0.5 * z.dot(z) + self._counts.dot(state[self.scales])
         return float(value), gradient
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,)."""
-        covariance = self.root @ self.root.T
-        spread = self._by @ covariance[self.scales]  # of the logarithms of the factors with u, shape (dim, dim)
-        own = np.diag(spread[:, self.scales] @ self._by.T)
-        along, middle = np.diag(spread), self._by @ self.mean[self.scales]
-        mean = (self.mean - along) * np.exp(-middle + 0.5 * own)
-        square = ((self.mean - 2.0 * along) ** 2 + np.diag(covariance)) * np.exp(-2.0 * middle + 2.0 * own)
-        return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
+        """Return mean and standard deviation of each coordinate, shapes (dim,), by draws."""
+        draws = self.sample(MOMENT_DRAWS, np.random.default_rng(0))
+        return draws.mean(axis=0), draws.std(axis=0)
+
+    def _add_links(self, states: FloatArray, pull: FloatArray, gradient: FloatArray) -> None:
+        """Add to a gradient by states what links make of ``pull``, the gradient by u."""
+        for by, sources, targets in self.links:
+            gradient[..., by] += (pull[..., targets] * states[..., sources]).sum(axis=-1)
+            gradient[..., sources] += pull[..., targets] * states[..., [by]]
 
     def _log_factors(self, states: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("...k,jk->...j", states[..., self.scales], self._by))  # rows alike for any n

@@ -1,12 +1,15 @@
 """A Gaussian law in centred coordinates, found without chains by variational inference.
 
 Which coordinates are standardised effects of which scale, gradients tell. Where the likelihood knows ``z`` through
-``exp(s) z`` alone, its gradient by ``s`` is the sum of ``z`` times its gradients by ``z``, at every state. Of all
-Gaussian laws of the centred coordinates the one of least KL(q || p) has an average gradient of zero, and a precision
-that is the average curvature (Opper & Archambeau 2009).
+``exp(s) z`` alone, its gradient by ``s`` is the sum of ``z`` times its gradients by ``z``, at every state. Elements off
+the diagonal of a Cholesky factor show where one effect is 1 and all others are 0. Of all Gaussian laws of the centred
+coordinates the one of least KL(q || p) has an average gradient of zero, and a precision that is the average curvature
+(Opper & Archambeau 2009).
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,7 @@ from bread.backends.base import FloatArray
 from bread.errors import BreadError
 from bread.fitting.gaussian.modes import CountedDensity
 from bread.fitting.search.work import FitWork, Part
-from bread.paths.centred import CentredReference
+from bread.paths.centred import CentredReference, Link
 
 EXACT = 1e-6  # relative: what a sum of gradients may differ by, and a coefficient of it from 0 or 1
 SPARE = 10  # states at which gradients are compared, beyond the number of coordinates
@@ -43,17 +46,9 @@ def find_scales(work: FitWork, states: FloatArray) -> NDArray[np.bool_] | None:
     dim = work.dim
     if not work.transformed.any() or len(states) < dim + SPARE:
         return None
-    states = states[: dim + SPARE]
-    work.n_gradients += 2 * len(states)
-    try:
-        whole, prior = (work.posterior.density_gradient(beta, states)[1] for beta in (1.0, 0.0))
-    except BreadError:
+    states, slopes = _with_slopes(work, states, dim + SPARE)
+    if len(states) < dim + SPARE:
         return None
-    slopes = whole - prior
-    usable = np.isfinite(slopes).all(axis=1)
-    if usable.sum() < dim:
-        return None
-    states, slopes = states[usable], slopes[usable]
     weights = 1.0 / np.maximum(np.abs(slopes).max(axis=1, keepdims=True), np.finfo(float).tiny)
     slopes = slopes * weights  # states of very different densities count alike
     moved = states * slopes
@@ -67,19 +62,105 @@ def find_scales(work: FitWork, states: FloatArray) -> NDArray[np.bool_] | None:
     return by if by.any() else None
 
 
-def fit_centred(work: FitWork, by: NDArray[np.bool_], mean: FloatArray, spread: FloatArray) -> CentredReference | None:
+def find_links(work: FitWork, by: NDArray[np.bool_], states: FloatArray) -> tuple[Link, ...]:
+    """Return which coordinates multiply effects and add them to others, as of `CentredReference.links`.
+
+    None are found where two groups have the same data: of such effects gradients do not tell whose is whose.
+
+    Parameters
+    ----------
+    work : FitWork
+    by : ndarray of bool, shape (dim, dim)
+        From `find_scales`.
+    states : ndarray, shape (n, dim)
+        At one of them all effects are set to 0, and then each in turn to 1; what was found must hold at `SPARE` of
+        them.
+    """
+    effects = np.flatnonzero(by.any(axis=1))
+    others = np.flatnonzero(~(by.any(axis=1) | by.any(axis=0)))
+    states, slopes = _with_slopes(work, states, SPARE)
+    if len(states) < SPARE:
+        return ()
+    start = states[0].copy()
+    start[effects] = 0.0
+    none = _likelihood_slopes(work, start[None])[0]
+    may_link = others[(none[others] == 0.0) & (slopes[:, others] != 0.0).any(axis=0)]
+    if len(may_link) == 0:
+        return ()
+    start[may_link] = 0.0  # then no effect acts through another one
+    single = np.repeat(start[None], len(effects), axis=0)
+    single[np.arange(len(effects)), effects] = 1.0
+    of_single = _likelihood_slopes(work, single)
+    by_u = of_single[:, effects] * np.exp(-(single @ by.T)[:, effects])  # each effect's own slope, in turn
+    links = [_link(int(one), effects, of_single[:, one], by_u) for one in may_link]
+    found = _in_order([link for link in links if link is not None])
+    law = CentredReference(by, np.zeros(work.dim), np.eye(work.dim), found)
+    by_centred = law.density_of_centred(states, slopes)  # of a link there is nothing left
+    left = [np.abs(by_centred[:, link.by]).max() / np.abs(slopes[:, link.by]).max() for link in found]
+    return found if all(one < EXACT for one in left) else ()
+
+
+def _link(by: int, effects: NDArray[np.intp], slopes: FloatArray, by_u: FloatArray) -> Link | None:
+    """Return effects that a coordinate multiplies, and those whose slope is its own where one of these is 1."""
+    is_source = np.isfinite(slopes) & (slopes != 0.0)
+    if not is_source.any():
+        return None
+    missed = np.abs(by_u[is_source] - slopes[is_source, None])
+    nearest = missed.argmin(axis=1)
+    return Link(by, effects[is_source], effects[nearest]) if len(set(nearest)) == len(nearest) else None
+
+
+def _in_order(links: list[Link]) -> tuple[Link, ...]:
+    """Return links after those to which their sources are targets; none where there is no such order."""
+    ordered: list[Link] = []
+    while links:
+        free = [one for one in links if not any(np.isin(one.sources, other.targets).any() for other in links)]
+        if not free:
+            return ()
+        ordered += free
+        links = [one for one in links if not any(one is other for other in free)]
+    return tuple(ordered)
+
+
+def _with_slopes(work: FitWork, states: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the first ``n`` states at which the log likelihood has a finite gradient, and it there; fewer if none do.
+
+    Prior draws may be so far out that some have none.
+    """
+    found, slopes = np.empty((0, work.dim)), np.empty((0, work.dim))
+    while len(found) < n and len(states):
+        tried, states = np.split(states, [max(n - len(found), SPARE)])
+        at = _likelihood_slopes(work, tried)
+        usable = np.isfinite(at).all(axis=1)
+        if not usable.any():
+            break
+        found, slopes = np.concatenate([found, tried[usable]]), np.concatenate([slopes, at[usable]])
+    return found[:n], slopes[:n]
+
+
+def _likelihood_slopes(work: FitWork, states: FloatArray) -> FloatArray:
+    """Return the gradient of the log likelihood at states, shape (n, dim); NaN where there is no such density."""
+    work.n_gradients += 2 * len(states)
+    try:
+        whole, prior = (work.posterior.density_gradient(beta, states)[1] for beta in (1.0, 0.0))
+    except BreadError:
+        return np.full(states.shape, np.nan)
+    return np.asarray(whole - prior)
+
+
+def fit_centred(work: FitWork, like: CentredReference, mean: FloatArray, spread: FloatArray) -> CentredReference | None:
     """Return the Gaussian law in centred coordinates of least KL(q || p), about; None where the search fails.
 
     Parameters
     ----------
     work : FitWork
         What is spent is added to it.
-    by : ndarray of bool, shape (dim, dim)
-        From `find_scales`.
+    like : CentredReference
+        Which coordinates are centred how: ``by`` and ``links``.
     mean, spread : ndarray, shape (dim,)
         Of the centred coordinates, where the search begins; of logarithms of scales they should be about right.
     """
-    search = _Search(work, by)
+    search = _Search(work, like)
     try:
         return search.found(mean, spread)
     except np.linalg.LinAlgError:
@@ -91,9 +172,9 @@ def fit_centred(work: FitWork, by: NDArray[np.bool_], mean: FloatArray, spread: 
 class _Search:
     """The log density in centred coordinates, and steps towards the law of least KL(q || p)."""
 
-    def __init__(self, work: FitWork, by: NDArray[np.bool_]) -> None:
+    def __init__(self, work: FitWork, like: CentredReference) -> None:
         self._target = CountedDensity(work.posterior, work.dim)
-        self._at = CentredReference(by, np.zeros(work.dim), np.eye(work.dim))
+        self._at = like
         half = work.rng(Part.CENTRED).standard_normal((PAIRS, work.dim))
         self._z = np.concatenate([half, -half])
 
@@ -107,12 +188,12 @@ class _Search:
         mean, root = self._climbed(mean, spread), np.diag(spread)
         if not np.isfinite(self._values(mean[None])[0][0]):
             return None
-        for _ in range(ROUNDS):
-            root, is_held = self._by_curvature(mean, root)
+        for turn in range(ROUNDS):
+            root, is_held = self._by_curvature(mean, root, is_averaged=turn > 0)
             before, mean = mean, self._centre(mean, root)
-            if not is_held and np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
+            if turn and not is_held and np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
                 break
-        return CentredReference(self._at.by, mean, root)
+        return replace(self._at, mean=mean, root=root)
 
     def _values(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log density and gradient at rows of u; -inf and 0 where it is bad."""
@@ -138,17 +219,34 @@ class _Search:
         moved[free] += top.x * spread[free]
         return moved
 
-    def _by_curvature(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, bool]:
+    def _by_curvature(self, mean: FloatArray, root: FloatArray, *, is_averaged: bool) -> tuple[FloatArray, bool]:
         """Return L of the covariance matrix ``L L'`` that the curvature at the mean says, and whether it was held.
 
-        In no direction is it wider than the one before by more than `NARROWEST` allows.
+        In no direction is the law wider than the one before by more than `NARROWEST` allows. ``is_averaged``: by
+        logarithms of scales the curvature is averaged over draws. It grows with squares of effects, which are larger
+        than those at the mean; but draws of a law that is far too wide say nothing.
         """
-        steps = DIFFERENCE * root.T
-        gradients = self._values(np.concatenate([mean + steps, mean - steps]))[1] @ root
-        rows = (gradients[len(mean) :] - gradients[: len(mean)]) / (2.0 * DIFFERENCE)  # 1 where nothing changes
+        rows = self._curvature(mean[None], root.T) @ root  # 1 where nothing changes
+        if is_averaged:
+            inverse, scales = np.linalg.inv(root), self._at.scales
+            precision = inverse.T @ rows @ inverse
+            sizes = np.sqrt((root[scales] ** 2).sum(axis=1))[:, None]
+            columns = self._curvature(mean + self._z @ root.T, sizes * np.eye(len(mean))[scales]) / sizes
+            precision[scales], precision[:, scales] = columns, columns.T
+            rows = root.T @ precision @ root
         curvature, axes = np.linalg.eigh(0.5 * (rows + rows.T))
         half = (root @ axes) / np.sqrt(np.maximum(curvature, NARROWEST))
         return np.linalg.cholesky(half @ half.T), bool(curvature[0] < NARROWEST)
+
+    def _curvature(self, at: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return the change of the gradient along each direction, less than zero times, averaged over places.
+
+        ``at`` is (n, dim), ``directions`` (k, dim), and what is returned too.
+        """
+        steps = DIFFERENCE * directions[:, None]
+        around = np.concatenate([at + steps, at - steps]).reshape(-1, at.shape[1])
+        gradients = self._values(around)[1].reshape(2, len(directions), len(at), -1).mean(axis=2)
+        return np.asarray((gradients[1] - gradients[0]) / (2.0 * DIFFERENCE))
 
     def _centre(self, mean: FloatArray, root: FloatArray) -> FloatArray:
         """Return the mean at which the average log density of the law is largest, the root held."""

@@ -15,7 +15,7 @@ from bread.fitting.conditional.laplace_cloud import FIRST_STEP
 from bread.fitting.conditional.one_driver import STEP, fit_nested, middle_and_spread
 from bread.fitting.conditional.probing import is_hopeless
 from bread.fitting.exact_given_scales.reference import find_structure, fit_precision
-from bread.fitting.gaussian.centred import find_scales, fit_centred
+from bread.fitting.gaussian.centred import find_links, find_scales, fit_centred
 from bread.fitting.gaussian.families import fit_mixture, move_component
 from bread.fitting.gaussian.modes import MOST_STARTS, fit_modes, narrowed
 from bread.fitting.search.initial import many_prior_draws
@@ -277,11 +277,13 @@ def centred(
     """
     if work.dim > LARGEST_CENTRED_DIM:
         return None
-    by = find_scales(work, many_prior_draws(work)) if like is None else like.by
-    if by is None:
-        return None
-    at = CentredReference(by, np.zeros(work.dim), np.eye(work.dim)).centred(draws)
-    found = fit_centred(work, by, *middle_and_spread(at))
+    if like is None:
+        states = many_prior_draws(work)
+        by = find_scales(work, states)
+        if by is None:
+            return None
+        like = CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, states))
+    found = fit_centred(work, like, *middle_and_spread(like.centred(draws)))
     return found if found is not None and work.own_divergence(found) < limit else None
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
@@ -42,6 +43,7 @@ SCREENING = 2  # a first walk along the prior path takes the steps of a pilot di
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
 FEWEST_STEPS = 10  # of an adaptation that is cut short
 BEYOND = 4  # times the T that was raced, from which on a search looks at the other path again
+OVERLAP_DRAWS = 400  # of the prior: where it overlaps the posterior by 0.1 they show that to half of it
 USUAL_KNOTS = 10  # of a walk along a path that has not been walked
 
 
@@ -108,7 +110,9 @@ class PathChooser:
         if asked != AUTO or len(self._info.paths) == 1:
             return self._required(self._info.paths[0] if asked == AUTO else asked)
         reference = self._first_reference()  # the model has both paths
-        if reference is not None and self._is_cheaper_than_looking(self._with_proposals(reference)):
+        if reference is not None and (
+            self._is_cheaper_than_looking(self._with_proposals(reference)) or self._is_cheaper_than_any(reference)
+        ):
             self.costs, self.chosen = {reference.cost.kind: reference.cost.total}, reference.cost
             self._skipped = PriorPath.name
             return reference.pilots
@@ -253,6 +257,18 @@ class PathChooser:
         """
         saving = cost.total - cost.n_chains * FIRST_TEMPERATURES * cost.per_temperature
         return cost.is_reliable and self._plan.check_simulations * saving < CHEAP * self._walks() * cost.per_transition
+
+    def _is_cheaper_than_any(self, candidate: Candidate) -> bool:
+        """Return whether ideal kernels would cost more on the prior path, were it the shortest from the prior."""
+        assert self._extra is not None
+        cost, data = self._with_proposals(candidate), self._extra.simulations.data_of(0)
+        task = BaseDrawsTask(self._extra.first, data, PriorPath(), self._plan.root, 0, OVERLAP_DRAWS)
+        with self._stage.phase("tuning, start of path", "tune"):
+            ((_, at_prior),) = self._stage.run_tasks([task])
+        at_reference = candidate.pilots[0].base_log_ratio
+        log_evidence = float(logsumexp(at_reference) - np.log(len(at_reference)))
+        least = path_choice.shortest_length(at_prior, log_evidence) ** 2 / self._plan.target
+        return cost.is_reliable and cost.total < cost.n_chains * least * cost.per_transition
 
     def _walks(self) -> int:
         """Return the transitions of two walks along a path, in short steps and thoroughly, on the extra data sets."""

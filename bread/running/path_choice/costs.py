@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
+from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
 from bread.paths import schedules
@@ -73,6 +74,23 @@ def path_length(pilots: list[Pilot]) -> schedules.PathLength:
     """Return the mean thermodynamic length of the pilots' paths."""
     lengths = [schedules.thermodynamic_length(pilot.kernel.betas, pilot.kernel.log_ratio) for pilot in pilots]
     return schedules.mean_length(lengths)
+
+
+def shortest_length(log_ratio: FloatArray, log_evidence: float) -> float:
+    """Return the least thermodynamic length of any path between two laws (Gelman & Meng 1998, section 4).
+
+    It is twice the arc cosine of the integral of the root of both densities; pi where they do not overlap.
+
+    Parameters
+    ----------
+    log_ratio : ndarray, shape (n,)
+        Of the second law's density, not normalised, over the first's, at draws from the first (nats).
+    log_evidence : float
+        Log of the second law's normalising constant.
+    """
+    values = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
+    overlap = np.exp(logsumexp(values / 2.0) - np.log(len(values)) - log_evidence / 2.0)
+    return float(2.0 * np.arccos(min(overlap, 1.0)))
 
 
 def gap_times_temperatures(pilot: Pilot) -> float:

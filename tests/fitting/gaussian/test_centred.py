@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bread.errors import UnsupportedModelError
-from bread.fitting.gaussian.centred import find_scales, fit_centred
+from bread.fitting.gaussian.centred import find_links, find_scales, fit_centred
 from bread.fitting.search.work import FitWork, shown_divergence
 from bread.paths.centred import CentredReference
 
@@ -77,13 +77,69 @@ def test_a_density_without_a_prior_of_its_own_has_none():
     assert find_scales(work(Whole(LAW)), states()) is None
 
 
+class Correlated:
+    """A likelihood of two groups of three correlated effects: z times a Cholesky factor, and a mean."""
+
+    scales, off_diagonal, mean, dim = np.array([0, 2, 5]), np.array([1, 3, 4]), 6, 13
+    effects = np.arange(7, 13).reshape(3, 2)  # (effect, group)
+
+    def __init__(self, square=0.0):
+        self.square = square  # of an element off the diagonal, which then is none
+
+    def density_gradient(self, beta, states):
+        (a, b, c), slopes = states[:, self.effects].transpose(1, 0, 2), -states
+        if not beta:
+            return np.zeros(len(states)), slopes
+        ba, ca, cb = (states[:, [one]] for one in self.off_diagonal)
+        first, second, third = np.exp(states[:, self.scales]).T[:, :, None]
+        pull = np.sin(states[:, [self.mean]] + first * a + [1.0, 1.4]), np.sin(second * b + ba * a + [2.0, 2.3])
+        pull += (np.sin(third * c + ca * a + cb * b + self.square * ca**2 + [3.0, 3.2]),)
+        slopes[:, self.mean] += pull[0].sum(axis=1)
+        for one, slope in zip(
+            self.scales, (pull[0] * first * a, pull[1] * second * b, pull[2] * third * c), strict=True
+        ):
+            slopes[:, one] += slope.sum(axis=1)
+        by_ca = pull[2] * (a + 2.0 * self.square * ca)
+        for one, slope in zip(self.off_diagonal, (pull[1] * a, by_ca, pull[2] * b), strict=True):
+            slopes[:, one] += slope.sum(axis=1)
+        slopes[:, self.effects[0]] += pull[0] * first + pull[1] * ba + pull[2] * ca
+        slopes[:, self.effects[1]] += pull[1] * second + pull[2] * cb
+        slopes[:, self.effects[2]] += pull[2] * third
+        return np.zeros(len(states)), slopes
+
+
+def test_elements_off_the_diagonal_of_a_factor_are_told_by_gradients():
+    model = Correlated()
+    at, draws = work(model, np.isin(np.arange(model.dim), model.scales)), np.random.default_rng(3).normal(size=(40, 13))
+    by = find_scales(at, draws)
+    np.testing.assert_array_equal(by[model.effects][:, :, model.scales], np.eye(3)[:, None].repeat(2, axis=1))
+    first, second, third = model.effects.tolist()
+    expected = {(1, *first, *second), (3, *first, *third), (4, *second, *third)}
+    links = find_links(at, by, draws)
+    assert {(link.by, *link.sources, *link.targets) for link in links} == expected
+    assert [link.by for link in links].index(1) < [link.by for link in links].index(4)
+
+
+def test_what_acts_beside_the_product_is_no_element_of_a_factor():
+    model = Correlated(square=0.01)
+    at, draws = work(model, np.isin(np.arange(model.dim), model.scales)), np.random.default_rng(3).normal(size=(40, 13))
+    by = find_scales(at, draws)
+    assert by is not None
+    assert 3 not in [link.by for link in find_links(at, by, draws)]
+
+
+def test_effects_without_a_factor_have_no_links():
+    at = work(Known(LAW))
+    assert find_links(at, BY, states()) == ()
+
+
 @pytest.mark.parametrize("away", [0.0, 3.0])
 def test_the_law_is_found_where_it_is_the_posterior(away):
     """From three standard deviations away and four times as wide, too; the law of the start is far."""
     spread = np.sqrt((ROOT**2).sum(axis=1)) * (4.0 if away else 1.0)
     start = LAW.mean + away * np.sqrt((ROOT**2).sum(axis=1))
     at = work(Known(LAW))
-    found = fit_centred(at, BY, start, spread)
+    found = fit_centred(at, LAW, start, spread)
     assert found is not None and 0 < at.n_gradients < 600
     np.testing.assert_allclose(found.mean, LAW.mean, atol=0.2)  # a round ends `CLOSE` to where the average is largest
     assert divergence(found) < 0.1
@@ -100,7 +156,7 @@ def test_a_mean_that_many_effects_share_is_as_wide_as_it_is():
     precision[1, 2:] = precision[2:, 1] = 98.0
     truth = CentredReference(by, np.full(n, 0.4), np.linalg.cholesky(np.linalg.inv(precision)))
     spread = np.sqrt(np.diag(np.linalg.inv(precision)))
-    found = fit_centred(work(Known(truth), np.arange(n) < 1), by, truth.mean, spread)
+    found = fit_centred(work(Known(truth), np.arange(n) < 1), truth, truth.mean, spread)
     assert found is not None
     np.testing.assert_allclose((found.root**2).sum(axis=1), spread**2, rtol=0.05)
     assert divergence(found, truth) < 0.1
@@ -116,4 +172,4 @@ def test_a_density_that_is_nowhere_good_has_no_law():
         def end_gradients(self, path, states):
             return np.full(len(states), -np.inf), np.zeros(states.shape)
 
-    assert fit_centred(work(Bad(LAW)), BY, LAW.mean, np.ones(DIM)) is None
+    assert fit_centred(work(Bad(LAW)), LAW, LAW.mean, np.ones(DIM)) is None

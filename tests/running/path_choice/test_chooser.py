@@ -17,6 +17,7 @@ from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
 from bread.running.path_choice.chooser import PathChooser
 from bread.running.path_choice.costs import PathCost
+from bread.running.path_choice.tails import BaseDrawsTask
 from bread.running.pilots.tasks import LookTask, PilotTask, RaceResult, RaceTask
 from bread.running.pilots.tuning import Pilot
 from bread.running.state.plan import AUTO, PathRequest, Plan
@@ -32,12 +33,13 @@ class FakeStage:
     """Optimisation finds a reference on the data sets ``found``; any other is fitted to draws and far off.
 
     ``along_prior`` is the gap times T on the prior path. ``late`` names data sets on which the fit finds what the look
-    before it did not.
+    before it did not. ``at_prior`` is the log ratio at draws from the prior, which 0 says is the posterior.
     """
 
-    def __init__(self, found, *, along_prior=FAR, late=(), found_gap=NEAR, fitted_gap=FAR):
+    def __init__(self, found, *, along_prior=FAR, late=(), found_gap=NEAR, fitted_gap=FAR, at_prior=0.0):
         self.found, self.late, self.along_prior = set(found), set(late), along_prior
         self.found_gap, self.fitted_gap = found_gap, fitted_gap
+        self.at_prior = at_prior
         self.looked, self.drawn, self.piloted, self.n_gradients = [], [], [], 0
 
     def draw_simulations(self, n, simulation):
@@ -53,6 +55,9 @@ class FakeStage:
             assert task.data["y"][0] == task.simulation, "the first of the data sets that were drawn for this"
             self.looked.append(task.simulation)
             return Look(task.simulation in self.found, N_LOOK)
+        if isinstance(task, BaseDrawsTask):
+            assert task.path.name == PriorPath.name
+            return np.full(task.last - task.first, self.at_prior)
         assert isinstance(task, RaceTask)
         gap = self.times_temperatures(task.pilot) / len(task.betas)
         return RaceResult(gap, float(np.tanh(gap / 2.0)), 40 * len(task.betas), 0, task.pilot)
@@ -147,6 +152,15 @@ def test_the_prior_path_is_not_walked_where_draws_make_the_reference_cheap(gap, 
         stage = FakeStage({SHARED}, found_gap=gap)
         choose(stage, may_propose=may_propose)
         assert (("prior", SHARED) in stage.piloted) == expected
+
+
+@pytest.mark.parametrize("at_prior", [0.0, -500.0])
+@pytest.mark.parametrize("gap", [5.0, 400.0])
+def test_the_prior_path_is_not_walked_where_it_is_longer_whatever_it_is(gap, at_prior):
+    """No path between laws that do not overlap is shorter than pi: T of 10 over the target. Where they do it may be."""
+    stage = FakeStage({SHARED}, found_gap=gap, at_prior=at_prior)
+    choose(stage)
+    assert (("prior", SHARED) in stage.piloted) == (gap == 400.0 or at_prior == 0.0)
 
 
 @pytest.mark.parametrize(("along_prior", "looked"), [(20.0, [SHARED]), (FAR, [SHARED, SECOND])])

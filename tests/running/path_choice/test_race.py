@@ -31,6 +31,20 @@ def test_the_extrapolation_is_exact_for_a_power(rate):
     assert 100.0 * (wanted * 256 / 257) ** -rate == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(("shift", "log_evidence"), [(0.0, 0.0), (1.0, 0.0), (2.0, -300.0)])
+def test_the_shortest_length_between_normal_distributions(shift, log_evidence):
+    """2 arccos exp(-shift^2 / 8) exactly (Hellinger affinity), to 4 standard errors; a path by tempering is longer."""
+    n, x = 100_000, np.random.default_rng(1).normal(size=100_000)
+    roots = np.exp((shift * x - shift**2 / 2) / 2)
+    length = path_choice.shortest_length(shift * x - shift**2 / 2 + log_evidence, log_evidence)
+    assert np.cos(length / 2) == pytest.approx(np.exp(-(shift**2) / 8), abs=4 * roots.std() / np.sqrt(n) + 1e-12)
+    assert length <= shift + 0.01  # the standard deviation of the log ratio, which is the same all along
+
+
+def test_densities_that_do_not_overlap_are_as_far_apart_as_can_be():
+    assert path_choice.shortest_length(np.array([-900.0, np.nan, -np.inf]), 0.0) == pytest.approx(np.pi)
+
+
 def test_the_rate_at_its_limits():
     def rate(*gaps):
         return path_choice.rate_of_fall([Round(4**k, gap, 1.0) for k, gap in enumerate(gaps, 1)])
