@@ -148,21 +148,21 @@ def _likelihood_slopes(work: FitWork, states: FloatArray) -> FloatArray:
     return np.asarray(whole - prior)
 
 
-def fit_centred(work: FitWork, like: CentredReference, mean: FloatArray, spread: FloatArray) -> CentredReference | None:
+def fit_centred(work: FitWork, start: CentredReference, *, is_guess: bool) -> CentredReference | None:
     """Return the Gaussian law in centred coordinates of least KL(q || p), about; None where the search fails.
 
     Parameters
     ----------
     work : FitWork
         What is spent is added to it.
-    like : CentredReference
-        Which coordinates are centred how: ``by`` and ``links``.
-    mean, spread : ndarray, shape (dim,)
-        Of the centred coordinates, where the search begins; of logarithms of scales they should be about right.
+    start : CentredReference
+        Where the search begins; logarithms of scales should be about right.
+    is_guess : bool
+        Whether its root is diagonal and may be far too wide; else it is the law of other data.
     """
-    search = _Search(work, like)
+    search = _Search(work, start)
     try:
-        return search.found(mean, spread)
+        return search.found(is_guess=is_guess)
     except np.linalg.LinAlgError:
         return None
     finally:
@@ -172,9 +172,9 @@ def fit_centred(work: FitWork, like: CentredReference, mean: FloatArray, spread:
 class _Search:
     """The log density in centred coordinates, and steps towards the law of least KL(q || p)."""
 
-    def __init__(self, work: FitWork, like: CentredReference) -> None:
+    def __init__(self, work: FitWork, start: CentredReference) -> None:
         self._target = CountedDensity(work.posterior, work.dim)
-        self._at = like
+        self._at = start
         half = work.rng(Part.CENTRED).standard_normal((PAIRS, work.dim))
         self._z = np.concatenate([half, -half])
 
@@ -183,15 +183,16 @@ class _Search:
         """Gradient evaluations spent."""
         return self._target.n_gradients
 
-    def found(self, mean: FloatArray, spread: FloatArray) -> CentredReference | None:
-        """Return the law, from a first guess; None where the density is bad about it."""
-        mean, root = self._climbed(mean, spread), np.diag(spread)
+    def found(self, *, is_guess: bool) -> CentredReference | None:
+        """Return the law; None where the density is bad about the start."""
+        mean, root = self._climbed(), self._at.root
         if not np.isfinite(self._values(mean[None])[0][0]):
             return None
         for turn in range(ROUNDS):
-            root, is_held = self._by_curvature(mean, root, is_averaged=turn > 0)
+            is_rough = is_guess and turn == 0
+            root, is_held = self._by_curvature(mean, root, is_averaged=not is_rough)
             before, mean = mean, self._centre(mean, root)
-            if turn and not is_held and np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
+            if not (is_rough or is_held) and np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
                 break
         return replace(self._at, mean=mean, root=root)
 
@@ -204,8 +205,9 @@ class _Search:
         by_u = self._at.density_of_centred(states, gradients)
         return np.where(good, values + jacobian, -np.inf), np.where(good[:, None], by_u, 0.0)
 
-    def _climbed(self, mean: FloatArray, spread: FloatArray) -> FloatArray:
+    def _climbed(self) -> FloatArray:
         """Return the mean with all but the scales moved to where the density is largest given these."""
+        mean, spread = self._at.mean, np.sqrt((self._at.root**2).sum(axis=1))
         free = np.setdiff1d(np.arange(len(mean)), self._at.scales)
 
         def minus(w: FloatArray) -> tuple[float, FloatArray]:

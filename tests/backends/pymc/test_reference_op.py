@@ -14,6 +14,7 @@ from numpy.random import default_rng
 from bread.backends.pymc.density.c_references.reference_op import compiled_base
 from bread.backends.pymc.density.compiling import compile_mode
 from bread.backends.pymc.density.gradients import TemperedGradient
+from bread.paths.centred import CentredReference, Link
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
@@ -173,6 +174,18 @@ BOTH = {
 }
 
 
+def centred(n_effects, *, is_linked):
+    """Two scales of as many effects each, and two means; ``is_linked``: the first effects act on the second ones."""
+    dim, rng = 2 * n_effects + 5, default_rng(n_effects)
+    first, second = 2 + np.arange(n_effects), 2 + n_effects + np.arange(n_effects)
+    by = np.zeros((dim, dim), dtype=bool)
+    by[first, 0] = by[second, 1] = True
+    by[first[0], 1] = True  # an effect of both
+    root = np.tril(rng.normal(0.0, 0.1, (dim, dim)), -1) + np.diag(rng.uniform(0.2, 0.8, dim))
+    links = (Link(dim - 1, first, second),) if is_linked else ()
+    return CentredReference(by, rng.normal(size=dim), root, links)
+
+
 def states_of(reference):
     states = reference.sample(len(DRIVERS), default_rng(1))
     if isinstance(reference, NestedReference):
@@ -214,6 +227,22 @@ def test_laws_given_several_coordinates_are_those_of_numpy(name):
 def test_mixtures_are_those_of_numpy(dim, kinds, is_heavy):
     reference = mixture(dim, kinds, is_heavy=is_heavy)
     assert largest_difference(compiled_base(reference), reference) < ROUNDING
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+@pytest.mark.parametrize("n_effects", [1, 3, 60])
+def test_laws_in_centred_coordinates_are_those_of_numpy(n_effects, is_linked):
+    reference = centred(n_effects, is_linked=is_linked)
+    assert largest_difference(compiled_base(reference), reference) < ROUNDING
+    far = np.where(np.arange(reference.dim) == 0, 900.0, 1.0)
+    assert not np.isfinite(compiled_base(reference)(far)[0])
+
+
+@pytest.mark.parametrize("wrong", ["mean", "root", "links"])
+def test_a_law_in_centred_coordinates_that_differs_a_little_is_seen(wrong):
+    reference = centred(3, is_linked=True)
+    changed = () if wrong == "links" else getattr(reference, wrong) * (1.0 + 1e-6)
+    assert largest_difference(compiled_base(replace(reference, **{wrong: changed})), reference) > 100 * ROUNDING
 
 
 @pytest.mark.parametrize("wrong", ["mean", "scale", "matrix", "directions", "stretch", "degrees", "weights"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -139,27 +141,43 @@ def test_the_law_is_found_where_it_is_the_posterior(away):
     spread = np.sqrt((ROOT**2).sum(axis=1)) * (4.0 if away else 1.0)
     start = LAW.mean + away * np.sqrt((ROOT**2).sum(axis=1))
     at = work(Known(LAW))
-    found = fit_centred(at, LAW, start, spread)
+    found = fit_centred(at, replace(LAW, mean=start, root=np.diag(spread)), is_guess=True)
     assert found is not None and 0 < at.n_gradients < 600
     np.testing.assert_allclose(found.mean, LAW.mean, atol=0.2)  # a round ends `CLOSE` to where the average is largest
     assert divergence(found) < 0.1
     assert divergence(CentredReference(BY, start, np.diag(spread))) > 0.3
 
 
-def test_a_mean_that_many_effects_share_is_as_wide_as_it_is():
-    """Of 60 effects and their mean the widest direction has 30 times the variance that single coordinates show."""
+def shared_mean():
+    """Return a law of 60 effects and their mean, and standard deviations of its centred coordinates.
+
+    The widest direction has 30 times the variance that single coordinates show.
+    """
     n = 62
     by = np.zeros((n, n), dtype=np.bool_)
     by[2:, 0] = True
     precision = np.diag(np.r_[10.0, 2.0, np.full(n - 2, 100.0)])
     precision[1, 1] += 60 * 98.0  # the data know each effect plus the mean
     precision[1, 2:] = precision[2:, 1] = 98.0
-    truth = CentredReference(by, np.full(n, 0.4), np.linalg.cholesky(np.linalg.inv(precision)))
-    spread = np.sqrt(np.diag(np.linalg.inv(precision)))
-    found = fit_centred(work(Known(truth), np.arange(n) < 1), truth, truth.mean, spread)
+    covariance = np.linalg.inv(precision)
+    law = CentredReference(by, np.full(n, 0.4), np.linalg.cholesky(covariance))
+    return law, np.sqrt(np.diag(covariance)), work(Known(law), np.arange(n) < 1)
+
+
+def test_a_mean_that_many_effects_share_is_as_wide_as_it_is():
+    truth, spread, at = shared_mean()
+    found = fit_centred(at, replace(truth, root=np.diag(spread)), is_guess=True)
     assert found is not None
     np.testing.assert_allclose((found.root**2).sum(axis=1), spread**2, rtol=0.05)
     assert divergence(found, truth) < 0.1
+
+
+def test_the_law_of_other_data_is_a_start():
+    truth, spread, at = shared_mean()
+    like = replace(truth, mean=truth.mean + spread, root=1.2 * truth.root)
+    assert divergence(like, truth) > 2.0
+    found = fit_centred(at, like, is_guess=False)
+    assert found is not None and divergence(found, truth) < 0.1
 
 
 def divergence(law, truth=LAW):
@@ -172,4 +190,4 @@ def test_a_density_that_is_nowhere_good_has_no_law():
         def end_gradients(self, path, states):
             return np.full(len(states), -np.inf), np.zeros(states.shape)
 
-    assert fit_centred(work(Bad(LAW)), LAW, LAW.mean, np.ones(DIM)) is None
+    assert fit_centred(work(Bad(LAW)), LAW, is_guess=False) is None

@@ -19,6 +19,7 @@ from pytensor.link.c.op import COp
 
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density.c_references import (
+    centred_code,
     conditional_code,
     factor_code,
     mixture_code,
@@ -28,6 +29,7 @@ from bread.backends.pymc.density.c_references import (
     rotated_code,
 )
 from bread.backends.pymc.density.compiling import compile_mode
+from bread.paths.centred import CentredReference
 from bread.paths.conditional import ConditionalReference
 from bread.paths.factors import FactorReference
 from bread.paths.mixture import MixtureReference
@@ -36,20 +38,19 @@ from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference
 
+_MODULES: dict[type, Any] = {
+    CentredReference: centred_code,
+    ConditionalReference: conditional_code,
+    FactorReference: factor_code,
+    MixtureReference: mixture_code,
+    NestedReference: nested_code,
+    PrecisionReference: precision_code,
+    ProductReference: product_code,
+    RotatedReference: rotated_code,
+}
 # Each is a function that is not inlined: in the one function of PyTensor's module, which it takes to run once, the
 # compiler vectorises no loop.
-_CODES: dict[str, str] = {
-    code.NAME: code.CODE
-    for code in (
-        nested_code,
-        conditional_code,
-        rotated_code,
-        factor_code,
-        mixture_code,
-        product_code,
-        precision_code,
-    )
-}
+_CODES: dict[str, str] = {module.NAME: module.CODE for module in _MODULES.values()}
 
 
 class ReferenceDensity(COp):
@@ -148,24 +149,9 @@ def compiled_base(reference: object) -> CompiledReference | None:
 
     A PyTensor mode that the user chose is respected: nothing is compiled there.
     """
-    if compile_mode() is None:
-        return None
-    if isinstance(reference, NestedReference):
-        return CompiledReference(nested_code.NAME, nested_code.packed(reference))
-    if isinstance(reference, ProductReference):
-        return CompiledReference(product_code.NAME, product_code.packed(reference))
-    if isinstance(reference, PrecisionReference):
-        return CompiledReference(precision_code.NAME, precision_code.packed(reference))
-    name, pack = "", None
-    if isinstance(reference, ConditionalReference):
-        name, pack = conditional_code.NAME, conditional_code.packed(reference)
-    elif isinstance(reference, RotatedReference):
-        name, pack = rotated_code.NAME, rotated_code.packed(reference)
-    elif isinstance(reference, FactorReference):
-        name, pack = factor_code.NAME, factor_code.packed(reference)
-    elif isinstance(reference, MixtureReference):
-        name, pack = mixture_code.NAME, mixture_code.packed(reference)
-    return None if pack is None else CompiledReference(name, pack)
+    module = _MODULES.get(type(reference))
+    pack = None if module is None or compile_mode() is None else module.packed(reference)
+    return None if module is None or pack is None else CompiledReference(module.NAME, pack)
 
 
 @cache
