@@ -15,10 +15,11 @@ import pytensor
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import io_toposort
-from pytensor.raise_op import CheckAndRaise
-from pytensor.tensor.type import TensorType
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 
 from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function, replace
+
+ARITHMETIC = (Elemwise, CAReduce, DimShuffle)
 
 
 class DataTerms:
@@ -82,13 +83,13 @@ def _function(data: Collection[SharedVariable], terms: Sequence[Any]) -> Interpr
 
 
 def _largest_parts(graphs: Sequence[Any], data: Collection[SharedVariable]) -> list[Any]:
-    """Return what is computed of data alone, and used by what is not. A check is not: it may fail."""
+    """Return what arithmetic makes of data alone, and what is no such thing uses. Other operations may raise."""
     alone, parts = set(data), dict[Any, None]()
     for node in io_toposort([], list(graphs)):
         inner = [one for one in node.inputs if one in alone]
         others = [one for one in node.inputs if one not in alone and not isinstance(one, Constant)]
-        if inner and not others and not isinstance(node.op, CheckAndRaise):
-            alone.update(one for one in node.outputs if isinstance(one.type, TensorType))
+        if inner and not others and isinstance(node.op, ARITHMETIC):
+            alone.update(node.outputs)
         else:
             parts.update(dict.fromkeys(one for one in inner if one.owner is not None))
     parts.update(dict.fromkeys(one for one in graphs if one in alone and one.owner is not None))
