@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ from bread.fitting.search import searches
 from bread.fitting.search.found_references import Found, GivenReference, family_of
 from bread.fitting.search.initial import initial_states, many_prior_draws
 from bread.fitting.search.reference_fit import FitRequest
-from bread.fitting.search.searches import CHECKED
+from bread.fitting.search.searches import CHECKED, ENOUGH
 from bread.fitting.search.work import FitWork, plain
 from bread.fitting.symmetries.find_rotations import invariant_under
 from bread.fitting.symmetries.reference import rotated_anywhere
+from bread.paths.centred import CentredReference
 from bread.paths.mixture import MixtureReference
 
 
@@ -67,12 +68,19 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     finds = (exact, centred, modes, nested, conditional)
     if searches.prefers_nested(posterior):
         finds = (modes, nested, exact, centred, conditional)
+    far = None
     for find in finds:
         before, law = work.n_gradients, find()
+        if isinstance(law, CentredReference) and work.own_divergence(law) >= ENOUGH:
+            far = _looked(law, drivers, work.n_gradients - before)  # where data say little of a scale others are nearer
+            continue
         if isinstance(law, MixtureReference):
             if len(law.components) > 1 or work.own_divergence(law) < CHECKED:
                 return Look(len(law.components) == 1, work.n_gradients)
         elif law is not None:
-            looked = Found({family_of(law): law}, tuple(drivers), work.n_gradients - before, is_looked=True)
-            return Look(True, work.n_gradients, looked)
-    return Look(False, work.n_gradients)
+            return Look(True, work.n_gradients, _looked(law, drivers, work.n_gradients - before))
+    return Look(far is not None, work.n_gradients, far)
+
+
+def _looked(law: GivenReference, drivers: Sequence[int], n_gradients: int) -> Found:
+    return Found({family_of(law): law}, tuple(drivers), n_gradients, is_looked=True)
