@@ -5,7 +5,7 @@
 #   survival probability is under the rounding of 1 (about 1e-16): a state where it is e^-104 is impossible. Of Weibull and
 #   exponential times, whose log survival is a power, -inf and NaN begin at e^-745. Normal and logistic times are right.
 # Versions: PyMC 6.4.0 and PyTensor 3.3.8, Python 3.12 or newer.
-# Source: run here; `censor_logprob` in pymc/logprob/censoring.py, `logccdf` where a distribution has one.
+# Source: run here; `_logccdf_helper` in pymc/logprob/abstract.py.
 # Why it matters: starts, warm-up and variational fits of survival models meet such states; pm.fit stops at the first NaN,
 #   pm.sample rejects, and a wall stands where the density only falls.
 set -euo pipefail

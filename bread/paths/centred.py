@@ -92,8 +92,7 @@ class CentredReference:
         """Return u at states, shape ``states.shape``."""
         with np.errstate(over="ignore", invalid="ignore"):
             result: FloatArray = states * np.exp(self._log_factors(states))
-            for by, sources, targets in self.links:
-                result[..., targets] += states[..., [by]] * states[..., sources]
+            self._add_products(states, result)
         return result
 
     def uncentred(self, u: FloatArray) -> FloatArray:
@@ -147,8 +146,7 @@ class CentredReference:
         with np.errstate(over="ignore", invalid="ignore"):
             factors = np.exp(self._by.dot(state[self.scales]))
             u = state * factors
-            for by, sources, targets in self.links:
-                u[targets] += state[by] * state[sources]
+            self._add_products(state, u)
             z = self.matrix.dot(u - self.mean)
             pull = -z.dot(self.matrix)
             gradient = pull * factors
@@ -162,6 +160,11 @@ class CentredReference:
         normal = np.random.default_rng(0).standard_normal((MOMENT_DRAWS, self.dim))
         draws = self.uncentred(self.mean + normal @ self.root.T)
         return draws.mean(axis=0), draws.std(axis=0)
+
+    def _add_products(self, states: FloatArray, u: FloatArray) -> None:
+        """Add to effects times their scales the products of links."""
+        for by, sources, targets in self.links:
+            u[..., targets] += states[..., [by]] * states[..., sources]
 
     def _add_links(self, states: FloatArray, pull: FloatArray, gradient: FloatArray) -> None:
         """Add to a gradient by states what links make of ``pull``, the gradient by u."""

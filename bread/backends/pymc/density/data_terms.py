@@ -1,8 +1,8 @@
 """What a density computes of data alone, computed once a data set.
 
 In the user's model data are constants, and PyTensor computes once what depends on nothing else: the logarithms of
-factorials of counts, say. Here data can be set, and a gradient would compute all of that anew: of 4,000 counts two
-thirds of its time.
+factorials of counts, say. Here data can be set, and a gradient would compute all of that anew: of 4,000 counts half of
+its time.
 """
 
 from __future__ import annotations
