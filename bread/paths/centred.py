@@ -156,10 +156,20 @@ class CentredReference:
         return float(value), gradient
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), by draws."""
-        normal = np.random.default_rng(0).standard_normal((MOMENT_DRAWS, self.dim))
-        draws = self.uncentred(self.mean + normal @ self.root.T)
-        return draws.mean(axis=0), draws.std(axis=0)
+        """Return mean and standard deviation of each coordinate, shapes (dim,); of what links add to, by draws."""
+        covariance = self.root @ self.root.T
+        spread = self._by @ covariance[self.scales]  # of the logarithms of the factors with u, shape (dim, dim)
+        own = np.diag(spread[:, self.scales] @ self._by.T)
+        along, middle = np.diag(spread), self._by @ self.mean[self.scales]
+        mean = (self.mean - along) * np.exp(-middle + 0.5 * own)
+        square = ((self.mean - 2.0 * along) ** 2 + np.diag(covariance)) * np.exp(-2.0 * middle + 2.0 * own)
+        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+        if self.links:
+            targets = np.unique(np.concatenate([link.targets for link in self.links]))
+            normal = np.random.default_rng(0).standard_normal((MOMENT_DRAWS, self.dim))
+            draws = self.uncentred(self.mean + normal @ self.root.T)[:, targets]
+            mean[targets], deviation[targets] = draws.mean(axis=0), draws.std(axis=0)
+        return mean, deviation
 
     def _add_products(self, states: FloatArray, u: FloatArray) -> None:
         """Add to effects times their scales the products of links."""

@@ -83,10 +83,15 @@ def test_gradients_by_centred_coordinates(one):
 
 @BOTH
 def test_moments_are_those_of_draws(one):
-    """Within 5 standard errors of both; a mean without the covariance of effect and scale is not."""
+    """Within 5 standard errors; a mean without the covariance of effect and scale is not.
+
+    Of what links add to the moments are by draws too, and have errors of their own.
+    """
     draws = one.sample(N_DRAWS, np.random.default_rng(5))
     mean, sd = one.moments()
-    per_draw = np.sqrt(1.0 / N_DRAWS + 1.0 / MOMENT_DRAWS)
+    own = np.zeros(one.dim)
+    own[[target for link in one.links for target in link.targets]] = 1.0 / MOMENT_DRAWS
+    per_draw = np.sqrt(1.0 / N_DRAWS + own)
     assert (np.abs(draws.mean(axis=0) - mean) < 5 * per_draw * draws.std(axis=0)).all()
     squares = (draws - draws.mean(axis=0)) ** 2
     assert (np.abs(squares.mean(axis=0) - sd**2) < 5 * per_draw * squares.std(axis=0)).all()
