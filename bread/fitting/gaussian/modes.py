@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Posterior
 from bread.backends.support.gradients import end_gradients
 from bread.errors import DensityError
-from bread.fitting.gaussian.families import INFLATION, LARGEST_FULL_DIM, inflation, whitening
+from bread.fitting.gaussian.families import INFLATION, LARGEST_FULL_DIM, whitening
 from bread.fitting.search.work import plain
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import Component, MixtureReference
@@ -52,11 +52,11 @@ class Mode:
         return float(away @ self.precision @ away) < SAME_MODE
 
     def component(self, transformed: NDArray[np.bool_]) -> Component:
-        """Return the mode's Gaussian, slightly wider."""
+        """Return the mode's Gaussian."""
         covariance = np.linalg.inv(self.precision)
         deviation = np.sqrt(np.diag(covariance))
         matrix = whitening(covariance / np.outer(deviation, deviation), transformed)
-        return Component(self.state, deviation * np.sqrt(INFLATION), matrix=matrix)
+        return Component(self.state, deviation, matrix=matrix)
 
 
 class CountedDensity:
@@ -160,14 +160,10 @@ def fit_modes(
     return MixtureReference(components, weights / weights.sum(), label), target.n_gradients
 
 
-def narrowed(reference: MixtureReference) -> MixtureReference:
-    """Return a reference of one Gaussian, `INFLATION` wider than the curvature at its mode, `inflation` wider instead.
-
-    A fifth in each of 100 variances costs 1.7 nats.
-    """
-    (component,) = reference.components
-    scale = component.scale * np.sqrt(inflation(len(component.mean)) / INFLATION)
-    return replace(reference, components=(replace(component, scale=scale),))
+def widened(reference: MixtureReference) -> MixtureReference:
+    """Return a reference with variances `INFLATION` times as large."""
+    wide = tuple(replace(component, scale=component.scale * np.sqrt(INFLATION)) for component in reference.components)
+    return replace(reference, components=wide)
 
 
 def _curvature(target: CountedDensity, state: FloatArray) -> tuple[FloatArray, FloatArray] | None:

@@ -17,7 +17,7 @@ from bread.fitting.conditional.probing import is_hopeless
 from bread.fitting.exact_given_scales.reference import find_structure, fit_precision
 from bread.fitting.gaussian.centred import find_links, find_scales, fit_centred
 from bread.fitting.gaussian.families import fit_mixture, move_component
-from bread.fitting.gaussian.modes import MOST_STARTS, fit_modes, narrowed
+from bread.fitting.gaussian.modes import MOST_STARTS, fit_modes, widened
 from bread.fitting.search.initial import many_prior_draws
 from bread.fitting.search.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.centred import CentredReference
@@ -33,8 +33,6 @@ CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws ma
 WORSE = 3.0  # times the divergence on other data that a reference may have where it is moved to
 LARGEST_CENTRED_DIM = 450  # coordinates, beyond which matrices of them cost more than chains
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
-NARROW_MARGIN = 0.3  # nats by which a narrower Gaussian at a mode must be nearer
-FEWEST_NARROWED = 28  # coordinates from which on it can be: below, its margins cost less than both of these
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
 MARGINAL_DRAWS = 1000  # of the drivers' law, always the same, for its moments
 SHORTER_STEP = 1.0  # standard deviations, of a second climb's first step
@@ -49,18 +47,18 @@ Kind = TypeVar("Kind", NestedReference, ConditionalReference)
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
     """Return a Gaussian at each mode that optimisation finds from prior draws or ``near`` a state, unchecked.
 
-    A single one is as wide as its own draws find better: a margin in each of many coordinates costs nats.
+    A single one is as wide as its curvature or wider, as its own draws find better.
     """
     seeds = work.seeds(Part.MODES, range(MOST_STARTS))
     drawn = (work.posterior.draw_base(PriorPath(), [seed])[0] for seed in seeds)
     starts = drawn if near is None else [near]
     found, n_gradients = fit_modes(work.posterior, starts, work.transformed, expected=expected)
     work.n_gradients += n_gradients
-    if found is None or len(found.components) > 1 or work.dim < FEWEST_NARROWED:
-        return found
-    narrow = narrowed(found)
-    is_better = work.own_divergence(narrow) + NARROW_MARGIN < work.own_divergence(found)
-    return narrow if is_better else found
+    if found is None:
+        return None
+    wide = widened(found)
+    is_near = len(found.components) == 1 and work.own_divergence(found) < work.own_divergence(wide)
+    return found if is_near else wide
 
 
 def checked_modes(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.fitting.gaussian.families import SMALLEST_SCALE, inflation
 from bread.fitting.gaussian.laplace import Laplace
-from bread.fitting.gaussian.modes import CountedDensity, fit_modes, narrowed
+from bread.fitting.gaussian.modes import CountedDensity, fit_modes
 from bread.fitting.search.work import FitWork
 from bread.fitting.symmetries.find_rotations import LARGEST_DIM, Places
 from bread.fitting.symmetries.invariant import invariant_work
@@ -46,7 +46,7 @@ def gaussian_at_mode(work: FitWork, places: Places, start: FloatArray) -> Rotate
     inner = invariant_work(work, gauge)
     found, n_gradients = fit_modes(inner.posterior, [y], inner.transformed, largest=LARGEST_DIM)
     work.n_gradients += n_gradients
-    return None if found is None else RotatedReference(gauge, narrowed(found))
+    return None if found is None else RotatedReference(gauge, found)
 
 
 def _gaussian_given_scales(work: FitWork, places: Places, draws: FloatArray) -> RotatedReference | None:

@@ -14,7 +14,7 @@ from numpy.random import SeedSequence, default_rng
 
 from bread.backends.base import OpenOptions
 from bread.backends.pymc.density import many_states
-from bread.backends.pymc.density.many_states import FEWEST, LARGEST
+from bread.backends.pymc.density.many_states import FEWEST, LARGEST, MOST_CALLS
 from bread.backends.pymc.opened import open_model
 from bread.paths.kinds import PriorPath, ReferencePath
 from bread.paths.mixture import Component, MixtureReference
@@ -192,6 +192,19 @@ def test_many_data_are_taken_singly():
         pm.Normal("y", mean, 1.0, observed=np.zeros(LARGEST))
     posterior = open_model(model, OpenOptions()).condition({"y": np.zeros(LARGEST)})
     assert not is_one_call(posterior, PRIOR, states_of(posterior))
+
+
+@pytest.mark.parametrize(("n", "at_once"), [(5, True), (MOST_CALLS + 1, False)])
+def test_many_rows_of_a_multivariate_normal_are_taken_singly(n, at_once):
+    """For each row of each state PyTensor would call Python, where the compiled density takes all rows in one call."""
+    y = default_rng(4).normal(size=(n, 2))
+    with pm.Model() as model:
+        factor, *_ = pm.LKJCholeskyCov("factor", n=2, eta=2.0, sd_dist=pm.HalfNormal.dist(1.0, shape=2))
+        pm.MvNormal("y", np.zeros(2), chol=factor, observed=y)
+    posterior = open_model(model, OpenOptions()).condition({"y": y})
+    states = states_of(posterior)
+    assert is_one_call(posterior, PRIOR, states) == at_once
+    check(posterior, PRIOR, states)
 
 
 def test_a_pickled_copy_has_the_same_bits():

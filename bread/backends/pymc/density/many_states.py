@@ -22,6 +22,7 @@ from pytensor.graph.replace import clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import in2out
 from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.blockwise import Blockwise
 
 from bread.backends.base import FloatArray
 from bread.backends.pymc.density.compiling import InterpretedFunction, interpret_function, rewritten
@@ -35,6 +36,7 @@ LARGEST = 2000  # numbers of a state and its data, or of an array that is comput
 ALIKE = 1e-8  # relative to a value, and to 1
 # Operations that PyTensor calls for one state after another, or not at all.
 _BY_ITSELF = ("Scan", "IfElse", "OpFromGraph")
+MOST_CALLS = 10  # of Python, 8 us each, that one operation may make for one state: a compiled density takes 100 us
 
 Single = Callable[[FloatArray], tuple[float, float]]
 
@@ -147,11 +149,24 @@ def _largest(values: Sequence[Any], terms: Sequence[Any]) -> int:
         if depending.isdisjoint(node.inputs):
             continue
         depending.update(node.outputs)
+        if _calls(node) > MOST_CALLS:
+            raise NotImplementedError(f"{node.op} is called {_calls(node)} times for one state.")
         for shape in (getattr(one.type, "shape", ()) for one in node.outputs):
             if None in shape and len(shape) > 1:
                 raise NotImplementedError(f"{node.op} has a shape that is not known: {shape}.")
             largest = max(largest, int(np.prod([length for length in shape if length is not None], dtype=np.int64)))
     return largest
+
+
+def _calls(node: Any) -> int:
+    """Return how often PyTensor calls Python for one node: once for each matrix or vector of a stack NumPy cannot take.
+
+    So it is for each row of a multivariate normal.
+    """
+    if not isinstance(node.op, Blockwise) or node.op.gufunc_spec or getattr(node.op.core_op, "gufunc_spec", None):
+        return 1
+    stack = node.outputs[0].type.shape[: node.op.batch_ndim(node)]
+    return int(np.prod([length or 1 for length in stack], dtype=np.int64))
 
 
 def without_checks(terms: Sequence[Any], *, check_bounds: bool) -> list[Any]:
