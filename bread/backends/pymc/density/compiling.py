@@ -26,6 +26,7 @@ from pytensor.tensor.random.type import RandomGeneratorType
 from bread.backends.pymc.density.pytensor_fixes.linear_algebra import IN_C
 from bread.backends.pymc.density.pytensor_fixes.number_by_number import ARRAYS, COUNTS
 from bread.backends.pymc.density.pytensor_fixes.side_by_side import with_modules_side_by_side
+from bread.backends.pymc.density.pytensor_fixes.truncated import TRUNCATED
 
 
 def compile_mode() -> str | None:
@@ -128,7 +129,7 @@ def interpret_function(
     ``rewrites`` are pairs of one more and its position.
     """
     arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
-    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, COUNTS, *rewrites)
+    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, COUNTS, TRUNCATED, *rewrites)
     outputs = _with_whole_counts(outputs)
     with interpreted():
         return InterpretedFunction(pytensor.function(arguments, list(outputs), mode=mode, on_unused_input="ignore"))
