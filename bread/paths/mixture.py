@@ -199,11 +199,14 @@ class MixtureReference:
         Positive, of sum 1.
     label : str
         What it is and how it was fitted, for the report.
+    n_left_out : int
+        Modes that were found on these data and hold next to none of their posterior.
     """
 
     components: tuple[Component, ...]
     weights: FloatArray
     label: str = "reference"
+    n_left_out: int = 0
 
     def __post_init__(self) -> None:
         if len(self.components) != len(self.weights) or not np.isclose(self.weights.sum(), 1.0):

@@ -151,13 +151,14 @@ def fit_modes(
             mode = _mode(target, found.x, -float(found.fun))
             modes += [] if mode is None else [mode]
     best = max((mode.log_evidence for mode in modes), default=0.0)
-    modes = [mode for mode in modes if mode.log_evidence > best - NEGLIGIBLE]
+    n_found, modes = len(modes), [mode for mode in modes if mode.log_evidence > best - NEGLIGIBLE]
     if not modes:
         return None, target.n_gradients
     weights = np.exp(np.array([mode.log_evidence for mode in modes]) - best)
     components = tuple(mode.component(transformed) for mode in modes)
     label = f"Gaussian laws at {len(modes)} modes" if len(modes) > 1 else "Gaussian at the mode"
-    return MixtureReference(components, weights / weights.sum(), label), target.n_gradients
+    found_modes = MixtureReference(components, weights / weights.sum(), label, n_found - len(modes))
+    return found_modes, target.n_gradients
 
 
 def widened(reference: MixtureReference) -> MixtureReference:

@@ -51,9 +51,7 @@ def move_reference(
     elif isinstance(reference, AcrossRotations):
         moved = rotated_near(work, reference, kernel)
     elif shared.family == MODES and isinstance(reference, MixtureReference):
-        components = reference.components
-        near = components[0].mean if len(components) == 1 else None
-        moved = searches.checked_modes(work, kernel, len(components), near)
+        moved = searches.modes_again(work, kernel, reference)
     if moved is None and isinstance(reference, GivenReference):
         moved = _fit_of_its_own(work, kernel)
     if moved is None:

@@ -85,7 +85,7 @@ class ReferenceFit:
         if not isinstance(self.reference, MixtureReference) or self.family == ADAPTED:
             return float(self.n_given_gradients)
         n_components = len(self.reference.components)
-        if self.family == MODES and n_components == 1:
+        if self.family == MODES and n_components == 1 and not self.reference.n_left_out:
             dim = len(self.transformed)
             hessian = 2.0 * dim if dim > LARGEST_MIXED_DIM else 0.0  # less than `OPTIMISATION` where there are few
             return OPTIMISATION * per_transition + hessian

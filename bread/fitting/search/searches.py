@@ -61,20 +61,39 @@ def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> M
     return found if is_near else wide
 
 
-def checked_modes(
-    work: FitWork, kernel: Kernel, expected: int = 1, near: FloatArray | None = None
-) -> MixtureReference | None:
-    """Return a Gaussian at each mode; None where there is none.
+def checked_modes(work: FitWork, kernel: Kernel) -> MixtureReference | None:
+    """Return a Gaussian at each mode; None where there is none, or a single one is far from the posterior.
 
-    A single one must stand a check: the mode of a funnel is in its neck, where little of its mass is. Where there are
-    several, a short chain moves each to its mean and widens it: labels that are exchanged make laws that are no
-    Gaussian ones. None is made narrower.
+    The mode of a funnel is in its neck, where little of its mass is.
     """
-    found = modes(work, expected, near)
-    if found is None:
-        return None
-    if len(found.components) == 1:
-        return found if work.own_divergence(found) < CHECKED else None
+    found = modes(work)
+    if found is None or len(found.components) > 1:
+        return None if found is None else _nearer(work, found, kernel)
+    return found if work.own_divergence(found) < CHECKED else None
+
+
+def modes_again(work: FitWork, kernel: Kernel, like: MixtureReference) -> MixtureReference | None:
+    """Return a law at the modes of other data; None where there are none.
+
+    The only mode of one data set is looked for near by. Where that is far from the posterior, or where it was one of
+    several, the highest of these is another one on other data, and all are looked for.
+    """
+    n_modes = len(like.components)
+    if n_modes == 1 and not like.n_left_out:
+        found = modes(work, 1, like.components[0].mean)
+        if found is not None and work.own_divergence(found) < CHECKED:
+            return found
+    found = modes(work, n_modes)
+    if found is None or (len(found.components) == 1 and work.own_divergence(found) < CHECKED):
+        return found
+    return _nearer(work, found, kernel)
+
+
+def _nearer(work: FitWork, found: MixtureReference, kernel: Kernel) -> MixtureReference:
+    """Return Gaussians at modes, moved to the means of short chains and as wide as these; where they are far, a fit.
+
+    Labels that are exchanged make laws that are no Gaussian ones. None is made narrower.
+    """
     moved = move(work, found, kernel, Part.CHECKED_MOVE)
     pairs = zip(moved.components, found.components, strict=True)
     wide = tuple(replace(new, scale=np.maximum(new.scale, old.scale)) for new, old in pairs)

@@ -327,7 +327,7 @@ class PathChooser:
                 drawn = iter(in_order(self._stage.run_tasks, [batch for of_one in batches for batch in of_one]))
             return [np.concatenate(list(islice(drawn, len(of_one)))) for of_one in batches]
 
-        return with_decided_tails(pilots, more)
+        return pilots if self._plan.goal.target is None else with_decided_tails(pilots, more)  # V asks for no mean of B
 
     def _is_cheap(self, cost: PathCost) -> bool:
         """Return whether the whole check along a path costs less than looking for a better one."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm, t
 
 from bread.backends.base import Evolution, Kernel
 from bread.errors import DensityError
@@ -41,7 +41,7 @@ def test_both_modes_are_found_with_their_shapes():
         # 20,000 draws: a share to 0.0035 (4 standard errors 0.014), a mean to 0.01 sd; the tails across 0 are cut off.
         assert weight == pytest.approx(len(side) / len(exact), abs=0.02)
         assert component.mean[0] == pytest.approx(side.mean(), abs=0.05 * side.std())
-        assert component.scale[0] == pytest.approx(side.std() * np.sqrt(INFLATION), rel=0.05)
+        assert component.scale[0] == pytest.approx(side.std(), rel=0.05)
 
 
 def test_a_gaussian_posterior_is_met_exactly():
@@ -53,7 +53,7 @@ def test_a_gaussian_posterior_is_met_exactly():
     sample = found.sample(50_000, np.random.default_rng(3))
     (component,) = found.components
     np.testing.assert_allclose(component.mean, exact.mean(axis=0), atol=0.02)
-    np.testing.assert_allclose(np.cov(sample.T), INFLATION * np.cov(exact.T), rtol=0.05)
+    np.testing.assert_allclose(np.cov(sample.T), np.cov(exact.T), rtol=0.05)
 
 
 def correlated_regression(dim):
@@ -64,7 +64,7 @@ def correlated_regression(dim):
 
 @pytest.mark.parametrize("dim", [100, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_gaussian_at_the_mode_of_many_coordinates(dim):
-    """It is the posterior but for its margin (0.16 nats), and importance sampling from it meets the exact evidence."""
+    """It is the posterior, which is Gaussian, and importance sampling from it meets the exact evidence."""
     model = correlated_regression(dim)
     posterior = model.condition(model.observed_data)
     found = searches.modes(FitWork(posterior, np.zeros(dim, dtype=bool), 0, 0))
@@ -76,8 +76,8 @@ def test_the_gaussian_at_the_mode_of_many_coordinates(dim):
         ratio = posterior.log_ratio(ReferencePath(reference), np.concatenate([exact, states]))
         return ratio[: len(exact)].mean() - ratio[len(exact) :].mean()
 
-    # The log ratio has a standard deviation of 0.4 under both laws: 0.012 nats of error.
-    assert divergence(found, drawn) == pytest.approx(0.16, abs=0.08)
+    # The log ratio is constant but for what central differences leave of the curvature.
+    assert divergence(found, drawn) == pytest.approx(0.0, abs=1e-3)
     wide = MixtureReference((replace(component, scale=component.scale * np.sqrt(INFLATION)),), np.ones(1))
     assert divergence(wide, wide.sample(4000, np.random.default_rng(2))) > 1.0  # the control: the usual margin
 
@@ -85,9 +85,34 @@ def test_the_gaussian_at_the_mode_of_many_coordinates(dim):
     ratio = posterior.log_ratio(ReferencePath(found), drawn)
     weights = np.exp(ratio - truth)
     error = weights.std() / np.sqrt(len(weights))
-    assert abs(weights.mean() - 1.0) < 4.0 * error and error < 0.02
+    assert abs(weights.mean() - 1.0) < 4.0 * error + 1e-6 and error < 0.02
     unnormalised = np.exp(0.15) * weights  # the control: a reference of mass e^-0.15
     assert abs(unnormalised.mean() - 1.0) > 6.0 * error
+
+
+class TailsOf:
+    """Independent Student t coordinates, whose curvature at the mode says too little where degrees are few."""
+
+    def __init__(self, degrees):
+        self.law = t(degrees) if np.isfinite(degrees) else norm()
+        self.degrees = degrees
+
+    def end_gradient(self, path, state):
+        slope = state if np.isinf(self.degrees) else (self.degrees + 1) * state / (self.degrees + state**2)
+        return float(self.law.logpdf(state).sum()), -slope
+
+    def log_ratio(self, path, states):
+        return self.law.logpdf(states).sum(axis=1) - path.reference.log_density(states)
+
+
+@pytest.mark.parametrize(("degrees", "is_wider"), [(np.inf, False), (4.0, True)])
+def test_a_mode_is_as_wide_as_its_own_draws_find_better(degrees, is_wider):
+    """As its curvature where the posterior is Gaussian; wider where its tails are Student's."""
+    posterior = TailsOf(degrees)
+    found = searches.modes(FitWork(posterior, np.zeros(3, dtype=bool), 0, 0), near=np.full(3, 0.1))
+    curvature = 1.0 if np.isinf(degrees) else np.sqrt(degrees / (degrees + 1.0))
+    expected = curvature * np.sqrt(INFLATION if is_wider else 1.0)
+    np.testing.assert_allclose(found.components[0].scale, expected, rtol=1e-4)
 
 
 def marginal_log_density(model):
@@ -144,7 +169,58 @@ def test_a_gaussian_at_a_mode_is_checked_against_the_density(width, is_near):
     assert work.n_evaluations == CHECK_DRAWS and work.n_gradients == 0
 
 
-def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
+@pytest.mark.parametrize(("n_left_out", "n_found"), [(1, 2), (0, 1)])
+def test_a_mode_that_was_one_of_several_is_not_looked_for_near_by_alone(n_left_out, n_found):
+    """Near one of two equal modes an optimiser finds that one, whose own draws never see the other."""
+    posterior = TWO_MODES.condition(TWO_MODES.observed_data)
+    both, _ = fit_modes(posterior, starts(1), NOT_TRANSFORMED)
+    like = MixtureReference(both.components[:1], np.ones(1), n_left_out=n_left_out)
+    kernel = Kernel(np.array([1.0]), {"step_size": np.array([0.3]), "inverse_metric": np.ones((1, 1))})
+    found = searches.modes_again(FitWork(posterior, NOT_TRANSFORMED, 0, 1), kernel, like)
+    assert len(found.components) == n_found
+
+
+def test_modes_that_are_left_out_are_counted():
+    """Of two modes one holds e^-12 of the mass."""
+    parts = multivariate_normal(np.full(2, 4.0), 0.1), multivariate_normal(np.full(2, -4.0), 0.1)
+
+    class Posterior:
+        def end_gradient(self, path, state):
+            terms = np.array([parts[0].logpdf(state), parts[1].logpdf(state) - 12.0])
+            slopes = np.array([(4.0 - state) / 0.1, (-4.0 - state) / 0.1])
+            return float(np.logaddexp(*terms)), np.exp(terms - np.logaddexp(*terms)) @ slopes
+
+    found, _ = fit_modes(Posterior(), (5.0 * one for one in starts(2)), np.zeros(2, dtype=bool))
+    assert len(found.components) == 1 and found.n_left_out == 1
+    np.testing.assert_allclose(found.components[0].mean, 4.0, rtol=1e-3)
+
+
+def test_where_the_mode_near_by_is_far_off_all_are_looked_for():
+    """An optimiser ends near by in a broad hill; the other mode, which prior draws find, holds all of the mass."""
+    narrow = multivariate_normal(np.zeros(2), 1.0)
+
+    class Posterior:
+        def end_gradient(self, path, state):
+            hill = -0.05 * float(((state - 8.0) ** 4).sum()) - 14.0
+            terms = np.array([narrow.logpdf(state), hill])
+            slopes = np.array([-state, -0.2 * (state - 8.0) ** 3])
+            return float(np.logaddexp(*terms)), np.exp(terms - np.logaddexp(*terms)) @ slopes
+
+        def log_ratio(self, path, states):
+            hill = -0.05 * ((states - 8.0) ** 4).sum(axis=1) - 14.0
+            return np.logaddexp(narrow.logpdf(states), hill) - path.reference.log_density(states)
+
+        def draw_base(self, path, seeds):
+            return np.array([np.random.default_rng(seed).standard_normal(2) for seed in seeds])
+
+    like = MixtureReference(diagonal(np.full(2, 8.3), np.ones(2)).components, np.ones(1))
+    kernel = Kernel(np.array([1.0]), {"step_size": np.array([0.3]), "inverse_metric": np.ones((1, 1))})
+    found = searches.modes_again(FitWork(Posterior(), np.zeros(2, dtype=bool), 0, 1), kernel, like)
+    (component,) = found.components
+    np.testing.assert_allclose(component.mean, 0.0, atol=1e-3)
+
+
+def test_where_there_is_no_mode_the_fit_to_draws_is_moved(monkeypatch):
     x = np.array([[1.0, 0.5], [1.0, -1.0], [1.0, 2.0], [1.0, 0.2], [1.0, -0.4]])
     model = LinearRegression(np.array([1.0, -0.3, 2.0, 0.7, 0.1]), x, noise_sd=0.5, kernel=HMCKernel(5))
     posterior = model.condition(model.observed_data)
@@ -153,7 +229,7 @@ def test_where_the_mode_fails_its_check_the_fit_to_draws_is_moved(monkeypatch):
     assert shared.n_chains == 2, "half of the chains are enough for a Gaussian posterior"
     kernel = Kernel(np.array([1.0]), {name: np.asarray(value)[None] for name, value in shared.settings.items()})
     at_mode = move_reference(posterior, shared, kernel, root=0, simulation=1)
-    monkeypatch.setattr(FitWork, "own_divergence", lambda *_: np.inf)
+    monkeypatch.setattr(searches, "fit_modes", lambda *_, **__: (None, 7))
     moved = move_reference(posterior, shared, kernel, root=0, simulation=1)
     assert at_mode.reference.label == shared.reference.label != moved.reference.label == shared.fallback.label
     assert 0 < at_mode.n_gradients < 100 < moved.n_gradients
