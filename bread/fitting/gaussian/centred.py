@@ -13,11 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from bread.backends.base import FloatArray
 from bread.errors import BreadError
-from bread.fitting.gaussian.modes import CountedDensity
+from bread.fitting.gaussian.modes import NOWHERE, CountedDensity, descended
 from bread.fitting.search.work import FitWork, Part
 from bread.paths.centred import CentredReference, Link
 
@@ -214,9 +213,9 @@ class _Search:
             u = mean.copy()
             u[free] += w * spread[free]
             values, gradients = self._values(u[None])
-            return (-values[0], -gradients[0, free] * spread[free]) if np.isfinite(values[0]) else (1e300, 0.0 * w)
+            return (-values[0], -gradients[0, free] * spread[free]) if np.isfinite(values[0]) else (NOWHERE, 0.0 * w)
 
-        top = minimize(minus, np.zeros(len(free)), jac=True, method="L-BFGS-B", options={"maxiter": CLIMB})
+        top = descended(minus, np.zeros(len(free)), maxiter=CLIMB)
         moved = mean.copy()
         moved[free] += top.x * spread[free]
         return moved

@@ -9,7 +9,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray
 from bread.fitting.gaussian.curvature import Curvature
-from bread.fitting.gaussian.modes import CountedDensity
+from bread.fitting.gaussian.modes import NOWHERE, CountedDensity, descended
 
 MOST_STEPS = 100  # gradients of one optimisation
 NORMAL = 1e-6  # a Newton step that ends less than half as many nats below the maximum has found it
@@ -65,16 +65,14 @@ class Laplace:
         its Hessian is the one there. They may be at some values and not at others. Where they are not, a few Hessians
         are tried if they cost little, else an optimiser without any.
         """
-        from scipy.optimize import minimize
-
         self._u = u
         if self._patience > 0:
             found = self._newton(start)
             self._patience = min(self._patience + 1, 2 * PATIENCE) if found is not None else self._patience - 1
             if found is not None:
                 return found
-        best = minimize(self, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
-        if not best.fun < 1e300:
+        best = descended(self, start, maxfun=MOST_STEPS)
+        if not best.fun < NOWHERE:
             return None
         return _held(best.x, self._curvature.at(self._state(best.x))[0], float(best.fun))
 
@@ -95,7 +93,7 @@ class Laplace:
                 mode = np.asarray(mode - _solve(factor, gradient), dtype=np.float64)
                 value, gradient = self(mode)
                 left = float(gradient @ _solve(factor, gradient))
-                if not (value < 1e300 and left < CLOSER * below):
+                if not (value < NOWHERE and left < CLOSER * below):
                     break
                 if left < NORMAL:
                     return _held(mode, precision, value)

@@ -6,8 +6,9 @@ exchanged, an optimisation finds one for the price of a few transitions, and its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ MOST_STARTS = 40  # optimisations in all
 MOST_STEPS = 150  # gradients of one optimisation
 SAME_MODE = 4.0  # squared distance in standard deviations below which two ends are one mode
 NEGLIGIBLE = 7.0  # nats of evidence below the best at which a mode is left out
+NOWHERE = 1e300  # minus a log density
 _DIFFERENCE = 1e-4  # step of a central difference of gradients
 FAR, MOST_NEWTON_STEPS = 0.01, 3  # squared standard deviations from the maximum at which an optimiser is not there yet
 
@@ -73,9 +75,9 @@ class CountedDensity:
         try:
             value, gradient = self._posterior.end_gradient(self._path, state)
         except DensityError:
-            return 1e300, np.zeros_like(state)
+            return NOWHERE, np.zeros_like(state)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return 1e300, np.zeros_like(state)
+            return NOWHERE, np.zeros_like(state)
         return -value, -gradient
 
     def precision(self, state: FloatArray) -> FloatArray:
@@ -109,6 +111,35 @@ class CountedDensity:
         return np.where(is_good, values, -np.inf), np.where(is_good[:, None], gradients, 0.0)
 
 
+def descended(function: Callable[[FloatArray], tuple[float, FloatArray]], start: FloatArray, **options: int) -> Any:
+    """Return what L-BFGS-B finds from a start; ``fun`` is `NOWHERE` where the function is so there.
+
+    A line search that meets a value as large as that takes a step so small that SciPy calls the search converged,
+    wherever it is. So a place without a density is worse than all before it, but not by far.
+
+    Parameters
+    ----------
+    function : callable
+        Returns a value, `NOWHERE` where there is none, and its gradient.
+    start : ndarray, shape (dim,)
+    **options
+        Of ``scipy.optimize.minimize``.
+    """
+    from scipy.optimize import minimize
+
+    worst = -np.inf
+
+    def bounded(x: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal worst
+        value, gradient = function(x)
+        if value >= NOWHERE:
+            return (NOWHERE if worst == -np.inf else worst + abs(worst) + 1.0), gradient
+        worst = max(worst, value)
+        return value, gradient
+
+    return minimize(bounded, start, jac=True, method="L-BFGS-B", options=options)
+
+
 def fit_modes(
     posterior: Posterior,
     starts: Iterable[FloatArray],
@@ -136,8 +167,6 @@ def fit_modes(
     reference : MixtureReference or None
     n_gradients : int
     """
-    from scipy.optimize import minimize
-
     if len(transformed) > largest:
         return None, 0
     dim = len(transformed)
@@ -146,10 +175,11 @@ def fit_modes(
     for number, start in enumerate(starts):
         if number >= min(STARTS + STARTS_PER_MODE * max(len(modes), expected), MOST_STARTS):
             break
-        found = minimize(target, start, jac=True, method="L-BFGS-B", options={"maxfun": MOST_STEPS})
-        if found.fun < 1e300 and not any(mode.holds(found.x) for mode in modes):
+        found = descended(target, start, maxfun=MOST_STEPS)
+        if found.fun < NOWHERE and not any(mode.holds(found.x) for mode in modes):
             mode = _mode(target, found.x, -float(found.fun))
-            modes += [] if mode is None else [mode]
+            if mode is not None and not any(other.holds(mode.state) for other in modes):  # Newton's steps went on
+                modes.append(mode)
     best = max((mode.log_evidence for mode in modes), default=0.0)
     n_found, modes = len(modes), [mode for mode in modes if mode.log_evidence > best - NEGLIGIBLE]
     if not modes:

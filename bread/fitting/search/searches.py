@@ -47,18 +47,14 @@ Kind = TypeVar("Kind", NestedReference, ConditionalReference)
 def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> MixtureReference | None:
     """Return a Gaussian at each mode that optimisation finds from prior draws or ``near`` a state, unchecked.
 
-    A single one is as wide as its curvature or wider, as its own draws find better.
+    One of several is wider than its curvature: labels that are exchanged make laws with long tails.
     """
     seeds = work.seeds(Part.MODES, range(MOST_STARTS))
     drawn = (work.posterior.draw_base(PriorPath(), [seed])[0] for seed in seeds)
     starts = drawn if near is None else [near]
     found, n_gradients = fit_modes(work.posterior, starts, work.transformed, expected=expected)
     work.n_gradients += n_gradients
-    if found is None:
-        return None
-    wide = widened(found)
-    is_near = len(found.components) == 1 and work.own_divergence(found) < work.own_divergence(wide)
-    return found if is_near else wide
+    return found if found is None or len(found.components) == 1 else widened(found)
 
 
 def checked_modes(work: FitWork, kernel: Kernel) -> MixtureReference | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray
 from bread.fitting.gaussian.families import SMALLEST_SCALE, inflation
 from bread.fitting.gaussian.laplace import Laplace
-from bread.fitting.gaussian.modes import CountedDensity, fit_modes
+from bread.fitting.gaussian.modes import NOWHERE, CountedDensity, descended, fit_modes
 from bread.fitting.search.work import FitWork
 from bread.fitting.symmetries.find_rotations import LARGEST_DIM, Places
 from bread.fitting.symmetries.invariant import invariant_work
@@ -97,8 +97,6 @@ def _climbed(
     work: FitWork, places: Places, start: FloatArray, held: NDArray[np.bool_]
 ) -> tuple[Gauge, FloatArray | None]:
     """Return the mode of the invariant coordinates, those of some of the state's held, and a gauge made for it."""
-    from scipy.optimize import minimize
-
     state, end = start, None
     for _ in range(2):  # to the mode in a gauge of the start's, then in one of its own
         gauge = gauge_at(places, state)
@@ -112,10 +110,9 @@ def _climbed(
             value, gradient = density(at)
             return value, gradient[free]
 
-        options = {"maxfun": MOST_STEPS, "maxiter": MOST_STEPS}
-        found = minimize(of_free, y[free], jac=True, method="L-BFGS-B", options=options)
+        found = descended(of_free, y[free], maxfun=MOST_STEPS, maxiter=MOST_STEPS)
         work.n_gradients += density.n_gradients
-        if found.fun >= 1e300:
+        if found.fun >= NOWHERE:
             return gauge, None
         end = y.copy()
         end[free] = found.x

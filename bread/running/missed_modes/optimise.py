@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Posterior
 from bread.backends.support.base_draws import draw_many
-from bread.fitting.gaussian.modes import CountedDensity
+from bread.fitting.gaussian.modes import NOWHERE, CountedDensity, descended
 from bread.fitting.search.joint_density import joint_log_density
 from bread.paths.kinds import PriorPath
 from bread.statistics.real_data.modes import Proposal, mode_proposal
@@ -81,8 +81,6 @@ class Found:
 
 def climb(posterior: Posterior, start: FloatArray, most_steps: int, scale: FloatArray) -> Found:
     """Return where the log density is largest near ``start``, by L-BFGS in units of ``scale``."""
-    from scipy.optimize import minimize
-
     target = CountedDensity(posterior, len(start))
 
     def scaled(z: FloatArray) -> tuple[float, FloatArray]:
@@ -90,10 +88,8 @@ def climb(posterior: Posterior, start: FloatArray, most_steps: int, scale: Float
         return value, gradient * scale
 
     with np.errstate(all="ignore"):
-        found = minimize(
-            scaled, np.zeros(len(start)), jac=True, method="L-BFGS-B", options={"maxfun": most_steps, "maxcor": 20}
-        )
-    level = -float(found.fun) if found.fun < 1e300 else -np.inf
+        found = descended(scaled, np.zeros(len(start)), maxfun=most_steps, maxcor=20)
+    level = -float(found.fun) if found.fun < NOWHERE else -np.inf
     return Found(start + scale * found.x, level, target.n_gradients)
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm, t
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
 
 from bread.backends.base import Evolution, Kernel
 from bread.errors import DensityError
 from bread.fitting.gaussian.families import INFLATION
-from bread.fitting.gaussian.modes import fit_modes
+from bread.fitting.gaussian.modes import NOWHERE, descended, fit_modes
 from bread.fitting.search import searches
 from bread.fitting.search.moving import move_reference
 from bread.fitting.search.reference_fit import FitRequest, fit_reference
@@ -90,35 +91,46 @@ def test_the_gaussian_at_the_mode_of_many_coordinates(dim):
     assert abs(unnormalised.mean() - 1.0) > 6.0 * error
 
 
-class TailsOf:
-    """Independent Student t coordinates, whose curvature at the mode says too little where degrees are few."""
-
-    def __init__(self, degrees):
-        self.law = t(degrees) if np.isfinite(degrees) else norm()
-        self.degrees = degrees
-
-    def end_gradient(self, path, state):
-        slope = state if np.isinf(self.degrees) else (self.degrees + 1) * state / (self.degrees + state**2)
-        return float(self.law.logpdf(state).sum()), -slope
-
-    def log_ratio(self, path, states):
-        return self.law.logpdf(states).sum(axis=1) - path.reference.log_density(states)
-
-
-@pytest.mark.parametrize(("degrees", "is_wider"), [(np.inf, False), (4.0, True)])
-def test_a_mode_is_as_wide_as_its_own_draws_find_better(degrees, is_wider):
-    """As its curvature where the posterior is Gaussian; wider where its tails are Student's."""
-    posterior = TailsOf(degrees)
-    found = searches.modes(FitWork(posterior, np.zeros(3, dtype=bool), 0, 0), near=np.full(3, 0.1))
-    curvature = 1.0 if np.isinf(degrees) else np.sqrt(degrees / (degrees + 1.0))
-    expected = curvature * np.sqrt(INFLATION if is_wider else 1.0)
-    np.testing.assert_allclose(found.components[0].scale, expected, rtol=1e-4)
-
-
 def marginal_log_density(model):
     """The log evidence: y is Gaussian with covariance noise_sd^2 + prior_sd^2 x x'."""
     covariance = model.noise_sd**2 * np.eye(len(model.y)) + model.prior_sd**2 * model.x @ model.x.T
     return multivariate_normal(np.zeros(len(model.y)), covariance).logpdf(model.y)
+
+
+EDGE, MINIMUM = 1.3, float(np.log(3.0))
+
+
+def walled(x):
+    """exp(x) - 3 x, whose minimum is log 3; beyond the edge there is nothing."""
+    if x[0] > EDGE:
+        return NOWHERE, np.zeros(1)
+    return float(np.exp(x[0]) - 3.0 * x[0]), np.exp(x) - 3.0
+
+
+@pytest.mark.parametrize("start", [-1.0, -3.0, -20.0, 1.2])
+def test_a_descent_goes_on_where_its_line_search_met_no_density(start):
+    """SciPy 1.18.1 alone calls the search from the first three converged, with a slope of 0.3 to 2.9."""
+    found = descended(walled, np.array([start]), maxfun=150)
+    assert found.x[0] == pytest.approx(MINIMUM, abs=1e-4)
+    if start < 0.0:
+        plain = minimize(walled, [start], jac=True, method="L-BFGS-B")
+        assert abs(plain.x[0] - MINIMUM) > 0.09, "SciPy goes on by itself: our guard is needless"
+
+
+def test_a_descent_from_nowhere_says_so():
+    assert descended(walled, np.array([EDGE + 1.0]), maxfun=150).fun >= NOWHERE
+
+
+def test_one_mode_is_found_once():
+    """From where steps of Newton's must go on, two optimisers that ran out of steps arrive at the same mode."""
+    precision = np.diag(np.geomspace(1.0, 1e4, 60))
+
+    class Posterior:
+        def end_gradient(self, path, state):
+            return -0.5 * float(state @ precision @ state), -precision @ state
+
+    found, _ = fit_modes(Posterior(), (30.0 * one for one in starts(60)), np.zeros(60, dtype=bool))
+    assert len(found.components) == 1 and not found.n_left_out
 
 
 @pytest.mark.parametrize("failure", ["flat", "rising", "nan", "raising"])
