@@ -25,6 +25,7 @@ from bread.statistics.first_look.first_look import LEVEL
 BLIND = "modes that no draw is in, wrong weights of separate modes: gradients see neither"
 SAME_MODEL = "pass the draws of this model, or the model of these draws"
 NO_WARM_UP = "leave the warm-up out, and check again"
+_DIFFERS = "differs; gradients do not tell by how much"
 _BEGIN = "they begin unlike their second halves: is warm-up among them?"
 SAMPLE_AGAIN = "sample longer or reparametrise; approximations (ADVI, ...) stay off at any length"
 MORE_THAN_THE_FIT = "sample longer yourself or reparametrise, and pass those draws as posterior="
@@ -117,10 +118,12 @@ class LookFound:
         said = [f"First look: {_other_data(one)}." for one in self.other_data]
         if self.p_value < LEVEL:
             sizes = [f"{name} ({size})" for name, size in self.differences]
-            said.append(
-                f"{whose} contradict the gradient of the density (p < {LEVEL:g}): {', '.join(sizes)}. Sizes are of the "
-                "first order, with standard errors in brackets."
+            errors = (
+                " Standard errors of sizes are in brackets."
+                if any("sd" in size for _, size in self.differences)
+                else ""
             )
+            said.append(f"{whose} contradict the gradient of the density (p < {LEVEL:g}): {', '.join(sizes)}.{errors}")
         elif np.isfinite(self.p_value):
             said.append(
                 f"{whose} agree with the gradient of the density (p = {self.p_value:.2g}): {self.detectable} would "
@@ -274,4 +277,4 @@ def _differences(look: xr.Dataset) -> list[tuple[str, str]]:
         found.append((str(look["parameter"].values[i]), ", ".join(parts)))
     if found:
         return found
-    return [(str(look["function_of"].values[worst]), "differs")]
+    return [(str(look["function_of"].values[worst]), _DIFFERS)]

@@ -56,8 +56,8 @@ class FirstLook(NamedTuple):
         Effective draws of each coordinate; below 100 nothing is said of it.
     shift, shift_se : ndarray, shape (k,)
         How far the draws' mean of each quantity is from the posterior's, in standard deviations of the draws (positive:
-        too high), and its standard error. NaN where the gradient does not tell. Of the first order: where draws are far
-        off it says that they are, not how far.
+        too high), and its standard error. NaN where the gradient does not tell, and all of them where draws are so far
+        off, or the density so far from a Gaussian near them, that what it tells there need not hold.
     sd_ratio, sd_ratio_se : ndarray, shape (k,)
         The draws' standard deviation over the posterior's, and its standard error.
     detectable_shift, detectable_sd_ratio : ndarray, shape (k,)
@@ -138,7 +138,7 @@ def first_look(
     known = np.isfinite(p_values)
     p_value = float(p_values[known].min()) if known.any() else float("nan")
     of = x if quantities is None else np.asarray(quantities, dtype=np.float64)
-    sizes = sizes_of(of, along, distinct_share)
+    sizes = sizes_of(of, along, distinct_share, are_off=p_value < LEVEL)
     seen = ndtri(1.0 - 0.5 * LEVEL / tests.weights[~tests.are_pairs].max(initial=1.0)) + ndtri(POWER)
     directions = chosen.steps / np.where(along.scale > 0.0, along.scale, 1.0)
     d = x.shape[2]

@@ -201,6 +201,44 @@ def test_a_ratio_far_from_one_has_its_error_too() -> None:
     assert abs(np.std(scores) - 1.0) < 3.0 / np.sqrt(2 * 40)  # three standard errors of a standard deviation
 
 
+def _regression() -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """Gradient and log density of a, b, log sd of 40 outcomes near 1 + 2 x, where x is far from 0."""
+    rng = default_rng(3)
+    covariate = rng.uniform(5.0, 6.0, 40)
+    y = 1.0 + 2.0 * covariate + rng.standard_normal(40)
+
+    def density(s: Array) -> Array:
+        rest, u = y - s[..., :1] - s[..., 1:2] * covariate, s[..., 2]
+        within = -40.0 * u - 0.5 * np.exp(-2.0 * u) * (rest**2).sum(-1)
+        return np.asarray(within - (s[..., :2] ** 2).sum(-1) / 200.0 - u**2 / 2.0)
+
+    def gradient(s: Array) -> Array:
+        rest, u = y - s[..., :1] - s[..., 1:2] * covariate, s[..., 2]
+        by_mean = np.exp(-2.0 * u)[..., None] * np.stack([rest.sum(-1), (rest * covariate).sum(-1)], axis=-1)
+        by_u = -40.0 + np.exp(-2.0 * u) * (rest**2).sum(-1) - u
+        return np.concatenate([by_mean - s[..., :2] / 100.0, by_u[..., None]], axis=-1)
+
+    return gradient, density
+
+
+def test_draws_that_are_far_off_have_no_size() -> None:
+    """As those of mean-field ADVI: 13 of their own standard deviations too high in a, and called 24 too low before."""
+    gradient, density = _regression()
+    x = np.array([3.0, 1.64, 0.2]) + np.array([0.15, 0.027, 0.11]) * default_rng(3).standard_normal((*SHAPE, 3))
+    found = first_look(x, gradient(x), density)
+    assert found.p_value < LEVEL
+    assert np.isnan(found.shift).all() and np.isnan(found.sd_ratio).all()
+
+
+def test_narrow_draws_of_a_normal_law_have_their_sizes() -> None:
+    """The control: mean-field draws of a correlated normal law, whose regressions hold wherever draws are."""
+    law = _gaussian(0.8)
+    narrow = np.diag(np.linalg.inv(0.8 + 0.2 * np.eye(D))) ** -0.5  # sd given all others; the marginal one is 1
+    found = _look(law, narrow * default_rng(4).standard_normal((*SHAPE, D)))
+    assert found.p_value < LEVEL
+    assert (np.abs(found.sd_ratio - narrow) < 4.0 * found.sd_ratio_se).all() and (found.sd_ratio_se < 0.05).all()
+
+
 def test_few_effective_draws_are_not_called_fine() -> None:
     law, rng = _gaussian(0.0), default_rng(2)
     x = np.repeat(law[0](rng)[:, :10], 25, axis=1)  # each draw 25 times
