@@ -124,7 +124,9 @@ def test_what_is_tried_follows_from_the_arguments(given: tuple[Any, ...], tried:
 
 @pytest.mark.parametrize(("shift", "status"), [(0.0, "converged"), (2.5, "disagreement")])
 def test_data_added_to_the_real_ones_test_the_draws(shift: float, status: str) -> None:
-    made = bread.check(MODEL, simulate_from="posterior", posterior=draws(shift=shift), **QUICK)
+    # With seed 2 the ranks have p = 0.0026 by chance, alone of 24 seeds.
+    quick = QUICK | {"random_seed": 1}
+    made = bread.check(MODEL, simulate_from="posterior", posterior=draws(shift=shift), **quick)
     verdict = bread.verdict(made)
     assert verdict.status == status
     assert (verdict.rank_p_value <= 0.0033) == (shift > 0.0)
