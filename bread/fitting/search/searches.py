@@ -63,9 +63,9 @@ def checked_modes(work: FitWork, kernel: Kernel) -> MixtureReference | None:
     The mode of a funnel is in its neck, where little of its mass is.
     """
     found = modes(work)
-    if found is None or len(found.components) > 1:
-        return None if found is None else _nearer(work, found, kernel)
-    return found if work.own_divergence(found) < CHECKED else None
+    if found is None or _is_near(work, found):
+        return found
+    return _nearer(work, found, kernel) if len(found.components) > 1 else None
 
 
 def modes_again(work: FitWork, kernel: Kernel, like: MixtureReference) -> MixtureReference | None:
@@ -77,12 +77,15 @@ def modes_again(work: FitWork, kernel: Kernel, like: MixtureReference) -> Mixtur
     n_modes = len(like.components)
     if n_modes == 1 and not like.n_left_out:
         found = modes(work, 1, like.components[0].mean)
-        if found is not None and work.own_divergence(found) < CHECKED:
+        if found is not None and _is_near(work, found):
             return found
     found = modes(work, n_modes)
-    if found is None or (len(found.components) == 1 and work.own_divergence(found) < CHECKED):
-        return found
-    return _nearer(work, found, kernel)
+    return found if found is None or _is_near(work, found) else _nearer(work, found, kernel)
+
+
+def _is_near(work: FitWork, found: MixtureReference) -> bool:
+    """Return whether there is a single mode, and its Gaussian stands a check."""
+    return len(found.components) == 1 and work.own_divergence(found) < CHECKED
 
 
 def _nearer(work: FitWork, found: MixtureReference, kernel: Kernel) -> MixtureReference:

@@ -118,11 +118,8 @@ class LookFound:
         said = [f"First look: {_other_data(one)}." for one in self.other_data]
         if self.p_value < LEVEL:
             sizes = [f"{name} ({size})" for name, size in self.differences]
-            errors = (
-                " Standard errors of sizes are in brackets."
-                if any("sd" in size for _, size in self.differences)
-                else ""
-            )
+            has_errors = any("(" in size for _, size in self.differences)
+            errors = " Standard errors of sizes are in brackets." if has_errors else ""
             said.append(f"{whose} contradict the gradient of the density (p < {LEVEL:g}): {', '.join(sizes)}.{errors}")
         elif np.isfinite(self.p_value):
             said.append(

@@ -316,6 +316,8 @@ class PathChooser:
         pilots = [item for item in found if isinstance(item, Pilot)]
         if len(pilots) < len(found):
             return None
+        if self._plan.goal.target is None:  # V decides, which asks for no mean of B
+            return pilots
 
         def more(first: int, last: int) -> list[FloatArray]:
             """Return log ratios of more draws from the bases of all pilots' paths."""
@@ -327,7 +329,7 @@ class PathChooser:
                 drawn = iter(in_order(self._stage.run_tasks, [batch for of_one in batches for batch in of_one]))
             return [np.concatenate(list(islice(drawn, len(of_one)))) for of_one in batches]
 
-        return pilots if self._plan.goal.target is None else with_decided_tails(pilots, more)  # V asks for no mean of B
+        return with_decided_tails(pilots, more)
 
     def _is_cheap(self, cost: PathCost) -> bool:
         """Return whether the whole check along a path costs less than looking for a better one."""

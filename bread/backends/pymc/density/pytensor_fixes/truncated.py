@@ -1,8 +1,8 @@
 """Draws of truncated distributions by rejection in NumPy, where PyMC draws in a loop of its own.
 
 Where PyTensor has no inverse of a distribution function (counts of hurdle models, Wald, skew normal), PyMC draws all
-values again until the last one is within the bounds, in a `Scan`: 800 counts take 45 ms. Here only those outside are
-drawn again, many at once: 0.5 ms. The same law, from other random numbers.
+values again until the last one is within the bounds, in a `Scan`: 800 counts take 28 ms, in PyMC 5 1.8 s. Here only
+those outside are drawn again, many at once: 0.7 ms. The same law, from other random numbers.
 """
 
 from __future__ import annotations
