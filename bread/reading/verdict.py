@@ -14,7 +14,7 @@ from bread.reading.other_verbs.path_sampling import is_path_sampling, path_sampl
 from bread.reading.other_verbs.unbiased import is_unbiased, unbiased_answer
 from bread.reading.sentences.check_lines import check_answer
 from bread.reading.sentences.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
-from bread.reading.sentences.first_look import first_look_answer, is_first_look
+from bread.reading.sentences.first_look import first_look_answer, is_first_look, not_certified
 from bread.reading.sentences.fit import fit_status
 from bread.reading.sentences.lines import Answer
 from bread.reading.sentences.printable import printable
@@ -31,18 +31,19 @@ Status = Literal[
 class Verdict(str):
     """The lines of a verdict, at most eight of at most 100 columns, with details and numbers as attributes.
 
+    It has the attributes of its kind alone: all of these but ``best`` for a report of `bread.check` (NaN, 0, "", None
+    or False where it has not got that far); beside ``status`` and ``details``, ``direct_p_value`` for one of
+    `bread.look` or `bread.debug`, and ``best`` for one of `bread.compare`.
+
     Attributes
     ----------
     details : str
         Everything else that is to be said, as sentences.
     status : {"bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive"}
-        Of a report of `bread.debug`: "bug" or "no bug found", with ``direct_p_value`` as the only number. Of one of
-        `bread.look`: "disagreement", "no difference seen" or "inconclusive", with the same number. Of one of
-        `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot tell", with ``best`` alone. Of one of
-        `bread.lab.unbiased`: "bounded" or "inconclusive", without numbers: they are in the report. Of one of
-        `bread.lab.data_annealing`: "bug", "sandwiched" or "inconclusive", in the same way, and of one of
-        `bread.lab.path_sampling`: "bug", "estimated" or "inconclusive". What such a report does not have is NaN, 0, "",
-        None or False here.
+        Of a report of `bread.debug`: "bug" or "no bug found". Of one of `bread.look`: "disagreement", "no difference
+        seen" or "inconclusive". Of one of `bread.compare`: "bug", "inconclusive", "better", "trade-off" or "cannot
+        tell". Of one of `bread.lab.unbiased`: "bounded" or "inconclusive"; of `bread.lab.data_annealing`: "bug",
+        "sandwiched" or "inconclusive"; of `bread.lab.path_sampling`: "bug", "estimated" or "inconclusive".
     error, error_lower, error_limit : float
         V, and its limits, each one-sided: on average over simulated data sets, no probability computed from one
         annealed draw is off by more than V. The limits take the simulated data sets for typical.
@@ -84,40 +85,46 @@ class Verdict(str):
     """
 
     status: Status
-    details: str = ""
-    error: float = math.nan
-    error_lower: float = math.nan
-    error_limit: float = math.nan
-    error_limit_exact: float = math.nan
-    jeffreys: float = math.nan
-    is_reliable: bool = False
-    bound: str = ""
-    estimate: float = math.nan
-    ci_lower: float = math.nan
-    ci_upper: float = math.nan
-    limit: float = math.nan
-    n_temperatures: int = 0
-    n_simulations: int = 0
-    consistency_p_value: float = math.nan
-    effect: float = math.nan
-    fit: Literal["ok", "poor", "not tested"] = "not tested"
-    fit_p_value: float = math.nan
-    alarm_p_value: float = math.nan
-    forms_p_value: float = math.nan
-    rank_p_value: float = math.nan
-    quantity_p_value: float = math.nan
-    direct_p_value: float = math.nan
-    agreement: bool | None = None
-    comparison: str = ""
-    n_missed_modes: int | None = None
-    gap_location: float = math.nan
-    best: str = ""
+    details: str
+    error: float
+    error_lower: float
+    error_limit: float
+    error_limit_exact: float
+    jeffreys: float
+    is_reliable: bool
+    bound: str
+    estimate: float
+    ci_lower: float
+    ci_upper: float
+    limit: float
+    n_temperatures: int
+    n_simulations: int
+    consistency_p_value: float
+    effect: float
+    fit: Literal["ok", "poor", "not tested"]
+    fit_p_value: float
+    alarm_p_value: float
+    forms_p_value: float
+    rank_p_value: float
+    quantity_p_value: float
+    direct_p_value: float
+    agreement: bool | None
+    comparison: str
+    n_missed_modes: int | None
+    gap_location: float
+    best: str
 
     def __new__(cls, *lines: str, **numbers: Any) -> Verdict:
         """Return these lines, such as a terminal may show, with these attributes."""
         verdict = super().__new__(cls, "\n".join(map(printable, lines)))
         verdict.__dict__.update(numbers)
         return verdict
+
+    def __getattr__(self, name: str) -> Any:
+        """Say which attributes there are, where one is asked for that this kind of report does not have."""
+        raise AttributeError(
+            f"This verdict has no {name!r}, which is of another kind of report. It has {', '.join(vars(self))}."
+        )
 
     def __bool__(self) -> bool:
         """Whether the status is "converged", "no bug found" or "better"."""
@@ -208,19 +215,26 @@ def verdict_of(report: Any, spell: Callable[[str], str] = str) -> Verdict:
     return Verdict(*answer.lines(), details=details, **{**answer.numbers, "status": answer.status})
 
 
+def _not_measured(*names: str) -> dict[str, Any]:
+    """Return the numbers of these names where nothing was measured; of a check, without names."""
+    kinds, unknown = Verdict.__annotations__, {"float": math.nan, "int": 0, "bool": False, "str": ""}
+    return {name: unknown.get(kinds[name]) for name in names or set(kinds) - {"status", "details", "best"}}
+
+
 def _answer(report: Any) -> Answer:
     """Return what a report of any verb says."""
-    verbs = (
-        (is_debug, debug_answer),
-        (is_compare, compare_answer),
-        (is_first_look, first_look_answer),
-        (is_data_annealing, data_annealing_answer),
-        (is_unbiased, unbiased_answer),
-        (is_path_sampling, path_sampling_answer),
+    verbs: tuple[tuple[Callable[[Any], bool], Callable[[Any], Answer], dict[str, Any]], ...] = (
+        (is_debug, debug_answer, _not_measured("direct_p_value")),
+        (is_compare, compare_answer, _not_measured("best")),
+        (is_first_look, first_look_answer, _not_measured(*([] if not_certified(report) else ["direct_p_value"]))),
+        (is_data_annealing, data_annealing_answer, {}),
+        (is_unbiased, unbiased_answer, {}),
+        (is_path_sampling, path_sampling_answer, {}),
     )
-    for is_its, answer in verbs:
+    for is_its, answer, numbers in verbs:
         if is_its(report):
-            return answer(report)
+            found = answer(report)
+            return replace(found, numbers={**numbers, **found.numbers})
     findings = read_findings(report)
     return replace(check_answer(report, findings, _status(findings)), numbers=_numbers(findings))
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from bread.backends import model_in_context, module_of
 from bread.jobs import interrupts
-from bread.jobs.executors import Workers, available_cores, started_early
+from bread.jobs.executors import Workers, available_cores, one_thread, started_early
 from bread.jobs.progress import Display
 from bread.jobs.remote import require_executor
 from bread.report.types import Report
@@ -250,6 +250,7 @@ def check(
         require_executor(executor)
     display = Display(is_visible=progressbar, workers=n_cores)
     with interrupts.handled(), open_checkpoint(checkpoint) as saved, display, ExitStack() as stack:
+        stack.enter_context(one_thread())
         model = model_in_context(model)
         fits = FITTING if isinstance(arguments.path, str) and arguments.path != "prior" else ()
         stack.enter_context(started_early(module_of(model), n_cores, executor, fits))

@@ -17,7 +17,7 @@ from bread.backends import model_in_context, open_model
 from bread.backends.base import Model, Simulations
 from bread.errors import BreadError, InvalidArgumentError
 from bread.jobs import interrupts
-from bread.jobs.executors import available_cores, open_executor
+from bread.jobs.executors import available_cores, one_thread, open_executor
 from bread.jobs.progress import Display
 from bread.paths.kinds import PriorPath
 from bread.report.compare import compare_container
@@ -146,7 +146,7 @@ def compare(
     jobs = _read_models(models, mapping or {}, shared)
     arguments = {job.name: run.arguments(job.settings) for job in jobs}
     entries: list[Entry] = []
-    with interrupts.handled(), Display(is_visible=progressbar, workers=available_cores(cores)) as display:
+    with interrupts.handled(), one_thread(), Display(is_visible=progressbar, workers=available_cores(cores)) as display:
         opened = _open(jobs, arguments, root, display)
         is_interrupted = _anneal(opened, arguments, run, entries, display)
     settings = {"level": level, "simulations": simulations, "chains": chains}

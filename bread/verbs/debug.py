@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import default_rng
-from threadpoolctl import threadpool_limits
 
 from bread.argument_rules import is_number, received, require_call, require_choice, require_flag
 from bread.arviz_import import require_containers
@@ -26,7 +25,7 @@ from bread.debugging.whole_model import run_on_model
 from bread.debugging.worker_pool import WorkerPool
 from bread.errors import InvalidArgumentError
 from bread.jobs import interrupts
-from bread.jobs.executors import available_cores
+from bread.jobs.executors import available_cores, one_thread
 from bread.jobs.progress import Display
 from bread.report.debug import debug_container
 from bread.report.types import Report
@@ -144,7 +143,7 @@ def debug(
             kernel=kernel, data=data, observed=observed, simulator=simulator, likelihood=likelihood, any_kernel=True
         )
         work = _Work(model=model_in_context(model), options=options)
-    with interrupts.handled(), Display(is_visible=progressbar, workers=available_cores(cores)) as display:
+    with interrupts.handled(), one_thread(), Display(is_visible=progressbar, workers=available_cores(cores)) as display:
         result, name, identity = _run(work, only, reversible, level, budget, root, cores, display)
     settings = {"level": level, "budget": budget, "only": only or "", "reversible": reversible}
     return debug_container(result, name, root, settings, time.perf_counter() - began, identity)
@@ -248,8 +247,7 @@ def _run(
     display: Display,
 ) -> tuple[BatteryResult, str, Identity | None]:
     seed = int(seed_sequence(root, Purpose.BATTERY).generate_state(1, np.uint64)[0])
-    # One thread here, as in workers: sums of matrix products depend on their number.
-    with WorkerPool(cores) as pool, threadpool_limits(limits=1):
+    with WorkerPool(cores) as pool:
         if work.subjects:
             pool.load(None, work.subjects)
             display.phase("testing")

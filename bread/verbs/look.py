@@ -9,7 +9,7 @@ from bread.arviz_import import require_containers
 from bread.backends import model_in_context, open_model
 from bread.backends.base import OpenOptions
 from bread.backends.support.draw_forms import plain_form
-from bread.jobs.executors import available_cores
+from bread.jobs.executors import available_cores, one_thread
 from bread.jobs.progress import Display
 from bread.report.first_look import GROUP, first_look_dataset
 from bread.report.fit_quality import quality_attributes
@@ -83,7 +83,7 @@ def look(
     posterior = plain_form(posterior)
     given = {} if posterior is None else {"posterior": posterior}
     options = OpenOptions(data=data, observed=observed, likelihood=likelihood, density_only=True, draws=given)
-    with Display(is_visible=progressbar, workers=1) as display:
+    with one_thread(), Display(is_visible=progressbar, workers=1) as display:
         display.phase("compiling")
         opened = open_model(model_in_context(model), options)
         display.done()

@@ -9,7 +9,7 @@ from typing import Any
 from bread.backends import model_in_context
 from bread.errors import InvalidArgumentError, UnsupportedModelError
 from bread.jobs import interrupts
-from bread.jobs.executors import Workers, available_cores
+from bread.jobs.executors import Workers, available_cores, one_thread
 from bread.jobs.progress import Display
 from bread.jobs.remote import require_executor
 from bread.reading.other_verbs.outlook import Outlook, outlook
@@ -63,7 +63,7 @@ def plan(model: Any = None, *, budget: str | int, **options: Any) -> Outlook:
     if executor is not None:
         require_executor(executor)
     display = Display(is_visible=arguments.progressbar, workers=cores)
-    with interrupts.handled(), display:
+    with interrupts.handled(), one_thread(), display:
         opened = open_for_check(model_in_context(model), data, arguments, display)
         if opened.not_certified:
             raise UnsupportedModelError(f"No error can be foreseen: {opened.not_certified}.")

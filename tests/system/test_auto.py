@@ -58,6 +58,7 @@ def test_what_cannot_be_simulated_is_looked_at_by_its_density(error: type[Except
     assert attributes["not_certified"] == "Data of y cannot be simulated: there is no generator; write one"
     assert {"first_look", "modes"} <= set(group_names(made)) and "bounds" not in group_names(made)
     assert verdict.status == "no difference seen" and "Not certified" in verdict and "Do now" not in verdict
+    assert np.isnan(verdict.error_limit) and verdict.n_temperatures == 0 and verdict.n_missed_modes == 0
     assert len(bread.summary(made)) == 1
     found, se = attributes["fit_log_evidence"], attributes["fit_log_evidence_error"]
     assert abs(found - MODEL.log_evidence({"y": Y})) < 4.0 * se + 1e-6 and se < 0.05

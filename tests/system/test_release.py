@@ -31,3 +31,8 @@ def test_what_a_release_runs_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), flags=re.MULTILINE))
     asked = set(re.findall(r"`make ([a-z-]+)`", text("RELEASING.md") + text(".github/PULL_REQUEST_TEMPLATE.md")))
     assert asked and asked <= targets
+
+
+def test_the_paper_cites_what_it_lists() -> None:
+    listed = re.findall(r"^@\w+\{([a-z-]+),", text("paper/paper.bib"), flags=re.MULTILINE)
+    assert len(listed) > 10 and set(listed) == set(re.findall(r"@([a-z-]+)", text("paper/paper.md")))
