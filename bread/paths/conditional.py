@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray, MixtureReference
+from bread.paths.mixture import FittedReference, FloatArray, MixtureReference
 
 _MOMENT_DRAWS = 2000
 _AT_ONCE = 256  # rows
@@ -22,7 +23,7 @@ ADDITIVE = 30.0  # weight of a spline's parts that depend on one coordinate each
 
 
 @dataclass(frozen=True)
-class ConditionalReference:
+class ConditionalReference(FittedReference):
     """A law of coordinates u, and of the others given u, which is normal.
 
     ``y = W (theta - centre) - m(u)`` is nearly independent: ``(1 + T(u)) y`` is, with standard deviations s(u) and T
@@ -47,6 +48,8 @@ class ConditionalReference:
         Of the cubes, of 1 and of x, for the elements of m, of log s, and of T by rows; those of T may be missing, where
         it is zero.
     """
+
+    is_given: ClassVar[bool] = True
 
     drivers: tuple[int, ...]
     marginal: MixtureReference

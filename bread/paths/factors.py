@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray
+from bread.paths.mixture import FittedReference, FloatArray
 from bread.paths.rotated import RotatedReference
 from bread.paths.small_matrices import CholeskyFactors, cholesky_of
 from bread.paths.sums import LARGEST_EXPONENT
@@ -238,7 +238,7 @@ def gaussian_laws(form: Form) -> Given:
 
 
 @dataclass(frozen=True)
-class FactorReference:
+class FactorReference(FittedReference):
     """A law of all coordinates but the factors of one side, and of these the exact Gaussian law given them.
 
     Attributes
@@ -248,7 +248,7 @@ class FactorReference:
         Law of the drivers, in the order of the state, with v in its units (`Couplings.units`).
     """
 
-    goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`
+    goes_round: ClassVar[bool] = True
 
     couplings: Couplings
     marginal: RotatedReference

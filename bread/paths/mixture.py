@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -43,6 +43,33 @@ class Reference(Protocol):
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
         ...
+
+
+class FittedReference(Reference):
+    """What every reference of bread's own tells besides: the base of each family.
+
+    Attributes
+    ----------
+    is_own : bool
+        True: its density is known to be normalised, and that of its draws.
+    is_given : bool
+        Whether it has all coordinates given one of them, or some, such as scales.
+    goes_round : bool
+        See `bread.paths.kinds.ReferencePath.tree_depth`.
+    """
+
+    is_own: ClassVar[Literal[True]] = True
+    is_given: ClassVar[bool] = False
+    goes_round: ClassVar[bool] = False
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it is made of several laws, which may be far from each other."""
+        return False
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,)."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -189,7 +216,7 @@ def rows_times(matrix: FloatArray, states: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class MixtureReference:
+class MixtureReference(FittedReference):
     """A mixture of location-scale laws (one component is a plain Gaussian or t).
 
     Attributes
@@ -218,6 +245,11 @@ class MixtureReference:
     def dim(self) -> int:
         """Number of coordinates."""
         return len(self.components[0].mean)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it has several components."""
+        return len(self.components) > 1
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""

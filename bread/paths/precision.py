@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray
+from bread.paths.mixture import FittedReference, FloatArray
 from bread.paths.product import ProductReference
 from bread.paths.sums import Factors, Sums
 
@@ -47,7 +47,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PrecisionReference:
+class PrecisionReference(FittedReference):
     """A law of coordinates u, and of the others y given u, with log density ``b(u)' y - y' P(u) y / 2 + constant``.
 
     Where P(u), far out, is numerically not positive definite, the law is the one of its diagonal, and standard normal
@@ -64,6 +64,8 @@ class PrecisionReference:
     linear : Sums
         Elements of b.
     """
+
+    is_given: ClassVar[bool] = True
 
     drivers: tuple[int, ...]
     marginal: ProductReference

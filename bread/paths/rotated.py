@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.paths.conditional import ConditionalReference
-from bread.paths.mixture import FloatArray, MixtureReference
+from bread.paths.mixture import FittedReference, FloatArray, MixtureReference
 from bread.paths.nested import NestedReference
 
 InvariantLaw = MixtureReference | NestedReference | ConditionalReference
@@ -169,7 +169,7 @@ class Gauge:
 
 
 @dataclass(frozen=True)
-class RotatedReference:
+class RotatedReference(FittedReference):
     """A law of what rotations leave alone, and a uniform rotation.
 
     Attributes
@@ -180,7 +180,7 @@ class RotatedReference:
         Of them.
     """
 
-    goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`
+    goes_round: ClassVar[bool] = True
 
     gauge: Gauge
     law: InvariantLaw

@@ -18,7 +18,7 @@ from bread.jobs.interrupts import can_limit
 from bread.paths import schedules
 from bread.paths.kinds import KINDS, PriorPath, ReferencePath
 from bread.paths.mixture import Reference
-from bread.paths.user import UserReference, as_reference
+from bread.paths.user import as_reference
 from bread.running.state.budget import read_budget
 from bread.running.state.plan import AUTO, NO_PRIOR_PATH, PathRequest, Plan, protocols
 from bread.seeds import Purpose, root_entropy, seed_sequence
@@ -211,7 +211,7 @@ def _reference(path: Any, model: Model, root: int) -> Reference:
         from bread.fitting.user_references import examined  # scipy.stats takes a second, in which workers start
 
         given = as_reference(path)
-        if not isinstance(given, UserReference):
+        if given.is_own:
             return given
         return examined(given, model.info.layout.dim, seed_sequence(root, Purpose.REFERENCE_TEST))
     with named_as("path"):

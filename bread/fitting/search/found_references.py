@@ -5,46 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray, Kernel
+from bread.backends.base import FloatArray
 from bread.fitting.conditional.one_driver import rank_drivers
 from bread.fitting.gaussian.families import FAMILIES, fit_diagonal
 from bread.fitting.importance import adapted_product
 from bread.fitting.importance.adaptation import nearer
 from bread.fitting.importance.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
-from bread.fitting.search import searches
+from bread.fitting.search.found_families import (
+    ADAPTED,
+    AFTER_CHAINS,
+    CONDITIONAL,
+    MODES,
+    FoundFamily,
+    Start,
+    in_order,
+)
 from bread.fitting.search.initial import many_prior_draws
 from bread.fitting.search.searches import ENOUGH
 from bread.fitting.search.work import FitWork, Part
-from bread.fitting.symmetries.reference import AcrossRotations, fit_rotated
-from bread.paths.centred import CentredReference
-from bread.paths.conditional import ConditionalReference
-from bread.paths.mixture import MixtureReference
-from bread.paths.nested import NestedReference
-from bread.paths.precision import PrecisionReference
-from bread.paths.product import ProductReference
-
-# families that are found by optimisation, not fitted to draws
-MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
-PRECISION, CENTRED = "precision", "centred"
+from bread.paths.mixture import FittedReference
 
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
 
 Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
-# laws of all coordinates given some
-GivenReference = NestedReference | ConditionalReference | PrecisionReference | CentredReference
-FittedReference = MixtureReference | GivenReference | AcrossRotations | ProductReference
-
-
-def family_of(law: GivenReference) -> str:
-    """Return the family of a law of all coordinates given some."""
-    if isinstance(law, PrecisionReference):
-        return PRECISION
-    if isinstance(law, CentredReference):
-        return CENTRED
-    return NESTED if isinstance(law, NestedReference) else CONDITIONAL
 
 
 @dataclass
@@ -72,11 +57,14 @@ class Found:
         """Return what was found, to be added to."""
         return replace(self, references=dict(self.references))
 
-    def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
-        """Look for Gaussians at modes."""
-        modes = searches.checked_modes(work, kernel)
-        if modes is not None:
-            self.references[MODES] = modes
+    def look(self, work: FitWork, family: FoundFamily, start: Start) -> FittedReference | None:
+        """Look for a reference of a family; what is found is kept and returned."""
+        before, found = work.n_gradients, family.look(work, start)
+        if family.name != MODES:
+            self.n_given_gradients += work.n_gradients - before
+        if found is not None:
+            self.references[family.name] = found
+        return found
 
     def look_for_given(self, work: FitWork, draws: FloatArray) -> None:
         """Look for a law nested in one coordinate, from draws of chains; where none is near, in some.
@@ -88,38 +76,15 @@ class Found:
         spread = draws.std(axis=0)
         if not (spread > 0.0).all():
             return
-        before = work.n_gradients
         drivers = rank_drivers(draws, work.transformed)
         of_prior = rank_drivers(many_prior_draws(work), work.transformed)
         drivers += [driver for driver in of_prior if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-        nested_first = searches.prefers_nested(work.posterior)
-        is_near = False
-        for is_exact in (False, True) if nested_first else (True, False):
-            if not is_near:
-                law = _exact(work, draws) if is_exact else searches.nested(work, drivers, middle, spread)
-                is_near = self._adds(work, law)
-        if not is_near:
-            is_near = self._adds(work, searches.centred(work, draws))
-        if not is_near:
-            self._adds(work, searches.conditional(work, drivers, middle, draws))
-        self.n_given_gradients += work.n_gradients - before
-
-    def _adds(self, work: FitWork, law: GivenReference | None) -> bool:
-        """Add a law that was looked for, if there is one; return whether no other need be looked for."""
-        if law is None:
-            return False
-        self.references[family_of(law)] = law
-        return work.own_divergence(law, 1) < ENOUGH
-
-    def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
-        """Look for a law of what rotations leave alone, from draws of a chain."""
-        before = work.n_gradients
-        rotated = fit_rotated(work, places, draws)
-        if rotated is not None:
-            self.references[ROTATED] = rotated
-        self.n_given_gradients = work.n_gradients - before
+        for family in in_order(AFTER_CHAINS, work.posterior):
+            law = self.look(work, family, Start(draws, drivers, middle, spread))
+            if law is not None and work.own_divergence(law, 1) < ENOUGH:
+                break
 
     def look_for_adapted(
         self, work: FitWork, chains: list[FloatArray], family: str, criterion: dict[str, float], n_draws: int
@@ -155,19 +120,12 @@ class Found:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        is_enough = {NESTED, CONDITIONAL, PRECISION, CENTRED, ROTATED} & set(self.references) or len(self.single) < len(
-            self.references
-        )
-        return bool(is_enough) and not self.is_looked
+        return not self.is_looked and any(name != MODES or one.is_several for name, one in self.references.items())
 
     @property
     def single(self) -> dict[str, FittedReference]:
         """Those that need no chains to find all their parts."""
-        return {
-            name: item
-            for name, item in self.references.items()
-            if not isinstance(item, MixtureReference) or len(item.components) == 1
-        }
+        return {name: one for name, one in self.references.items() if not one.is_several}
 
     def near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> Choice | None:
         """Return the family of the nearest one, and what each shows, where it is so near that nothing need be compared.
@@ -180,11 +138,3 @@ class Found:
         }
         family = min(criterion, key=lambda name: criterion[name], default=None)
         return (family, criterion) if family is not None and criterion[family] < ENOUGH else None
-
-
-def _exact(work: FitWork, draws: FloatArray) -> PrecisionReference | None:
-    """Return the exact law given scales, which are looked for from prior draws, and from these where that fails."""
-    found = searches.by_precision(work, many_prior_draws(work))
-    if found is None or work.own_divergence(found, 1) >= ENOUGH:
-        found = searches.by_precision(work, draws) or found
-    return found

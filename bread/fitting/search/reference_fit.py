@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Kernel, Posterior, Settings
 from bread.errors import DensityError
 from bread.fitting.gaussian.families import FAMILIES, LARGEST_MIXED_DIM
-from bread.fitting.search.found_references import ADAPTED, MODES, ROTATED, Choice, FittedReference, Found
+from bread.fitting.search.found_families import ADAPTED, AFTER_ONE_CHAIN, MODES, Start
+from bread.fitting.search.found_references import Choice, Found
 from bread.fitting.search.initial import initial_states, without_lost_chains
 from bread.fitting.search.pilot_chains import PilotChain, run_chain
 from bread.fitting.search.searches import BELIED, MOVE_BURN_IN, MOVE_DRAWS
@@ -19,7 +20,7 @@ from bread.fitting.search.selection import select_family, settled
 from bread.fitting.search.work import FitWork, Part, plain
 from bread.fitting.symmetries.find_rotations import invariant_under
 from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import MixtureReference
+from bread.paths.mixture import FittedReference, MixtureReference
 
 N_CHAINS = 4  # of a thorough fit
 SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
@@ -82,8 +83,9 @@ class ReferenceFit:
 
     def move_gradients(self, per_transition: float) -> float:
         """Return about how many gradient evaluations the reference of another data set costs."""
-        if not isinstance(self.reference, MixtureReference) or self.family == ADAPTED:
+        if self.family not in (*FAMILIES, MODES):
             return float(self.n_given_gradients)
+        assert isinstance(self.reference, MixtureReference)
         n_components = len(self.reference.components)
         if self.family == MODES and n_components == 1 and not self.reference.n_left_out:
             dim = len(self.transformed)
@@ -233,10 +235,10 @@ def continue_fit(posterior: Posterior, begun: BegunFit, *, root: int, simulation
         else:
             found = Found()
             first = next(chain for chain in begun.chains if chain.failure is None)
-            if begun.places is not None:
-                found.look_for_rotated(work, first.states, begun.places)
-            if ROTATED not in found.references:
-                found.look_for_modes(work, first.kernel)
+            start = Start(first.states, kernel=first.kernel, places=begun.places)
+            for family in AFTER_ONE_CHAIN:
+                if found.look(work, family, start) is not None:
+                    break
         is_half = 2 * len(chains) == request.n_chains and not begun.is_half_seen
         if is_half:
             end = _end_early(work, begun, found)

@@ -9,10 +9,11 @@ import numpy as np
 from bread.backends.base import FloatArray
 from bread.fitting.gaussian.families import FAMILIES
 from bread.fitting.importance.adapted import LARGEST_DIM
-from bread.fitting.search.found_references import NESTED, Choice, FittedReference, Found, GivenReference
+from bread.fitting.search.found_families import NESTED
+from bread.fitting.search.found_references import Choice, Found
 from bread.fitting.search.searches import BELIED, CHECKED
 from bread.fitting.search.work import FitWork, Part
-from bread.paths.mixture import MixtureReference
+from bread.paths.mixture import FittedReference
 
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
@@ -47,8 +48,7 @@ def select_family(work: FitWork, request: Asked, chains: list[FloatArray], found
         reference = found.get(name)
         if reference is None:
             return 0.0
-        is_several = isinstance(reference, MixtureReference) and len(reference.components) > 1
-        return SEVERAL_MARGIN if is_several and request.is_shared else FOUND_MARGIN
+        return SEVERAL_MARGIN if reference.is_several and request.is_shared else FOUND_MARGIN
 
     family = min(criterion, key=lambda name: criterion[name] - margin(name))
     return family if np.isfinite(criterion[family]) else "diagonal", criterion
@@ -61,7 +61,7 @@ def settled(work: FitWork, request: Asked, chains: list[FloatArray], found: Foun
     half the error at best. In few coordinates mixtures may be adapted to draws, and chains are cheap. A law that was
     found before any chain ran must be nearer, and be given several coordinates, as more may be needed than one.
     """
-    laws = [family for family, one in found.references.items() if isinstance(one, GivenReference)]
+    laws = [family for family, one in found.references.items() if one.is_given]
     if work.dim <= LARGEST_DIM or not laws or (found.is_looked and laws == [NESTED]):
         return None
     family, criterion = select_family(work, request, chains, found.references)

@@ -66,6 +66,7 @@ class FitWork:
     n_gradients: int = field(default=0, init=False)
     n_evaluations: int = field(default=0, init=False)
     _ends: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False, repr=False)
+    _own: dict[int, tuple[Reference, FloatArray]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def dim(self) -> int:
@@ -114,10 +115,14 @@ class FitWork:
     def own_divergence(self, reference: Reference, n_left_out: int = 0) -> float:
         """Return a reference's Jeffreys divergence (nats) from the posterior by its own draws, weighted.
 
-        The lowest ratios may be left out where one far draw must not decide, and others will be looked at.
+        The lowest ratios may be left out where one far draw must not decide, and others will be looked at. Densities
+        are taken once for each reference.
         """
-        ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
-        return shown_divergence(np.sort(ratio)[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
+        if id(reference) not in self._own:
+            ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
+            self._own[id(reference)] = reference, np.sort(ratio)  # the reference is kept with its number
+        ratio = self._own[id(reference)][1]
+        return shown_divergence(ratio[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
 
     def criterion(
         self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, part: Part, index: int

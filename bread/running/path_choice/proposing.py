@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo
-from bread.fitting.search.found_references import GivenReference
 from bread.running.path_choice.costs import PathCost
 from bread.running.pilots.tuning import Pilot
 
@@ -38,9 +37,10 @@ def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> boo
     cost : PathCost
         Of this path.
     """
-    if not info.may_propose or any(pilot.fit is None for pilot in pilots):
+    fits = [pilot.fit for pilot in pilots if pilot.fit is not None]
+    if not info.may_propose or len(fits) < len(pilots):
         return False
-    is_given = all(isinstance(pilot.path.reference, GivenReference) for pilot in pilots)
+    is_given = all(fit.reference.is_given for fit in fits)
     if cost.n_chains * cost.n_temperatures * cost.per_transition < (DEAR_GIVEN if is_given else DEAR):
         return False
     return _mean_accepted(pilots) >= LEAST_ACCEPTED
