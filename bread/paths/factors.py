@@ -20,7 +20,6 @@ from bread.paths.rotated import RotatedReference
 from bread.paths.small_matrices import CholeskyFactors, cholesky_of
 from bread.paths.sums import LARGEST_EXPONENT
 
-_MOMENT_DRAWS = 2000
 _AT_ONCE = 128  # rows
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 
@@ -292,11 +291,6 @@ class FactorReference(FittedReference):
         values += own
         return np.where(np.isfinite(values), values, -np.inf).reshape(np.shape(states)[:-1])
 
-    def gradient(self, states: FloatArray) -> FloatArray:
-        """Return the gradient of the log density, shape ``states.shape``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
-
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,)."""
         couplings = self.couplings
@@ -316,11 +310,6 @@ class FactorReference(FittedReference):
             gradient[couplings.inner] = -law.factors.times(law.factors.transposed_times(away))
             value = own + float(_log_densities(law, u).sum())
         return value if np.isfinite(value) else -np.inf, gradient
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
-        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
-        return draws.mean(axis=0), draws.std(axis=0)
 
 
 def _log_densities(law: Given, u: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from bread.errors import InvalidArgumentError
 
 FloatArray = NDArray[np.float64]
 
+_MOMENT_DRAWS = 2000
 _LARGEST_BATCHED_DIM = 64  # above it BLAS is faster, one state at a time
 
 
@@ -48,6 +49,8 @@ class Reference(Protocol):
 class FittedReference(Reference):
     """What every reference of bread's own tells besides: the base of each family.
 
+    A family has ``dim``, ``label``, ``sample`` and ``value_and_gradient``; the rest may be replaced by what is faster.
+
     Attributes
     ----------
     is_own : bool
@@ -67,9 +70,29 @@ class FittedReference(Reference):
         """Whether it is made of several laws, which may be far from each other."""
         return False
 
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,)."""
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
         raise NotImplementedError
+
+    def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
+        raise NotImplementedError
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
+        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        return np.array([self.value_and_gradient(row)[0] for row in rows]).reshape(np.shape(states)[:-1])
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
+        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
+        return draws.mean(axis=0), draws.std(axis=0)
 
 
 @dataclass(frozen=True)

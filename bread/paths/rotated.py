@@ -200,16 +200,6 @@ class RotatedReference(FittedReference):
         drawn = self.law.sample(n, rng)
         return np.array([self.gauge.state(y, self.gauge.rotation(rng)) for y in drawn]).reshape(n, self.dim)
 
-    def log_density(self, states: FloatArray) -> FloatArray:
-        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[0] for row in rows]).reshape(np.shape(states)[:-1])
-
-    def gradient(self, states: FloatArray) -> FloatArray:
-        """Return the gradient of the log density, shape ``states.shape``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
-
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); -inf where no rotation is defined."""
         try:

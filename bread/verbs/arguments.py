@@ -13,7 +13,7 @@ from bread.argument_rules import elements, is_count, is_number, received, requir
 from bread.backends.base import Model, ModelInfo, OpenOptions
 from bread.backends.support.posterior_draws import named_as, require_all
 from bread.errors import InvalidArgumentError, UnsupportedModelError
-from bread.fitting.gaussian.families import fit_diagonal, fit_full, fit_low_rank
+from bread.fitting.gaussian.families import first_fit
 from bread.jobs.interrupts import can_limit
 from bread.paths import schedules
 from bread.paths.kinds import KINDS, PriorPath, ReferencePath
@@ -218,8 +218,7 @@ def _reference(path: Any, model: Model, root: int) -> Reference:
         read = model.read_posterior(path)
         require_all(read)
     draws = model.unconstrain(read.flat_draws())
-    transformed = model.info.layout.may_be_scale
-    fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
+    fitted = first_fit(draws, model.info.layout.may_be_scale)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
 
 

@@ -7,10 +7,9 @@ from typing import NamedTuple
 from bread.backends.base import Posterior
 from bread.errors import DensityError
 from bread.fitting.conditional.one_driver import middle_and_spread, rank_drivers
-from bread.fitting.search.found_families import BEFORE_CHAINS, Start, in_order
-from bread.fitting.search.found_references import Found
+from bread.fitting.search import found_families as families
+from bread.fitting.search.found_references import FitRequest, Found
 from bread.fitting.search.initial import initial_states, many_prior_draws
-from bread.fitting.search.reference_fit import FitRequest
 from bread.fitting.search.searches import CHECKED
 from bread.fitting.search.work import FitWork, plain
 from bread.fitting.symmetries.find_rotations import invariant_under
@@ -54,9 +53,9 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
     prior = many_prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
 
-    start = Start(prior, drivers, state, middle_and_spread(prior)[1], CHECKED, is_near=False)
+    start = families.Start(prior, drivers, state, middle_and_spread(prior)[1], CHECKED, is_near=False)
     far = None
-    for family in in_order(BEFORE_CHAINS, posterior):
+    for family in families.in_order(families.BEFORE_CHAINS, posterior):
         found = Found(drivers=tuple(drivers), is_looked=True)
         law = found.look(work, family, start)
         if law is None:

@@ -5,22 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray
+from bread.backends.base import FloatArray, Kernel
 from bread.fitting.conditional.one_driver import rank_drivers
-from bread.fitting.gaussian.families import FAMILIES, fit_diagonal
+from bread.fitting.gaussian.families import FAMILIES, first_fit
 from bread.fitting.importance import adapted_product
 from bread.fitting.importance.adaptation import nearer
-from bread.fitting.importance.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
-from bread.fitting.search.found_families import (
-    ADAPTED,
-    AFTER_CHAINS,
-    CONDITIONAL,
-    MODES,
-    FoundFamily,
-    Start,
-    in_order,
-)
+from bread.fitting.importance.adapted import GAIN, LOSS
+from bread.fitting.search import found_families as families
 from bread.fitting.search.initial import many_prior_draws
 from bread.fitting.search.searches import ENOUGH
 from bread.fitting.search.work import FitWork, Part
@@ -28,6 +21,9 @@ from bread.paths.mixture import FittedReference
 
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
+N_CHAINS = 4  # of a thorough fit
+SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
+SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
 
 Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
 
@@ -57,10 +53,10 @@ class Found:
         """Return what was found, to be added to."""
         return replace(self, references=dict(self.references))
 
-    def look(self, work: FitWork, family: FoundFamily, start: Start) -> FittedReference | None:
+    def look(self, work: FitWork, family: families.FoundFamily, start: families.Start) -> FittedReference | None:
         """Look for a reference of a family; what is found is kept and returned."""
         before, found = work.n_gradients, family.look(work, start)
-        if family.name != MODES:
+        if family.name != families.MODES:
             self.n_given_gradients += work.n_gradients - before
         if found is not None:
             self.references[family.name] = found
@@ -81,8 +77,8 @@ class Found:
         drivers += [driver for driver in of_prior if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-        for family in in_order(AFTER_CHAINS, work.posterior):
-            law = self.look(work, family, Start(draws, drivers, middle, spread))
+        for family in families.in_order(families.AFTER_CHAINS, work.posterior):
+            law = self.look(work, family, families.Start(draws, drivers, middle, spread))
             if law is not None and work.own_divergence(law, 1) < ENOUGH:
                 break
 
@@ -98,29 +94,28 @@ class Found:
         bool
             Whether there is one that is to be taken in its place.
         """
-        is_badly_moved = family in BADLY_MOVED or (family == CONDITIONAL and criterion[family] > FAR)
+        is_badly_moved = family in BADLY_MOVED or (family == families.CONDITIONAL and criterion[family] > FAR)
         if work.dim > adapted_product.LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
             return False
         draws = np.concatenate(chains)
         nearest = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
-        start = FAMILIES[nearest](draws, work.transformed) or fit_diagonal(draws, work.transformed)
+        start = first_fit(draws, work.transformed, [nearest])
         best = self.references.get(family, start)
         before, gain = work.n_evaluations, -LOSS if is_badly_moved else GAIN
-        adapted: FittedReference | None
-        if work.dim <= LARGEST_DIM:
-            adapted = better_adapted(work, start, best, chains, n_draws, gain)
-        else:
-            adapted = nearer(work, adapted_product.product_adapted(work, draws), best, chains, n_draws, gain)
+        law = families.LAST.look(work, families.Start(draws, mixture=start))
+        adapted = None if law is None else nearer(work, law, best, chains, n_draws, gain)
         if adapted is None:
             return False
-        self.references[ADAPTED] = adapted
+        self.references[families.LAST.name] = adapted
         self.n_given_gradients = work.n_evaluations - before
         return True
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        return not self.is_looked and any(name != MODES or one.is_several for name, one in self.references.items())
+        return not self.is_looked and any(
+            name != families.MODES or one.is_several for name, one in self.references.items()
+        )
 
     @property
     def single(self) -> dict[str, FittedReference]:
@@ -138,3 +133,41 @@ class Found:
         }
         family = min(criterion, key=lambda name: criterion[name], default=None)
         return (family, criterion) if family is not None and criterion[family] < ENOUGH else None
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """How to fit a reference.
+
+    Attributes
+    ----------
+    dim, transformed
+        As of `bread.backends.base.Layout`.
+    n_steps : int
+        Steps for which each pilot chain adapts, and for which it then runs.
+    family : str or None
+        A key of `bread.fitting.gaussian.families.FAMILIES`; None: the best by the criterion.
+    n_chains : int
+    n_selection_draws : int
+        Draws from each candidate on which the criterion rests.
+    is_shared : bool
+        Whether the reference will be moved to other data sets.
+    rotatable : tuple of ndarray of int
+        Sets of coordinates, each of shape (K, P), whose columns may be rotated without a change of the density.
+    like : Kernel or None
+        Tuned on another data set: adaptation of pilot chains begins with its settings.
+    looked : Found or None
+        What a look found on these data before any chain ran (`bread.fitting.search.before_chains`): it is not looked
+        for again.
+    """
+
+    dim: int
+    transformed: NDArray[np.bool_]
+    n_steps: int
+    family: str | None = None
+    n_chains: int = N_CHAINS
+    n_selection_draws: int = SELECTION_DRAWS
+    is_shared: bool = False
+    rotatable: tuple[NDArray[np.int64], ...] = ()
+    like: Kernel | None = None
+    looked: Found | None = None

@@ -10,14 +10,9 @@ from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting.conditional.one_driver import middle_and_spread
 from bread.fitting.search import searches
-from bread.fitting.search.found_families import Like, family_of
-from bread.fitting.search.reference_fit import (
-    SHORT_CHAINS,
-    SHORT_SELECTION_DRAWS,
-    FitRequest,
-    ReferenceFit,
-    fit_reference,
-)
+from bread.fitting.search.found_families import Start, family_of
+from bread.fitting.search.found_references import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
+from bread.fitting.search.reference_fit import ReferenceFit, fit_reference
 from bread.fitting.search.searches import BELIED, WORSE
 from bread.fitting.search.work import FitWork
 from bread.paths.mixture import FittedReference, MixtureReference
@@ -41,7 +36,7 @@ def move_reference(
     if family is not None:
         known = shared.criterion.get(shared.family, 0.0)
         limit = max(BELIED, WORSE * known) if np.isfinite(known) else BELIED
-        moved = family.near(work, Like(reference, kernel, shared.drivers, limit))
+        moved = family.near(work, Start(drivers=shared.drivers, limit=limit, kernel=kernel, like=reference))
     if moved is None and reference.is_given:
         moved = _fit_of_its_own(work, kernel)
     if moved is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
+from bread.backends.base import Adaptation, Evolution, FloatArray, Kernel, Posterior
 from bread.fitting.search.joint_density import joint_log_density
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference, Reference, diagonal
@@ -73,8 +73,8 @@ class FitWork:
         """Number of coordinates."""
         return len(self.transformed)
 
-    def add(self, other: FitWork) -> None:
-        """Count what another fit spent."""
+    def add(self, other: FitWork | Adaptation | Evolution) -> None:
+        """Count what another fit, an adaptation or a chain spent."""
         self.n_gradients += other.n_gradients
         self.n_evaluations += other.n_evaluations
 
@@ -108,8 +108,7 @@ class FitWork:
     ) -> Evolution:
         """Run a chain at beta = 1."""
         evolved = self.posterior.evolve(ReferencePath(reference), kernel, 1.0, state, keep, seed)
-        self.n_gradients += evolved.n_gradients
-        self.n_evaluations += evolved.n_evaluations
+        self.add(evolved)
         return evolved
 
     def own_divergence(self, reference: Reference, n_left_out: int = 0) -> float:
