@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -54,7 +54,7 @@ class CentredReference(FittedReference):
         What it is, for the report.
     """
 
-    is_given: ClassVar[bool] = True
+    is_given = True
 
     by: NDArray[np.bool_]
     mean: FloatArray

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -48,7 +47,7 @@ class ConditionalReference(FittedReference):
         it is zero.
     """
 
-    is_given: ClassVar[bool] = True
+    is_given = True
 
     drivers: tuple[int, ...]
     marginal: MixtureReference

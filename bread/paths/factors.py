@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -247,7 +247,7 @@ class FactorReference(FittedReference):
         Law of the drivers, in the order of the state, with v in its units (`Couplings.units`).
     """
 
-    goes_round: ClassVar[bool] = True
+    goes_round = True
 
     couplings: Couplings
     marginal: RotatedReference

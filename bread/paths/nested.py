@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -60,7 +60,7 @@ class NestedReference(FittedReference):
         What it is, for the report.
     """
 
-    is_given: ClassVar[bool] = True
+    is_given = True
 
     driver: int
     marginal: MixtureReference

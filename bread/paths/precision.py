@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -64,7 +64,7 @@ class PrecisionReference(FittedReference):
         Elements of b.
     """
 
-    is_given: ClassVar[bool] = True
+    is_given = True
 
     drivers: tuple[int, ...]
     marginal: ProductReference

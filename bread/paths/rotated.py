@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -180,7 +179,7 @@ class RotatedReference(FittedReference):
         Of them.
     """
 
-    goes_round: ClassVar[bool] = True
+    goes_round = True
 
     gauge: Gauge
     law: InvariantLaw
