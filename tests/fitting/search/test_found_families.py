@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -55,7 +56,8 @@ def test_the_example_is_chosen_where_it_is_near_and_found_on_other_data(example,
     """Nothing else is looked for. Control: without its line in the table it is not there."""
     monkeypatch.setattr(found_families, "AFTER_ONE_CHAIN", ())
     monkeypatch.setattr(found_families, "AFTER_CHAINS", ())
-    assert "student" not in fit_reference(MODEL.condition(REAL), REQUEST, root=1, simulation=0).criterion
+    short = replace(REQUEST, n_steps=50, n_chains=2)
+    assert "student" not in fit_reference(MODEL.condition(REAL), short, root=1, simulation=0).criterion
     monkeypatch.setattr(found_families, "AFTER_CHAINS", (example.STUDENT,))
     fit = fit_reference(MODEL.condition(REAL), REQUEST, root=1, simulation=0)
     assert fit.family == "student" and fit.criterion["student"] < 0.5
