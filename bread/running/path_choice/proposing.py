@@ -37,10 +37,9 @@ def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> boo
     cost : PathCost
         Of this path.
     """
-    fits = [pilot.fit for pilot in pilots if pilot.fit is not None]
-    if not info.may_propose or len(fits) < len(pilots):
+    if not info.may_propose or any(pilot.fit is None for pilot in pilots):
         return False
-    is_given = all(fit.reference.is_given for fit in fits)
+    is_given = all(pilot.path.fitted and pilot.path.fitted.is_given for pilot in pilots)
     if cost.n_chains * cost.n_temperatures * cost.per_transition < (DEAR_GIVEN if is_given else DEAR):
         return False
     return _mean_accepted(pilots) >= LEAST_ACCEPTED
