@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray, rows_times
+from bread.paths.mixture import FittedReference, FloatArray, rows_times
 
 MOMENT_DRAWS = 1000  # by which means are known to 3% of a standard deviation, and these to 2%: a report has hundreds
 
@@ -37,7 +37,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CentredReference:
+class CentredReference(FittedReference):
     """A Gaussian law of ``u = theta exp(B theta)``, elementwise, plus products of links.
 
     Attributes
@@ -53,6 +53,8 @@ class CentredReference:
     label : str
         What it is, for the report.
     """
+
+    is_given = True
 
     by: NDArray[np.bool_]
     mean: FloatArray

@@ -14,15 +14,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray, MixtureReference
+from bread.paths.mixture import FittedReference, FloatArray, MixtureReference
 
-_MOMENT_DRAWS = 2000
 _AT_ONCE = 256  # rows
 ADDITIVE = 30.0  # weight of a spline's parts that depend on one coordinate each: tails of scales do
 
 
 @dataclass(frozen=True)
-class ConditionalReference:
+class ConditionalReference(FittedReference):
     """A law of coordinates u, and of the others given u, which is normal.
 
     ``y = W (theta - centre) - m(u)`` is nearly independent: ``(1 + T(u)) y`` is, with standard deviations s(u) and T
@@ -47,6 +46,8 @@ class ConditionalReference:
         Of the cubes, of 1 and of x, for the elements of m, of log s, and of T by rows; those of T may be missing, where
         it is zero.
     """
+
+    is_given = True
 
     drivers: tuple[int, ...]
     marginal: MixtureReference
@@ -104,17 +105,6 @@ class ConditionalReference:
         draws[:, self._others] = self.centre + np.linalg.solve(self.matrix, (mean + y).T).T
         return draws
 
-    def log_density(self, states: FloatArray) -> FloatArray:
-        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[0] for row in rows]).reshape(np.shape(states)[:-1])
-
-    def gradient(self, states: FloatArray) -> FloatArray:
-        """Return the gradient of the log density, shape ``states.shape``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        gradients = [self.value_and_gradient(row)[1] for row in rows]
-        return np.array(gradients).reshape(np.shape(states))
-
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
         n, u = len(self.centre), state[self._at]
@@ -141,11 +131,6 @@ class ConditionalReference:
             gradient[self._at] = own_gradient + along
             value = own + self.log_normaliser - 0.5 * residual.dot(residual) - values[n : 2 * n].sum()
         return float(value), gradient
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
-        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
-        return draws.mean(axis=0), draws.std(axis=0)
 
     def _parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Return m, log s and T of rows of functions; None for a T of zeros."""

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray
+from bread.paths.mixture import FittedReference, FloatArray
 from bread.paths.rotated import RotatedReference
 from bread.paths.small_matrices import CholeskyFactors, cholesky_of
 from bread.paths.sums import LARGEST_EXPONENT
 
-_MOMENT_DRAWS = 2000
 _AT_ONCE = 128  # rows
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 
@@ -238,7 +237,7 @@ def gaussian_laws(form: Form) -> Given:
 
 
 @dataclass(frozen=True)
-class FactorReference:
+class FactorReference(FittedReference):
     """A law of all coordinates but the factors of one side, and of these the exact Gaussian law given them.
 
     Attributes
@@ -248,7 +247,7 @@ class FactorReference:
         Law of the drivers, in the order of the state, with v in its units (`Couplings.units`).
     """
 
-    goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`
+    goes_round = True
 
     couplings: Couplings
     marginal: RotatedReference
@@ -292,11 +291,6 @@ class FactorReference:
         values += own
         return np.where(np.isfinite(values), values, -np.inf).reshape(np.shape(states)[:-1])
 
-    def gradient(self, states: FloatArray) -> FloatArray:
-        """Return the gradient of the log density, shape ``states.shape``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
-
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,)."""
         couplings = self.couplings
@@ -316,11 +310,6 @@ class FactorReference:
             gradient[couplings.inner] = -law.factors.times(law.factors.transposed_times(away))
             value = own + float(_log_densities(law, u).sum())
         return value if np.isfinite(value) else -np.inf, gradient
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
-        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
-        return draws.mean(axis=0), draws.std(axis=0)
 
 
 def _log_densities(law: Given, u: FloatArray) -> FloatArray:

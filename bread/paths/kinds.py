@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.paths.mixture import Reference
+from bread.paths.mixture import FittedReference, Reference
 
 FloatArray = NDArray[np.float64]
 
@@ -70,6 +70,11 @@ class PriorPath(_Path):
         return None
 
     @property
+    def fitted(self) -> None:
+        """None: see `ReferencePath.fitted`."""
+        return None
+
+    @property
     def tree_depth(self) -> None:
         """None: see `ReferencePath.tree_depth`."""
         return None
@@ -98,6 +103,11 @@ class ReferencePath(_Path):
     def doubt(self) -> str:
         """Why it is not known that q integrates to one: log weights then tell an evidence up to a constant only."""
         return str(getattr(self.reference, "doubt", ""))
+
+    @property
+    def fitted(self) -> FittedReference | None:
+        """The reference where it is one of bread's own, which tells more of itself than a user's; else None."""
+        return self.reference if isinstance(self.reference, FittedReference) else None
 
     @property
     def tree_depth(self) -> int | None:

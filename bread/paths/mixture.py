@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +20,7 @@ from bread.errors import InvalidArgumentError
 
 FloatArray = NDArray[np.float64]
 
+_MOMENT_DRAWS = 2000
 _LARGEST_BATCHED_DIM = 64  # above it BLAS is faster, one state at a time
 
 
@@ -43,6 +44,55 @@ class Reference(Protocol):
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
         ...
+
+
+class FittedReference(Reference):
+    """What every reference of bread's own tells besides: the base of each family.
+
+    A family has ``dim``, ``label``, ``sample`` and ``value_and_gradient``; the rest may be replaced by what is faster.
+
+    Attributes
+    ----------
+    is_own : bool
+        True: its density is known to be normalised, and that of its draws.
+    is_given : bool
+        Whether it has all coordinates given one of them, or some, such as scales.
+    goes_round : bool
+        See `bread.paths.kinds.ReferencePath.tree_depth`.
+    """
+
+    is_own: ClassVar[Literal[True]] = True
+    is_given: ClassVar[bool] = False
+    goes_round: ClassVar[bool] = False
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it is made of several laws, which may be far from each other."""
+        return False
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        raise NotImplementedError
+
+    def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
+        """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
+        raise NotImplementedError
+
+    def log_density(self, states: FloatArray) -> FloatArray:
+        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
+        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        return np.array([self.value_and_gradient(row)[0] for row in rows]).reshape(np.shape(states)[:-1])
+
+    def gradient(self, states: FloatArray) -> FloatArray:
+        """Return the gradient of the log density, shape ``states.shape``."""
+        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
+        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
+        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
+        return draws.mean(axis=0), draws.std(axis=0)
 
 
 @dataclass(frozen=True)
@@ -189,7 +239,7 @@ def rows_times(matrix: FloatArray, states: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class MixtureReference:
+class MixtureReference(FittedReference):
     """A mixture of location-scale laws (one component is a plain Gaussian or t).
 
     Attributes
@@ -218,6 +268,11 @@ class MixtureReference:
     def dim(self) -> int:
         """Number of coordinates."""
         return len(self.components[0].mean)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it has several components."""
+        return len(self.components) > 1
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""

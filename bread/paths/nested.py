@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from bread.paths.mixture import FloatArray, MixtureReference, rows_times
+from bread.paths.mixture import FittedReference, FloatArray, MixtureReference, rows_times
 
 _MOMENT_NODES = 2000  # draws of the driver, always the same, that moments are averaged over
 
@@ -37,7 +37,7 @@ class Pieces(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NestedReference:
+class NestedReference(FittedReference):
     """A law of one coordinate u, and of the others given u: ``z = W (theta - centre)`` is normal, independently.
 
     Mean and log standard deviation of each z are functions of u: cubic between knots, linear beyond them.
@@ -59,6 +59,8 @@ class NestedReference:
     label : str
         What it is, for the report.
     """
+
+    is_given = True
 
     driver: int
     marginal: MixtureReference

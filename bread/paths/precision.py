@@ -16,12 +16,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bread.paths.mixture import FloatArray
+from bread.paths.mixture import FittedReference, FloatArray
 from bread.paths.product import ProductReference
 from bread.paths.sums import Factors, Sums
 
 SMALLEST_PRECISION = 1e-100  # of a coordinate, where the matrix is none
-_MOMENT_DRAWS = 2000
 _AT_ONCE = 256  # rows
 
 
@@ -47,7 +46,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PrecisionReference:
+class PrecisionReference(FittedReference):
     """A law of coordinates u, and of the others y given u, with log density ``b(u)' y - y' P(u) y / 2 + constant``.
 
     Where P(u), far out, is numerically not positive definite, the law is the one of its diagonal, and standard normal
@@ -64,6 +63,8 @@ class PrecisionReference:
     linear : Sums
         Elements of b.
     """
+
+    is_given = True
 
     drivers: tuple[int, ...]
     marginal: ProductReference
@@ -136,20 +137,10 @@ class PrecisionReference:
             values = [self._value(self.given(row[self.at]), row[self.others]) for row in rows]
         return np.asarray(self.marginal.log_density(rows[:, self.at]) + values).reshape(np.shape(states)[:-1])
 
-    def gradient(self, states: FloatArray) -> FloatArray:
-        """Return the gradient of the log density, shape ``states.shape``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
-
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); see `Component.value_and_gradient`."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._value_and_gradient(state[self.at], state[self.others])
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each coordinate, shapes (dim,), of some draws, always the same."""
-        draws = self.sample(_MOMENT_DRAWS, np.random.default_rng(0))
-        return draws.mean(axis=0), draws.std(axis=0)
 
     def _given_noise(self, u: FloatArray, noise: FloatArray) -> FloatArray:
         """Return draws of the others at rows of u, from standard normal ones."""

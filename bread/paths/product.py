@@ -13,14 +13,14 @@ import numpy as np
 from numpy.random import Generator
 
 from bread.errors import InvalidArgumentError
-from bread.paths.mixture import FloatArray, rows_times
+from bread.paths.mixture import FittedReference, FloatArray, rows_times
 
 _AT_ONCE = 1000  # rows, whose densities stay in the processor's cache
 _HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True)
-class ProductReference:
+class ProductReference(FittedReference):
     """The coordinates of ``z = W (theta - centre)`` are independent, and each is a mixture of K normal laws.
 
     Attributes

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.paths.conditional import ConditionalReference
-from bread.paths.mixture import FloatArray, MixtureReference
+from bread.paths.mixture import FittedReference, FloatArray, MixtureReference
 from bread.paths.nested import NestedReference
 
 InvariantLaw = MixtureReference | NestedReference | ConditionalReference
@@ -169,7 +168,7 @@ class Gauge:
 
 
 @dataclass(frozen=True)
-class RotatedReference:
+class RotatedReference(FittedReference):
     """A law of what rotations leave alone, and a uniform rotation.
 
     Attributes
@@ -180,7 +179,7 @@ class RotatedReference:
         Of them.
     """
 
-    goes_round: ClassVar[bool] = True  # see `bread.paths.kinds.ReferencePath.tree_depth`
+    goes_round = True
 
     gauge: Gauge
     law: InvariantLaw
@@ -199,16 +198,6 @@ class RotatedReference:
         """Return ``n`` independent draws, shape (n, dim)."""
         drawn = self.law.sample(n, rng)
         return np.array([self.gauge.state(y, self.gauge.rotation(rng)) for y in drawn]).reshape(n, self.dim)
-
-    def log_density(self, states: FloatArray) -> FloatArray:
-        """Return the normalised log density (nats), shape ``states.shape[:-1]``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[0] for row in rows]).reshape(np.shape(states)[:-1])
-
-    def gradient(self, states: FloatArray) -> FloatArray:
-        """Return the gradient of the log density, shape ``states.shape``."""
-        rows = np.ascontiguousarray(states, dtype=np.float64).reshape(-1, self.dim)
-        return np.array([self.value_and_gradient(row)[1] for row in rows]).reshape(np.shape(states))
 
     def value_and_gradient(self, state: FloatArray) -> tuple[float, FloatArray]:
         """Return log density (nats) and gradient of one state, shape (dim,); -inf where no rotation is defined."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from bread.errors import InvalidArgumentError
-from bread.paths.mixture import FloatArray, MixtureReference, Reference
+from bread.paths.mixture import FloatArray, MixtureReference
 
 _DIFFERENCE = 1e-5  # step of a central difference, relative to the size of the coordinate
 
@@ -29,6 +29,8 @@ class UserReference:
     doubt : str
         Why it is not known that the density is normalised; empty where it is.
     """
+
+    is_own: ClassVar[Literal[False]] = False
 
     source: Any
     label: str = "the user's reference"
@@ -71,7 +73,7 @@ class UserReference:
         return result
 
 
-def as_reference(value: Any) -> Reference:
+def as_reference(value: Any) -> MixtureReference | UserReference:
     """Return a reference of the user's, checked.
 
     Raises

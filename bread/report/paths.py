@@ -8,9 +8,8 @@ import numpy as np
 import xarray as xr
 
 from bread.backends.base import Direction, IntArray
-from bread.fitting.search.found_references import FittedReference
 from bread.paths.knots import kept_knots
-from bread.paths.mixture import MixtureReference, Reference
+from bread.paths.mixture import Reference
 from bread.report.labels import storable
 from bread.running.state.results import OBSERVED, SHARED, CheckResult
 
@@ -70,12 +69,9 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
     `localisation_standard_deviation` (hyperparameter) are the law of the hyperparameters under "localised". None where
     there is nothing of it.
     """
-    references: dict[int, Reference] = {
-        index: path.reference
-        for index, path in [(SHARED, result.path), *sorted(result.paths.items())]
-        if path.reference
-    }
-    fitted = {index: item for index, item in references.items() if isinstance(item, FittedReference)}
+    paths = [(SHARED, result.path), *sorted(result.paths.items())]
+    references: dict[int, Reference] = {index: path.reference for index, path in paths if path.reference}
+    fitted = {index: path.fitted for index, path in paths if path.fitted}
     variables: dict[str, Any] = {}
     coords: dict[str, Any] = {}
     attributes: dict[str, str] = {}
@@ -99,7 +95,7 @@ def reference_dataset(result: CheckResult) -> xr.Dataset | None:
     if result.path_costs:
         variables["predicted_gradients"] = ("path", np.array(list(result.path_costs.values())))
         coords["path"] = np.array(list(result.path_costs), dtype=np.str_)
-    if isinstance(result.localisation, MixtureReference):
+    if result.localisation is not None:
         mean, deviation = result.localisation.moments()
         names = _hyperparameter_coordinates(result)
         variables["localisation_mean"] = ("hyperparameter", mean)

@@ -13,12 +13,12 @@ from bread.argument_rules import elements, is_count, is_number, received, requir
 from bread.backends.base import Model, ModelInfo, OpenOptions
 from bread.backends.support.posterior_draws import named_as, require_all
 from bread.errors import InvalidArgumentError, UnsupportedModelError
-from bread.fitting.gaussian.families import fit_diagonal, fit_full, fit_low_rank
+from bread.fitting.gaussian.families import first_fit
 from bread.jobs.interrupts import can_limit
 from bread.paths import schedules
 from bread.paths.kinds import KINDS, PriorPath, ReferencePath
 from bread.paths.mixture import Reference
-from bread.paths.user import UserReference, as_reference
+from bread.paths.user import as_reference
 from bread.running.state.budget import read_budget
 from bread.running.state.plan import AUTO, NO_PRIOR_PATH, PathRequest, Plan, protocols
 from bread.seeds import Purpose, root_entropy, seed_sequence
@@ -211,15 +211,14 @@ def _reference(path: Any, model: Model, root: int) -> Reference:
         from bread.fitting.user_references import examined  # scipy.stats takes a second, in which workers start
 
         given = as_reference(path)
-        if not isinstance(given, UserReference):
+        if given.is_own:
             return given
         return examined(given, model.info.layout.dim, seed_sequence(root, Purpose.REFERENCE_TEST))
     with named_as("path"):
         read = model.read_posterior(path)
         require_all(read)
     draws = model.unconstrain(read.flat_draws())
-    transformed = model.info.layout.may_be_scale
-    fitted = next(item for item in (fit(draws, transformed) for fit in (fit_full, fit_low_rank, fit_diagonal)) if item)
+    fitted = first_fit(draws, model.info.layout.may_be_scale)
     return replace(fitted, label=f"{fitted.label}, fitted to the draws given as path=")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bread.fitting.search.work import divergence
+from bread.fitting.search.work import CHECK_DRAWS, FitWork, divergence, plain
+from tests.support.funnel import SMALL
 
 START = -1.0 + np.random.default_rng(1).standard_normal(400)
 
@@ -29,3 +30,12 @@ def test_a_heavy_tail_of_independent_draws_is_seen() -> None:
     heavy = np.random.default_rng(4).pareto(0.5, (4, 100))
     assert divergence(START, list(heavy)) == np.inf
     assert divergence(-heavy.ravel(), chains(2)) == np.inf
+
+
+def test_densities_at_a_references_own_draws_are_taken_once() -> None:
+    """However often it is asked how near it is; those of another reference are others."""
+    work = FitWork(SMALL.condition(SMALL.observed_data), SMALL.transformed, 0, 0)
+    one, other = plain(SMALL.dim), plain(SMALL.dim)
+    first = work.own_divergence(one)
+    assert work.own_divergence(one, 1) < first == work.own_divergence(one) and work.n_evaluations == CHECK_DRAWS
+    assert work.own_divergence(other) == first and work.n_evaluations == 2 * CHECK_DRAWS

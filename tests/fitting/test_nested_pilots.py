@@ -15,9 +15,9 @@ from bread.fitting.conditional.one_driver import Knot, law_through, middle_and_s
 from bread.fitting.gaussian.families import FAMILIES
 from bread.fitting.importance.adaptation import truncated
 from bread.fitting.search.before_chains import finds_reference
-from bread.fitting.search.found_references import Found
+from bread.fitting.search.found_references import SHORT_CHAINS, SHORT_SELECTION_DRAWS, Found
 from bread.fitting.search.moving import LOST_STEPS, move_reference, relative_widths
-from bread.fitting.search.reference_fit import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest, fit_reference
+from bread.fitting.search.reference_fit import FitRequest, fit_reference
 from bread.fitting.search.searches import MOVE_BURN_IN, MOVE_DRAWS
 from bread.fitting.search.work import FitWork, Part
 from bread.paths.kinds import ReferencePath

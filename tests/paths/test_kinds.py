@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bread.paths.centred import CentredReference
+from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ROUND_DEPTH, PriorPath, ReferencePath
 from bread.paths.mixture import diagonal
+from bread.paths.nested import NestedReference
+from bread.paths.precision import PrecisionReference
 from bread.paths.rotated import RotatedReference, gauge_at
+from bread.paths.user import UserReference, as_reference
 from tests.support.factor_laws import reference
 
 PATHS = {"prior": PriorPath(), "reference": ReferencePath(diagonal(np.zeros(2), np.ones(2)))}
@@ -60,3 +67,20 @@ def test_a_ratio_that_is_not_finite_shows_in_the_weight(name, place):
         ratios = np.full(4, -1.0)
         ratios[place] = value
         np.testing.assert_equal(PATHS[name].log_weight(BETAS, ratios), value)
+
+
+def test_a_path_says_which_reference_is_one_of_breads_own():
+    """A user's tells nothing of itself, whatever it has besides; nor does the prior."""
+    own = diagonal(np.zeros(2), np.ones(2))
+    assert ReferencePath(own).fitted is own and as_reference(own).is_own
+    wrapped = UserReference(own)
+    assert ReferencePath(wrapped).fitted is None and not as_reference(wrapped).is_own and PriorPath().fitted is None
+
+
+def test_a_reference_says_what_it_is():
+    one, law = diagonal(np.zeros(2), np.ones(2)), reference(2, 3, 2, 1)
+    assert not (one.is_several or one.is_given or one.goes_round) and law.goes_round and not law.is_given
+    several = replace(one, components=one.components * 2, weights=np.array([0.5, 0.5]))
+    assert several.is_several
+    for family in (NestedReference, ConditionalReference, PrecisionReference, CentredReference):
+        assert family.is_given and not family.goes_round

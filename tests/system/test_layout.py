@@ -111,3 +111,64 @@ def test_no_phase_hands_itself_to_another() -> None:
     }
     assert not found
     assert hands_itself_on("class A:\n    def f(self):\n        return B(1, stage=self)")
+
+
+def tells_families_apart(source: str, families: frozenset[str]) -> list[str]:
+    """Return the tests of the class of a reference: by ``isinstance``, by ``type``, by a pattern."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            asked = node.args[1:]
+        elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node.left):
+            asked = node.comparators
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        else:
+            continue
+        names = {part for one in asked for part in ast.unparse(one).replace("|", " ").replace(",", " ").split()}
+        if families & {name.strip("()").split(".")[-1] for name in names}:
+            found.append(ast.unparse(node))
+    return found
+
+
+def names_of_families() -> frozenset[str]:
+    """Return the classes of references, and what unions of them are called."""
+    texts = [path.read_text("utf-8") for path in sorted((ROOT / "bread").rglob("*.py"))]
+    trees = [ast.parse(text) for text in texts if "Reference(" in text or "Reference |" in text]
+    names = {
+        node.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Reference")
+    }
+    unions = [
+        (target.id, {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)})
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Tuple)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    return frozenset(names | {name for name, parts in unions if parts & names})
+
+
+def test_only_paths_and_fits_tell_families_of_references_apart() -> None:
+    """What others want to know of a reference it says itself; backends have a code for each family."""
+    families = names_of_families()
+    assert {"Reference", "FittedReference", "NestedReference", "UserReference", "AcrossRotations"} < families
+    found = {
+        str(path.relative_to(ROOT)): tests
+        for path in (ROOT / "bread").rglob("*.py")
+        if path.relative_to(ROOT).parts[1] not in ("paths", "fitting", "backends")
+        if any(name in (text := path.read_text("utf-8")) for name in families)
+        and (tests := tells_families_apart(text, families))
+    }
+    assert not found
+    for test in (
+        "isinstance(a.b, NestedReference)",
+        "isinstance(a, (int, paths.UserReference))",
+        "type(a) is A.Reference",
+    ):
+        assert tells_families_apart(test, families), "control"
+    assert tells_families_apart("match a:\n    case MixtureReference():\n        pass", families), "control"
+    assert not tells_families_apart("isinstance(a, ReferencePath | str | weakref.ReferenceType)", families)

@@ -6,8 +6,7 @@ import numpy as np
 
 from bread.backends.base import FloatArray
 from bread.fitting.conditional.one_driver import middle_and_spread
-from bread.fitting.search.found_references import FittedReference
-from bread.paths.mixture import MixtureReference
+from bread.paths.mixture import FittedReference
 
 STRONG = 4.0  # root of the condition number, about what a diagonal metric costs in gradients over a dense one
 LARGEST_DIM = 300  # beyond it a product with the matrix costs more than most gradients, and DRAWS are few
@@ -21,7 +20,7 @@ def correlation_of(reference: FittedReference) -> FloatArray | None:
     It says little of several modes, whose distances are none of each one's shape, and of a coordinate that does not
     vary. The draws that it is estimated from are the same in every call.
     """
-    if isinstance(reference, MixtureReference) and len(reference.components) > 1:
+    if reference.is_several:
         return None
     draws = reference.sample(DRAWS, np.random.default_rng(0))
     if not 2 <= draws.shape[1] <= LARGEST_DIM:

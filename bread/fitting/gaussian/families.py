@@ -7,7 +7,7 @@ are no transform of a constrained parameter: a Student t on the logarithm of a s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -155,6 +155,14 @@ FAMILIES: dict[str, Fit] = {
     "heavy": fit_heavy,
     "mixture": fit_mixture,
 }
+
+PLAINEST = ("full", "low rank")  # for data where nothing is found, if none was compared
+
+
+def first_fit(draws: FloatArray, transformed: NDArray[np.bool_], names: Sequence[str] = PLAINEST) -> MixtureReference:
+    """Return the fit of the first of some families that fits these draws; a diagonal Gaussian always does."""
+    fits = (FAMILIES[name](draws, transformed) for name in (*names, "diagonal"))
+    return next(fit for fit in fits if fit is not None)
 
 
 def move_component(component: Component, draws: FloatArray) -> Component:

@@ -19,6 +19,7 @@ from bread.backends.base import FloatArray
 from bread.fitting.gaussian.gaussian_mixtures import resampled
 from bread.fitting.search.work import FitWork, Part
 from bread.paths.mixture import Reference
+from bread.statistics.bounds.bounds import log_mean_exp
 
 ROUNDS = 8  # at most
 NEAR = 0.15  # nats of divergence shown by its own draws, from which on a law is near enough
@@ -100,7 +101,7 @@ def adapt(target: Target, family: Family[Law], first: Law, dim: int, like: Law |
         like = None if weights is None else family.fitted(states, weights, like)
         if like is None:
             break
-        log_evidence = float(logsumexp(log_weights) - np.log(len(log_weights)))
+        log_evidence = float(log_mean_exp(log_weights))
         proposals.append(family.completed(like, log_evidence, ROUNDS + 1 + number))
         if len(proposals) > family.n_kept:
             proposals, by_proposal = proposals[1:], by_proposal[1:, family.n_draws :]
@@ -158,7 +159,7 @@ def truncated(start: FloatArray, end: FloatArray | None = None) -> float:
     """
     if not (np.isfinite(start).any() and not np.isnan(start).any()):
         return float("inf")
-    middle = logsumexp(start) - np.log(len(start))
+    middle = log_mean_exp(start)
     held = np.clip(start - middle, -MOST, MOST)
     if end is None:
         weights = np.exp(start - start.max())

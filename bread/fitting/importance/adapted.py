@@ -17,10 +17,10 @@ from bread.backends.base import FloatArray
 from bread.fitting.conditional.one_driver import middle_and_spread
 from bread.fitting.gaussian.families import ROUNDING, mixture_components, with_heavy_tails
 from bread.fitting.gaussian.gaussian_mixtures import mixture_near, resampled
-from bread.fitting.importance.adaptation import Family, adapt, nearer, tempered, truncated
+from bread.fitting.importance.adaptation import Family, adapt, tempered, truncated
 from bread.fitting.search.initial import weighted_prior_draws
 from bread.fitting.search.work import CHECK_DRAWS, FitWork, Part
-from bread.paths.mixture import Component, MixtureReference, Reference
+from bread.paths.mixture import Component, MixtureReference
 
 LARGEST_DIM = 5  # coordinates: in more, mixtures of a few laws miss parts, and are found no faster than by chains
 LARGEST_MIXTURE = 7  # components
@@ -71,13 +71,6 @@ def adapted_near(work: FitWork, reference: MixtureReference, limit: float) -> Mi
         return None
     own = work.log_ratio(found, found.sample(CHECK_DRAWS, work.rng(Part.OWN_DRAWS)))
     return found if truncated(own) < limit else None
-
-
-def better_adapted(
-    work: FitWork, start: MixtureReference, best: Reference, chains: list[FloatArray], n_draws: int, gain: float = GAIN
-) -> MixtureReference | None:
-    """Return a mixture adapted from ``start`` if it is nearer than ``best``; None where it is not (`nearer`)."""
-    return nearer(work, adapted(work, start), best, chains, n_draws, gain)
 
 
 def _fitted(

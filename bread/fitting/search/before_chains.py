@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from bread.backends.base import Posterior
 from bread.errors import DensityError
 from bread.fitting.conditional.one_driver import middle_and_spread, rank_drivers
-from bread.fitting.search import searches
-from bread.fitting.search.found_references import Found, GivenReference, family_of
+from bread.fitting.search import found_families as families
+from bread.fitting.search.found_references import FitRequest, Found
 from bread.fitting.search.initial import initial_states, many_prior_draws
-from bread.fitting.search.reference_fit import FitRequest
-from bread.fitting.search.searches import CHECKED, ENOUGH
+from bread.fitting.search.searches import CHECKED
 from bread.fitting.search.work import FitWork, plain
 from bread.fitting.symmetries.find_rotations import invariant_under
 from bread.fitting.symmetries.reference import rotated_anywhere
-from bread.paths.centred import CentredReference
-from bread.paths.mixture import MixtureReference
 
 
 class Look(NamedTuple):
@@ -52,35 +47,22 @@ def finds_reference(posterior: Posterior, request: FitRequest, *, root: int, sim
         if rotated is not None:
             return Look(work.own_divergence(rotated) < CHECKED, work.n_gradients)
     try:
-        start = initial_states(work, plain(request.dim), 1)[0]
+        state = initial_states(work, plain(request.dim), 1)[0]
     except DensityError:
         return Look(False, work.n_gradients)
     prior = many_prior_draws(work)
     drivers = rank_drivers(prior, request.transformed)
 
-    exact = partial(searches.by_precision, work, prior, limit=CHECKED)
-    centred = partial(searches.centred, work, prior)
-    modes = partial(searches.modes, work)
-    nested = partial(searches.nested, work, drivers, start, middle_and_spread(prior)[1], limit=CHECKED)
-    conditional = partial(searches.conditional, work, drivers, start, prior, limit=CHECKED, is_near=False)
-    # the cheapest first: what a model does not have a few gradients tell
-    finds: tuple[Callable[[], GivenReference | MixtureReference | None], ...]
-    finds = (exact, centred, modes, nested, conditional)
-    if searches.prefers_nested(posterior):
-        finds = (modes, nested, exact, centred, conditional)
+    start = families.Start(prior, drivers, state, middle_and_spread(prior)[1], CHECKED, is_near=False)
     far = None
-    for find in finds:
-        before, law = work.n_gradients, find()
-        if isinstance(law, CentredReference) and work.own_divergence(law) >= ENOUGH:
-            far = _looked(law, drivers, work.n_gradients - before)  # where data say little of a scale others are nearer
+    for family in families.in_order(families.BEFORE_CHAINS, posterior):
+        found = Found(drivers=tuple(drivers), is_looked=True)
+        law = found.look(work, family, start)
+        if law is None:
             continue
-        if isinstance(law, MixtureReference):
-            if len(law.components) > 1 or work.own_divergence(law) < CHECKED:
-                return Look(len(law.components) == 1, work.n_gradients)
-        elif law is not None:
-            return Look(True, work.n_gradients, _looked(law, drivers, work.n_gradients - before))
+        if law.is_several:
+            return Look(False, work.n_gradients)
+        if work.own_divergence(law) < family.enough:
+            return Look(True, work.n_gradients, found if law.is_given else None)
+        far = found if law.is_given else far
     return Look(far is not None, work.n_gradients, far)
-
-
-def _looked(law: GivenReference, drivers: Sequence[int], n_gradients: int) -> Found:
-    return Found({family_of(law): law}, tuple(drivers), n_gradients, is_looked=True)

@@ -9,42 +9,23 @@ from numpy.typing import NDArray
 
 from bread.backends.base import FloatArray, Kernel
 from bread.fitting.conditional.one_driver import rank_drivers
-from bread.fitting.gaussian.families import FAMILIES, fit_diagonal
+from bread.fitting.gaussian.families import FAMILIES, first_fit
 from bread.fitting.importance import adapted_product
 from bread.fitting.importance.adaptation import nearer
-from bread.fitting.importance.adapted import GAIN, LARGEST_DIM, LOSS, better_adapted
-from bread.fitting.search import searches
+from bread.fitting.importance.adapted import GAIN, LOSS
+from bread.fitting.search import found_families as families
 from bread.fitting.search.initial import many_prior_draws
 from bread.fitting.search.searches import ENOUGH
 from bread.fitting.search.work import FitWork, Part
-from bread.fitting.symmetries.reference import AcrossRotations, fit_rotated
-from bread.paths.centred import CentredReference
-from bread.paths.conditional import ConditionalReference
-from bread.paths.mixture import MixtureReference
-from bread.paths.nested import NestedReference
-from bread.paths.precision import PrecisionReference
-from bread.paths.product import ProductReference
-
-# families that are found by optimisation, not fitted to draws
-MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
-PRECISION, CENTRED = "precision", "centred"
+from bread.paths.mixture import FittedReference
 
 BADLY_MOVED = ("heavy", "mixture")  # families whose tails and modes a short chain on other data does not find
 FAR = 1.0  # nats, beyond which a cloud of values of some coordinates is taken to miss more on other data
+N_CHAINS = 4  # of a thorough fit
+SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
+SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
 
 Choice = tuple[str, dict[str, float]]  # the family of the smallest criterion, and the criterion of each
-# laws of all coordinates given some
-GivenReference = NestedReference | ConditionalReference | PrecisionReference | CentredReference
-FittedReference = MixtureReference | GivenReference | AcrossRotations | ProductReference
-
-
-def family_of(law: GivenReference) -> str:
-    """Return the family of a law of all coordinates given some."""
-    if isinstance(law, PrecisionReference):
-        return PRECISION
-    if isinstance(law, CentredReference):
-        return CENTRED
-    return NESTED if isinstance(law, NestedReference) else CONDITIONAL
 
 
 @dataclass
@@ -72,11 +53,14 @@ class Found:
         """Return what was found, to be added to."""
         return replace(self, references=dict(self.references))
 
-    def look_for_modes(self, work: FitWork, kernel: Kernel) -> None:
-        """Look for Gaussians at modes."""
-        modes = searches.checked_modes(work, kernel)
-        if modes is not None:
-            self.references[MODES] = modes
+    def look(self, work: FitWork, family: families.FoundFamily, start: families.Start) -> FittedReference | None:
+        """Look for a reference of a family; what is found is kept and returned."""
+        before, found = work.n_gradients, family.look(work, start)
+        if family.name != families.MODES:
+            self.n_given_gradients += work.n_gradients - before
+        if found is not None:
+            self.references[family.name] = found
+        return found
 
     def look_for_given(self, work: FitWork, draws: FloatArray) -> None:
         """Look for a law nested in one coordinate, from draws of chains; where none is near, in some.
@@ -88,38 +72,15 @@ class Found:
         spread = draws.std(axis=0)
         if not (spread > 0.0).all():
             return
-        before = work.n_gradients
         drivers = rank_drivers(draws, work.transformed)
         of_prior = rank_drivers(many_prior_draws(work), work.transformed)
         drivers += [driver for driver in of_prior if driver not in drivers]
         self.drivers = tuple(drivers)
         middle = draws[np.argmin((((draws - np.median(draws, axis=0)) / spread) ** 2).sum(axis=1))]
-        nested_first = searches.prefers_nested(work.posterior)
-        is_near = False
-        for is_exact in (False, True) if nested_first else (True, False):
-            if not is_near:
-                law = _exact(work, draws) if is_exact else searches.nested(work, drivers, middle, spread)
-                is_near = self._adds(work, law)
-        if not is_near:
-            is_near = self._adds(work, searches.centred(work, draws))
-        if not is_near:
-            self._adds(work, searches.conditional(work, drivers, middle, draws))
-        self.n_given_gradients += work.n_gradients - before
-
-    def _adds(self, work: FitWork, law: GivenReference | None) -> bool:
-        """Add a law that was looked for, if there is one; return whether no other need be looked for."""
-        if law is None:
-            return False
-        self.references[family_of(law)] = law
-        return work.own_divergence(law, 1) < ENOUGH
-
-    def look_for_rotated(self, work: FitWork, draws: FloatArray, places: NDArray[np.int64]) -> None:
-        """Look for a law of what rotations leave alone, from draws of a chain."""
-        before = work.n_gradients
-        rotated = fit_rotated(work, places, draws)
-        if rotated is not None:
-            self.references[ROTATED] = rotated
-        self.n_given_gradients = work.n_gradients - before
+        for family in families.in_order(families.AFTER_CHAINS, work.posterior):
+            law = self.look(work, family, families.Start(draws, drivers, middle, spread))
+            if law is not None and work.own_divergence(law, 1) < ENOUGH:
+                break
 
     def look_for_adapted(
         self, work: FitWork, chains: list[FloatArray], family: str, criterion: dict[str, float], n_draws: int
@@ -133,41 +94,33 @@ class Found:
         bool
             Whether there is one that is to be taken in its place.
         """
-        is_badly_moved = family in BADLY_MOVED or (family == CONDITIONAL and criterion[family] > FAR)
+        is_badly_moved = family in BADLY_MOVED or (family == families.CONDITIONAL and criterion[family] > FAR)
         if work.dim > adapted_product.LARGEST_DIM or (criterion[family] < ENOUGH and not is_badly_moved):
             return False
         draws = np.concatenate(chains)
         nearest = min(FAMILIES, key=lambda name: criterion.get(name, np.inf))
-        start = FAMILIES[nearest](draws, work.transformed) or fit_diagonal(draws, work.transformed)
+        start = first_fit(draws, work.transformed, [nearest])
         best = self.references.get(family, start)
         before, gain = work.n_evaluations, -LOSS if is_badly_moved else GAIN
-        adapted: FittedReference | None
-        if work.dim <= LARGEST_DIM:
-            adapted = better_adapted(work, start, best, chains, n_draws, gain)
-        else:
-            adapted = nearer(work, adapted_product.product_adapted(work, draws), best, chains, n_draws, gain)
+        law = families.LAST.look(work, families.Start(draws, mixture=start))
+        adapted = None if law is None else nearer(work, law, best, chains, n_draws, gain)
         if adapted is None:
             return False
-        self.references[ADAPTED] = adapted
+        self.references[families.LAST.name] = adapted
         self.n_given_gradients = work.n_evaluations - before
         return True
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to look for: what is no Gaussian at a mode is there, or there are several modes."""
-        is_enough = {NESTED, CONDITIONAL, PRECISION, CENTRED, ROTATED} & set(self.references) or len(self.single) < len(
-            self.references
+        return not self.is_looked and any(
+            name != families.MODES or one.is_several for name, one in self.references.items()
         )
-        return bool(is_enough) and not self.is_looked
 
     @property
     def single(self) -> dict[str, FittedReference]:
         """Those that need no chains to find all their parts."""
-        return {
-            name: item
-            for name, item in self.references.items()
-            if not isinstance(item, MixtureReference) or len(item.components) == 1
-        }
+        return {name: one for name, one in self.references.items() if not one.is_several}
 
     def near(self, work: FitWork, chains: list[FloatArray], n_draws: int) -> Choice | None:
         """Return the family of the nearest one, and what each shows, where it is so near that nothing need be compared.
@@ -182,9 +135,39 @@ class Found:
         return (family, criterion) if family is not None and criterion[family] < ENOUGH else None
 
 
-def _exact(work: FitWork, draws: FloatArray) -> PrecisionReference | None:
-    """Return the exact law given scales, which are looked for from prior draws, and from these where that fails."""
-    found = searches.by_precision(work, many_prior_draws(work))
-    if found is None or work.own_divergence(found, 1) >= ENOUGH:
-        found = searches.by_precision(work, draws) or found
-    return found
+@dataclass(frozen=True)
+class FitRequest:
+    """How to fit a reference.
+
+    Attributes
+    ----------
+    dim, transformed
+        As of `bread.backends.base.Layout`.
+    n_steps : int
+        Steps for which each pilot chain adapts, and for which it then runs.
+    family : str or None
+        A key of `bread.fitting.gaussian.families.FAMILIES`; None: the best by the criterion.
+    n_chains : int
+    n_selection_draws : int
+        Draws from each candidate on which the criterion rests.
+    is_shared : bool
+        Whether the reference will be moved to other data sets.
+    rotatable : tuple of ndarray of int
+        Sets of coordinates, each of shape (K, P), whose columns may be rotated without a change of the density.
+    like : Kernel or None
+        Tuned on another data set: adaptation of pilot chains begins with its settings.
+    looked : Found or None
+        What a look found on these data before any chain ran (`bread.fitting.search.before_chains`): it is not looked
+        for again.
+    """
+
+    dim: int
+    transformed: NDArray[np.bool_]
+    n_steps: int
+    family: str | None = None
+    n_chains: int = N_CHAINS
+    n_selection_draws: int = SELECTION_DRAWS
+    is_shared: bool = False
+    rotatable: tuple[NDArray[np.int64], ...] = ()
+    like: Kernel | None = None
+    looked: Found | None = None

@@ -9,22 +9,13 @@ import numpy as np
 from bread.backends.base import FloatArray, Kernel, Posterior
 from bread.errors import DensityError
 from bread.fitting.conditional.one_driver import middle_and_spread
-from bread.fitting.importance.adapted import adapted_near
-from bread.fitting.importance.adapted_product import product_near
 from bread.fitting.search import searches
-from bread.fitting.search.found_references import ADAPTED, MODES, FittedReference, GivenReference
-from bread.fitting.search.reference_fit import (
-    SHORT_CHAINS,
-    SHORT_SELECTION_DRAWS,
-    FitRequest,
-    ReferenceFit,
-    fit_reference,
-)
-from bread.fitting.search.searches import BELIED
+from bread.fitting.search.found_families import Start, family_of
+from bread.fitting.search.found_references import SHORT_CHAINS, SHORT_SELECTION_DRAWS, FitRequest
+from bread.fitting.search.reference_fit import ReferenceFit, fit_reference
+from bread.fitting.search.searches import BELIED, WORSE
 from bread.fitting.search.work import FitWork
-from bread.fitting.symmetries.reference import AcrossRotations, rotated_near
-from bread.paths.mixture import MixtureReference
-from bread.paths.product import ProductReference
+from bread.paths.mixture import FittedReference, MixtureReference
 
 LOST_STEPS = 100  # of each chain of a fit of its own, where what is found elsewhere is not
 WIDTH_DRAWS = 2000  # of a reference, always the same, for its widths
@@ -41,18 +32,12 @@ def move_reference(
     coordinate, or some, is not found, a reference is fitted to short chains on the data set itself.
     """
     work = FitWork(posterior, shared.transformed, root, simulation)
-    reference = shared.reference
-    moved: FittedReference | None = None
-    if isinstance(reference, GivenReference):
+    reference, family, moved = shared.reference, family_of(shared.family), None
+    if family is not None:
         known = shared.criterion.get(shared.family, 0.0)
-        moved = searches.given_near(work, reference, shared.drivers, known if np.isfinite(known) else 0.0)
-    elif shared.family == ADAPTED:
-        moved = _adapted_near(work, reference, kernel)
-    elif isinstance(reference, AcrossRotations):
-        moved = rotated_near(work, reference, kernel)
-    elif shared.family == MODES and isinstance(reference, MixtureReference):
-        moved = searches.modes_again(work, kernel, reference)
-    if moved is None and isinstance(reference, GivenReference):
+        limit = max(BELIED, WORSE * known) if np.isfinite(known) else BELIED
+        moved = family.near(work, Start(drivers=shared.drivers, limit=limit, kernel=kernel, like=reference))
+    if moved is None and reference.is_given:
         moved = _fit_of_its_own(work, kernel)
     if moved is None:
         fitted = shared.fallback or reference
@@ -71,19 +56,11 @@ def relative_widths(moved: FittedReference, shared: FittedReference) -> FloatArr
 
     None for several modes, whose distances say nothing of the widths of each.
     """
-    if any(isinstance(one, MixtureReference) and len(one.components) > 1 for one in (moved, shared)):
+    if moved.is_several or shared.is_several:
         return None
     one, other = widths(moved), widths(shared)
     is_known = (one > 0.0) & (other > 0.0) & np.isfinite(one) & np.isfinite(other)
     return np.where(is_known, one, 1.0) / np.where(is_known, other, 1.0)
-
-
-def _adapted_near(work: FitWork, reference: FittedReference, kernel: Kernel) -> FittedReference | None:
-    """Return a law adapted to these data, of the family of ``reference``; None where it is not near."""
-    if isinstance(reference, ProductReference):
-        return product_near(work, reference, kernel, BELIED)
-    assert isinstance(reference, MixtureReference)
-    return adapted_near(work, reference, BELIED)
 
 
 def _fit_of_its_own(work: FitWork, kernel: Kernel) -> FittedReference | None:

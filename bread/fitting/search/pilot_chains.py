@@ -84,8 +84,7 @@ def run_chain(
             ReferencePath(base), 1.0, initial, work.seed(Part.ADAPT, index), n_steps, previous=previous
         )
         settings = adapted.settings
-        work.n_gradients += adapted.n_gradients
-        work.n_evaluations += adapted.n_evaluations
+        work.add(adapted)
         kernel = PilotChain(adapted.state, settings, 0, 0, correlation=correlation).kernel
         evolved = work.evolve(base, kernel, adapted.state, range(1, n_steps + 1), work.seed(Part.EVOLVE, index))
     except DensityError as error:

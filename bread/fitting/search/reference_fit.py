@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bread.backends.base import FloatArray, Kernel, Posterior, Settings
+from bread.backends.base import FloatArray, Posterior, Settings
 from bread.errors import DensityError
-from bread.fitting.gaussian.families import FAMILIES, LARGEST_MIXED_DIM
-from bread.fitting.search.found_references import ADAPTED, MODES, ROTATED, Choice, FittedReference, Found
+from bread.fitting.gaussian.families import FAMILIES, LARGEST_MIXED_DIM, PLAINEST, first_fit, fit_diagonal
+from bread.fitting.search import found_families as families
+from bread.fitting.search.found_references import Choice, FitRequest, Found
 from bread.fitting.search.initial import initial_states, without_lost_chains
 from bread.fitting.search.pilot_chains import PilotChain, run_chain
 from bread.fitting.search.searches import BELIED, MOVE_BURN_IN, MOVE_DRAWS
@@ -19,12 +20,8 @@ from bread.fitting.search.selection import select_family, settled
 from bread.fitting.search.work import FitWork, Part, plain
 from bread.fitting.symmetries.find_rotations import invariant_under
 from bread.paths.kinds import ReferencePath
-from bread.paths.mixture import MixtureReference
+from bread.paths.mixture import FittedReference, MixtureReference
 
-N_CHAINS = 4  # of a thorough fit
-SELECTION_DRAWS = 400  # draws from each candidate, in a thorough fit
-SHORT_CHAINS, SHORT_SELECTION_DRAWS = 2, 100  # the same of a fit that one data set of many is given
-PLAINEST = ("full", "low rank", "diagonal")  # families for data where nothing is found, if none was compared
 TEMPLATE_STEPS = 2  # of an adaptation whose metric is not used: it names the settings that a kernel has
 OPTIMISATION, SEARCH = 5, 60  # what a mode costs, in transitions: from near by; looked for among several
 
@@ -82,57 +79,20 @@ class ReferenceFit:
 
     def move_gradients(self, per_transition: float) -> float:
         """Return about how many gradient evaluations the reference of another data set costs."""
-        if not isinstance(self.reference, MixtureReference) or self.family == ADAPTED:
+        if self.family not in (*FAMILIES, families.MODES):
             return float(self.n_given_gradients)
+        assert isinstance(self.reference, MixtureReference)
         n_components = len(self.reference.components)
-        if self.family == MODES and n_components == 1 and not self.reference.n_left_out:
+        if self.family == families.MODES and n_components == 1 and not self.reference.n_left_out:
             dim = len(self.transformed)
             hessian = 2.0 * dim if dim > LARGEST_MIXED_DIM else 0.0  # less than `OPTIMISATION` where there are few
             return OPTIMISATION * per_transition + hessian
-        n_transitions = MOVE_BURN_IN + MOVE_DRAWS + (SEARCH if self.family == MODES else 0)
+        n_transitions = MOVE_BURN_IN + MOVE_DRAWS + (SEARCH if self.family == families.MODES else 0)
         return n_transitions * n_components * per_transition
 
     def without_draws(self) -> ReferenceFit:
         """Return the fit without the pilot's draws, small enough to travel with every task."""
         return replace(self, draws=self.draws[:0], end_log_ratio=self.end_log_ratio[:0])
-
-
-@dataclass(frozen=True)
-class FitRequest:
-    """How to fit a reference.
-
-    Attributes
-    ----------
-    dim, transformed
-        As of `bread.backends.base.Layout`.
-    n_steps : int
-        Steps for which each pilot chain adapts, and for which it then runs.
-    family : str or None
-        A key of `bread.fitting.gaussian.families.FAMILIES`; None: the best by the criterion.
-    n_chains : int
-    n_selection_draws : int
-        Draws from each candidate on which the criterion rests.
-    is_shared : bool
-        Whether the reference will be moved to other data sets.
-    rotatable : tuple of ndarray of int
-        Sets of coordinates, each of shape (K, P), whose columns may be rotated without a change of the density.
-    like : Kernel or None
-        Tuned on another data set: adaptation of pilot chains begins with its settings.
-    looked : Found or None
-        What a look found on these data before any chain ran (`bread.fitting.search.before_chains`): it is not looked
-        for again.
-    """
-
-    dim: int
-    transformed: NDArray[np.bool_]
-    n_steps: int
-    family: str | None = None
-    n_chains: int = N_CHAINS
-    n_selection_draws: int = SELECTION_DRAWS
-    is_shared: bool = False
-    rotatable: tuple[NDArray[np.int64], ...] = ()
-    like: Kernel | None = None
-    looked: Found | None = None
 
 
 @dataclass(frozen=True)
@@ -226,17 +186,16 @@ def continue_fit(posterior: Posterior, begun: BegunFit, *, root: int, simulation
     work.n_gradients, work.n_evaluations = begun.n_gradients, begun.n_evaluations
     found, chains = begun.found, begun.draws
     if request.family is None and chains:
-        if found is not None:
-            found = found.copy()
-        elif request.looked is not None:
-            found = request.looked.copy()
+        known = found or request.looked
+        if known is not None:
+            found = known.copy()
         else:
             found = Found()
             first = next(chain for chain in begun.chains if chain.failure is None)
-            if begun.places is not None:
-                found.look_for_rotated(work, first.states, begun.places)
-            if ROTATED not in found.references:
-                found.look_for_modes(work, first.kernel)
+            start = families.Start(first.states, kernel=first.kernel, places=begun.places)
+            for family in families.AFTER_ONE_CHAIN:
+                if found.look(work, family, start) is not None:
+                    break
         is_half = 2 * len(chains) == request.n_chains and not begun.is_half_seen
         if is_half:
             end = _end_early(work, begun, found)
@@ -297,12 +256,10 @@ def _taken(work: FitWork, request: FitRequest, looked: Found) -> ReferenceFit | 
         return None
     draws = law.sample(request.n_steps, work.rng(Part.SINGLE))
     adapted = work.posterior.adapt(ReferencePath(law), 0.0, draws[0], work.seed(Part.ADAPT), TEMPLATE_STEPS, None)
-    work.n_gradients += adapted.n_gradients
-    work.n_evaluations += adapted.n_evaluations
-    fits = (FAMILIES[name](draws, request.transformed) for name in PLAINEST)
+    work.add(adapted)
     return ReferenceFit(
         law, family, {family: shown}, draws, draws[:0, 0], adapted.settings, request.transformed,
-        next((fit for fit in fits if fit is not None), None), 0, looked.n_given_gradients, looked.drivers,
+        first_fit(draws, request.transformed), 0, looked.n_given_gradients, looked.drivers,
         work.n_gradients, work.n_evaluations,
     )  # fmt: skip
 
@@ -338,7 +295,7 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found, choice: Choice | None 
             found.look_for_given(work, np.concatenate(chains))
         family, criterion = choice or select_family(work, request, chains, found.references)
         if found.look_for_adapted(work, chains, family, criterion, request.n_selection_draws):
-            family = ADAPTED
+            family = families.ADAPTED
             number = len(FAMILIES) + len(found.references)
             criterion[family] = work.criterion(
                 found.references[family], chains, request.n_selection_draws, Part.CRITERION, number
@@ -346,13 +303,11 @@ def _fitted(work: FitWork, begun: BegunFit, found: Found, choice: Choice | None 
     draws = np.concatenate(chains)
     fitted = found.references.get(family) or FAMILIES[family](draws, request.transformed)
     if fitted is None:
-        family, fitted = "diagonal", FAMILIES["diagonal"](draws, request.transformed)
-        assert fitted is not None
+        family, fitted = "diagonal", fit_diagonal(draws, request.transformed)
     fallback: MixtureReference | None = None
     if family in found.references:
-        ranked = sorted((name for name in FAMILIES if name in criterion), key=lambda name: criterion[name]) or PLAINEST
-        fits = (FAMILIES[name](draws, request.transformed) for name in ranked)
-        fallback = next((fit for fit in fits if fit is not None), None)
+        ranked = sorted((name for name in FAMILIES if name in criterion), key=lambda name: criterion[name])
+        fallback = first_fit(draws, request.transformed, ranked or PLAINEST)
     end = work.log_ratio(fitted, draws)
     settings = next(chain.settings for chain in begun.chains if chain.failure is None)
     return ReferenceFit(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from bread.backends.base import FloatArray, Kernel, Posterior
+from bread.backends.base import FloatArray, Kernel
 from bread.errors import DensityError
 from bread.fitting.conditional.conditional import MOST_DRIVERS, fit_conditional
 from bread.fitting.conditional.laplace_cloud import FIRST_STEP
@@ -39,8 +39,6 @@ SHORTER_STEP = 1.0  # standard deviations, of a second climb's first step
 FEWEST_SCALES = 2  # of a law that is known by its precision
 ENOUGH = 0.5  # nats: where a reference that is found is so near, no other is looked for
 
-
-Given = NestedReference | ConditionalReference | PrecisionReference | CentredReference
 Kind = TypeVar("Kind", NestedReference, ConditionalReference)
 
 
@@ -54,7 +52,7 @@ def modes(work: FitWork, expected: int = 1, near: FloatArray | None = None) -> M
     starts = drawn if near is None else [near]
     found, n_gradients = fit_modes(work.posterior, starts, work.transformed, expected=expected)
     work.n_gradients += n_gradients
-    return found if found is None or len(found.components) == 1 else widened(found)
+    return widened(found) if found is not None and found.is_several else found
 
 
 def checked_modes(work: FitWork, kernel: Kernel) -> MixtureReference | None:
@@ -65,7 +63,7 @@ def checked_modes(work: FitWork, kernel: Kernel) -> MixtureReference | None:
     found = modes(work)
     if found is None or _is_near(work, found):
         return found
-    return _nearer(work, found, kernel) if len(found.components) > 1 else None
+    return _nearer(work, found, kernel) if found.is_several else None
 
 
 def modes_again(work: FitWork, kernel: Kernel, like: MixtureReference) -> MixtureReference | None:
@@ -85,7 +83,7 @@ def modes_again(work: FitWork, kernel: Kernel, like: MixtureReference) -> Mixtur
 
 def _is_near(work: FitWork, found: MixtureReference) -> bool:
     """Return whether there is a single mode, and its Gaussian stands a check."""
-    return len(found.components) == 1 and work.own_divergence(found) < CHECKED
+    return not found.is_several and work.own_divergence(found) < CHECKED
 
 
 def _nearer(work: FitWork, found: MixtureReference, kernel: Kernel) -> MixtureReference:
@@ -140,7 +138,7 @@ def move(work: FitWork, reference: MixtureReference, kernel: Kernel, part: Part 
 
 
 def nested(
-    work: FitWork, drivers: list[int], start: FloatArray, spread: FloatArray, n_left_out: int = 1,
+    work: FitWork, drivers: Sequence[int], start: FloatArray, spread: FloatArray, n_left_out: int = 1,
     limit: float = BELIED, like: MixtureReference | None = None,
 ) -> NestedReference | None:  # fmt: skip
     """Return Gaussian laws given one of the coordinates, the one that shows the smallest divergence; None without one.
@@ -148,7 +146,7 @@ def nested(
     Parameters
     ----------
     work : FitWork
-    drivers : list of int
+    drivers : sequence of int
         Coordinates to try.
     start : ndarray, shape (dim,)
         A state to look from.
@@ -166,15 +164,27 @@ def nested(
     return _least_divergent(work, fits, n_left_out, limit)
 
 
-def nested_near(work: FitWork, reference: NestedReference, limit: float) -> NestedReference | None:
-    """Return the same kind of reference on another data set, looked for from where ``reference`` is."""
+def nested_near(
+    work: FitWork, reference: NestedReference, drivers: Sequence[int], limit: float
+) -> NestedReference | ConditionalReference | None:
+    """Return the same kind of reference on another data set, looked for from where ``reference`` is.
+
+    One scale may have been enough there and not be here, where another one is small: then a law given several of
+    ``drivers`` is looked for.
+    """
     mean, spread = reference.moments()
-    return nested(work, [reference.driver], mean, spread, 0, limit, like=reference.marginal)
+    found = nested(work, [reference.driver], mean, spread, 0, limit, like=reference.marginal)
+    shown = np.inf if found is None else work.own_divergence(found)
+    if shown < ENOUGH or len(drivers) < 2:
+        return found
+    draws = reference.sample(MARGINAL_DRAWS, np.random.default_rng(0))
+    several = conditional(work, drivers, mean, draws, limit, is_near=False)
+    return found if several is None or work.own_divergence(several) >= shown else several
 
 
 def conditional(
     work: FitWork,
-    drivers: list[int],
+    drivers: Sequence[int],
     start: FloatArray,
     draws: FloatArray,
     limit: float = BELIED,
@@ -188,7 +198,7 @@ def conditional(
     Parameters
     ----------
     work : FitWork
-    drivers : list of int
+    drivers : sequence of int
         Coordinates to take, the likeliest first; those that may be the logarithm of a scale go before others.
     start : ndarray, shape (dim,)
         A state to look from.
@@ -239,15 +249,6 @@ def conditional_near(work: FitWork, reference: ConditionalReference, limit: floa
     )
     work.n_gradients += n_gradients
     return again if again is not None and work.own_divergence(again) < limit else None
-
-
-def prefers_nested(posterior: Posterior) -> bool:
-    """Return whether a law nested in one coordinate is evaluated natively, and one that is known by its precision not.
-
-    Then the nearer of the two is often the dearer one.
-    """
-    native = getattr(posterior, "native_references", None)
-    return native is not None and NestedReference in native and PrecisionReference not in native
 
 
 def by_precision(
@@ -306,38 +307,6 @@ def centred(
     return found if found is not None and work.own_divergence(found) < limit else None
 
 
-def given_near(work: FitWork, reference: Given, drivers: Sequence[int], known: float = 0.0) -> Given | None:
-    """Return a law of all coordinates given one, or some, on another data set than that of ``reference``.
-
-    One scale may have been enough there and not be here, where another one is small: then a law given several is
-    looked for.
-
-    Parameters
-    ----------
-    work : FitWork
-    reference : NestedReference, ConditionalReference, PrecisionReference or CentredReference
-    drivers : sequence of int
-        Coordinates that may drive the widths of others, the likeliest first.
-    known : float
-        Nats of divergence that ``reference`` has on its own data: another may have some times as many.
-    """
-    limit = max(BELIED, WORSE * known)
-    if isinstance(reference, PrecisionReference):
-        return by_precision(work, many_prior_draws(work), limit, like=reference)
-    if isinstance(reference, ConditionalReference):
-        return conditional_near(work, reference, limit)
-    if isinstance(reference, CentredReference):
-        return centred(work, None, limit, like=reference)
-    found = nested_near(work, reference, limit)
-    shown = np.inf if found is None else work.own_divergence(found)
-    if shown < ENOUGH or len(drivers) < 2:
-        return found
-    start, _ = reference.moments()
-    draws = reference.sample(MARGINAL_DRAWS, np.random.default_rng(0))
-    several = conditional(work, list(drivers), start, draws, limit, is_near=False)
-    return found if several is None or work.own_divergence(several) >= shown else several
-
-
 def _least_divergent(
     work: FitWork, fits: Iterable[tuple[Kind | None, int]], n_left_out: int, limit: float, enough: float = -np.inf
 ) -> Kind | None:
@@ -360,7 +329,7 @@ def _least_divergent(
 
 def _nearest(reference: MixtureReference, index: int, draws: FloatArray) -> FloatArray:
     """Return the draws that belong to component ``index`` rather than to another."""
-    if len(reference.components) == 1:
+    if not reference.is_several:
         return draws
     terms = [
         np.log(weight) + part.log_density(draws)

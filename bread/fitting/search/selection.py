@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from bread.backends.base import FloatArray
 from bread.fitting.gaussian.families import FAMILIES
 from bread.fitting.importance.adapted import LARGEST_DIM
-from bread.fitting.search.found_references import NESTED, Choice, FittedReference, Found, GivenReference
+from bread.fitting.search.found_families import NESTED
+from bread.fitting.search.found_references import Choice, FitRequest, Found
 from bread.fitting.search.searches import BELIED, CHECKED
 from bread.fitting.search.work import FitWork, Part
-from bread.paths.mixture import MixtureReference
+from bread.paths.mixture import FittedReference
 
 FOUND_MARGIN = 0.5  # nats by which a fit to draws must be better: a reference that is found is found again, cheaply
 SEVERAL_MARGIN = 10.0  # the same for a fit to draws of several modes, which moves with a data set but loses modes
 SETTLED = 4.0  # times as far as a reference that is found: no fit to twice as many draws will be as near
 
 
-class Asked(Protocol):
-    """The part of `bread.fitting.search.reference_fit.FitRequest` that a choice needs."""
-
-    @property
-    def n_selection_draws(self) -> int:
-        """Draws from each candidate on which the criterion rests."""
-        ...
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the reference will be moved to other data sets."""
-        ...
-
-
-def select_family(work: FitWork, request: Asked, chains: list[FloatArray], found: dict[str, FittedReference]) -> Choice:
+def select_family(
+    work: FitWork, request: FitRequest, chains: list[FloatArray], found: dict[str, FittedReference]
+) -> Choice:
     """Return the family of the smallest criterion, and the criterion of each."""
     train = np.concatenate([states[: len(states) // 2] for states in chains])
     fitted = {name: fit(train, work.transformed) for name, fit in FAMILIES.items()}
@@ -47,21 +34,20 @@ def select_family(work: FitWork, request: Asked, chains: list[FloatArray], found
         reference = found.get(name)
         if reference is None:
             return 0.0
-        is_several = isinstance(reference, MixtureReference) and len(reference.components) > 1
-        return SEVERAL_MARGIN if is_several and request.is_shared else FOUND_MARGIN
+        return SEVERAL_MARGIN if reference.is_several and request.is_shared else FOUND_MARGIN
 
     family = min(criterion, key=lambda name: criterion[name] - margin(name))
     return family if np.isfinite(criterion[family]) else "diagonal", criterion
 
 
-def settled(work: FitWork, request: Asked, chains: list[FloatArray], found: Found) -> Choice | None:
+def settled(work: FitWork, request: FitRequest, chains: list[FloatArray], found: Found) -> Choice | None:
     """Return the choice among families where draws of more chains cannot change it; else None.
 
     That is where a law given some coordinates is several times as near as any fit to draws: one to twice as many has
     half the error at best. In few coordinates mixtures may be adapted to draws, and chains are cheap. A law that was
     found before any chain ran must be nearer, and be given several coordinates, as more may be needed than one.
     """
-    laws = [family for family, one in found.references.items() if isinstance(one, GivenReference)]
+    laws = [family for family, one in found.references.items() if one.is_given]
     if work.dim <= LARGEST_DIM or not laws or (found.is_looked and laws == [NESTED]):
         return None
     family, criterion = select_family(work, request, chains, found.references)

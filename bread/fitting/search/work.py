@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
-from bread.backends.base import Evolution, FloatArray, Kernel, Posterior
+from bread.backends.base import Adaptation, Evolution, FloatArray, Kernel, Posterior
 from bread.fitting.search.joint_density import joint_log_density
 from bread.paths.kinds import ReferencePath
 from bread.paths.mixture import MixtureReference, Reference, diagonal
@@ -66,14 +66,15 @@ class FitWork:
     n_gradients: int = field(default=0, init=False)
     n_evaluations: int = field(default=0, init=False)
     _ends: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False, repr=False)
+    _own: dict[int, tuple[Reference, FloatArray]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def dim(self) -> int:
         """Number of coordinates."""
         return len(self.transformed)
 
-    def add(self, other: FitWork) -> None:
-        """Count what another fit spent."""
+    def add(self, other: FitWork | Adaptation | Evolution) -> None:
+        """Count what another fit, an adaptation or a chain spent."""
         self.n_gradients += other.n_gradients
         self.n_evaluations += other.n_evaluations
 
@@ -107,17 +108,20 @@ class FitWork:
     ) -> Evolution:
         """Run a chain at beta = 1."""
         evolved = self.posterior.evolve(ReferencePath(reference), kernel, 1.0, state, keep, seed)
-        self.n_gradients += evolved.n_gradients
-        self.n_evaluations += evolved.n_evaluations
+        self.add(evolved)
         return evolved
 
     def own_divergence(self, reference: Reference, n_left_out: int = 0) -> float:
         """Return a reference's Jeffreys divergence (nats) from the posterior by its own draws, weighted.
 
-        The lowest ratios may be left out where one far draw must not decide, and others will be looked at.
+        The lowest ratios may be left out where one far draw must not decide, and others will be looked at. Densities
+        are taken once for each reference.
         """
-        ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
-        return shown_divergence(np.sort(ratio)[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
+        if id(reference) not in self._own:
+            ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
+            self._own[id(reference)] = reference, np.sort(ratio)  # the reference is kept with its number
+        ratio = self._own[id(reference)][1]
+        return shown_divergence(ratio[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
 
     def criterion(
         self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, part: Part, index: int

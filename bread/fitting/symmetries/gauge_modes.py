@@ -14,7 +14,7 @@ from bread.fitting.gaussian.modes import NOWHERE, CountedDensity, descended, fit
 from bread.fitting.search.work import FitWork
 from bread.fitting.symmetries.find_rotations import LARGEST_DIM, Places
 from bread.fitting.symmetries.invariant import invariant_work
-from bread.paths.mixture import MixtureReference, gaussian
+from bread.paths.mixture import gaussian
 from bread.paths.rotated import Gauge, RotatedReference, gauge_at
 
 MOST_STEPS = 2000  # gradients of an optimisation: coordinates are many, and rotations leave it no valley to get lost in
@@ -122,5 +122,4 @@ def _climbed(
 
 def mean_of(reference: RotatedReference) -> FloatArray:
     """Return the mean of a Gaussian law of the invariant coordinates, shape (n_invariant,)."""
-    assert isinstance(reference.law, MixtureReference)
-    return reference.law.components[0].mean
+    return reference.law.moments()[0]

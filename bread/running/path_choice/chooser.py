@@ -13,17 +13,16 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray, ModelInfo, Simulations
 from bread.errors import DensityError
 from bread.fitting.gaussian.families import FAMILIES
-from bread.fitting.search.found_references import Found
-from bread.fitting.search.reference_fit import (
+from bread.fitting.search.found_references import (
     N_CHAINS,
     SHORT_CHAINS,
     SHORT_SELECTION_DRAWS,
     FitRequest,
+    Found,
 )
 from bread.fitting.symmetries.find_rotations import rotatable
 from bread.paths.kinds import PriorPath, ReferencePath
@@ -38,6 +37,7 @@ from bread.running.pilots.tuning import Pilot
 from bread.running.state.ledger import in_order
 from bread.running.state.plan import AUTO, FIRST_TEMPERATURES, PathRequest, Plan
 from bread.running.state.results import OTHERS, SHARED
+from bread.statistics.bounds.bounds import log_mean_exp
 
 SCREENING = 2  # a first walk along the prior path takes the steps of a pilot divided by this
 CHEAP = 2.0  # a check that costs less than this many looks at another path looks at none
@@ -265,8 +265,7 @@ class PathChooser:
         task = BaseDrawsTask(self._extra.first, data, PriorPath(), self._plan.root, 0, OVERLAP_DRAWS)
         with self._stage.phase("tuning, start of path", "tune"):
             ((_, at_prior),) = self._stage.run_tasks([task])
-        at_reference = candidate.pilots[0].base_log_ratio
-        log_evidence = float(logsumexp(at_reference) - np.log(len(at_reference)))
+        log_evidence = float(log_mean_exp(candidate.pilots[0].base_log_ratio))
         least = path_choice.shortest_length(at_prior, log_evidence) ** 2 / self._plan.target
         return cost.is_reliable and cost.total < cost.n_chains * least * cost.per_transition
 

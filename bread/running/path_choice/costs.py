@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray
 from bread.paths import schedules
@@ -89,7 +88,7 @@ def shortest_length(log_ratio: FloatArray, log_evidence: float) -> float:
         Log of the second law's normalising constant.
     """
     values = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
-    overlap = np.exp(logsumexp(values / 2.0) - np.log(len(values)) - log_evidence / 2.0)
+    overlap = float(np.exp(bounds.log_mean_exp(values / 2.0) - log_evidence / 2.0))
     return float(2.0 * np.arccos(min(overlap, 1.0)))
 
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from bread.backends.base import FloatArray, ModelInfo
-from bread.fitting.search.found_references import GivenReference
 from bread.running.path_choice.costs import PathCost
 from bread.running.pilots.tuning import Pilot
 
@@ -40,7 +39,7 @@ def wants_proposals(info: ModelInfo, pilots: list[Pilot], cost: PathCost) -> boo
     """
     if not info.may_propose or any(pilot.fit is None for pilot in pilots):
         return False
-    is_given = all(isinstance(pilot.path.reference, GivenReference) for pilot in pilots)
+    is_given = all(pilot.path.fitted and pilot.path.fitted.is_given for pilot in pilots)
     if cost.n_chains * cost.n_temperatures * cost.per_transition < (DEAR_GIVEN if is_given else DEAR):
         return False
     return _mean_accepted(pilots) >= LEAST_ACCEPTED

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from bread.backends.base import FloatArray, Model
 from bread.errors import DensityError
 from bread.fitting.search.before_chains import Look, finds_reference
+from bread.fitting.search.found_references import FitRequest
 from bread.fitting.search.pilot_chains import PilotChain, run_chain
-from bread.fitting.search.reference_fit import BegunFit, FitRequest, ReferenceFit, begin_fit, continue_fit
+from bread.fitting.search.reference_fit import BegunFit, ReferenceFit, begin_fit, continue_fit
 from bread.paths.kinds import Path
 from bread.running.pilots.tuning import Pilot, moved_pilot, run_pilot
 from bread.running.state.plan import PathRequest

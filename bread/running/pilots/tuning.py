@@ -14,7 +14,6 @@ from bread.backends.support.stretching import stretched_kernel
 from bread.backends.values import CORRELATION
 from bread.errors import DensityError
 from bread.fitting.gaussian.correlations import correlation_of, is_strong
-from bread.fitting.search.found_references import FittedReference, GivenReference
 from bread.fitting.search.moving import move_reference, relative_widths, widths
 from bread.fitting.search.reference_fit import ReferenceFit, fit_reference
 from bread.paths.kinds import Path, PriorPath, ReferencePath
@@ -207,7 +206,7 @@ def settings_of_widths(posterior: Posterior, fit: ReferenceFit) -> Settings | No
     None too where the kernel has no metric.
     """
     stretch = getattr(posterior, "stretch", None)
-    if not isinstance(fit.reference, GivenReference) or stretch is None or "inverse_metric" not in fit.settings:
+    if not fit.reference.is_given or stretch is None or "inverse_metric" not in fit.settings:
         return None
     spread = widths(fit.reference)
     if not ((spread > 0.0) & np.isfinite(spread)).all():
@@ -219,9 +218,9 @@ def settings_of_widths(posterior: Posterior, fit: ReferenceFit) -> Settings | No
 
 def correlation_along(posterior: Posterior, path: Path) -> FloatArray | None:
     """Return the correlations of a path's reference where a kernel of this posterior gains by them, else None."""
-    if not getattr(posterior, "takes_correlation", False) or not isinstance(path.reference, FittedReference):
+    if not getattr(posterior, "takes_correlation", False) or path.fitted is None:
         return None
-    correlation = correlation_of(path.reference)
+    correlation = correlation_of(path.fitted)
     return correlation if correlation is not None and is_strong(correlation) else None
 
 

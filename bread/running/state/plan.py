@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bread.fitting.search.reference_fit import FitRequest
+from bread.fitting.search.found_references import FitRequest
 from bread.paths.kinds import PriorPath
 from bread.paths.mixture import Reference
 from bread.running.state.budget import Budget

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bread.backends.base import AnnealRun, Direction, Fit, FloatArray, Kernel, ModelInfo, Simulations
 from bread.fitting.search.reference_fit import ReferenceFit
 from bread.paths.kinds import Path
-from bread.paths.mixture import Reference
+from bread.paths.mixture import MixtureReference
 from bread.running.check.first_look import FirstLookResult
 from bread.running.model_fit.fit_check import FitCheck
 from bread.running.state.attempts import Attempts
@@ -72,7 +72,7 @@ class CheckResult:
         Data sets to which no reference could be fitted: they anneal from that of the extra one, moved to them.
     path_costs : dict of str to float
         For each kind of path that was considered: predicted gradient evaluations per data set, fit included.
-    localisation : Reference or None
+    localisation : MixtureReference or None
         Law of the hyperparameters in place of their prior, under ``simulate_from="localised"``.
     base_log_ratio, end_log_ratio : list of ndarray, each (n_draws,)
         log_ratio at draws from the path's base and at pilot draws at beta = 1, one array a simulated data set: for
@@ -150,7 +150,7 @@ class CheckResult:
     reference_fit: ReferenceFit | None = None
     unfitted: list[int] = field(default_factory=list)
     path_costs: dict[str, float] = field(default_factory=dict)
-    localisation: Reference | None = None
+    localisation: MixtureReference | None = None
     base_log_ratio: list[FloatArray] = field(default_factory=list)
     end_log_ratio: list[FloatArray] = field(default_factory=list)
     exact_end_log_ratio: FloatArray = field(default_factory=lambda: np.zeros(0))

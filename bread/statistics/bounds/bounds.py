@@ -75,8 +75,12 @@ def log_evidence_lower_many(forward: ArrayLike) -> FloatArray:
 
     Tighter than `log_evidence_lower`; -inf only if all K are. Source: Grosse, Ghahramani & Adams (2015), section 4.1.
     """
-    fwd = forward_log_weights(forward)
-    return np.asarray(logsumexp(fwd, axis=1) - np.log(fwd.shape[1]), dtype=np.float64)
+    return log_mean_exp(forward_log_weights(forward))
+
+
+def log_mean_exp(values: FloatArray) -> FloatArray:
+    """Return the log of the mean of exponentials along the last axis, shape ``values.shape[:-1]``."""
+    return np.asarray(logsumexp(values, axis=-1) - np.log(values.shape[-1]), dtype=np.float64)
 
 
 def log_evidence_upper_many(forward: ArrayLike, reverse: ArrayLike) -> FloatArray:

@@ -23,7 +23,7 @@ from bread.fitting.search import searches
 from bread.fitting.search.before_chains import finds_reference
 from bread.fitting.search.moving import move_reference
 from bread.fitting.search.reference_fit import FitRequest, ReferenceFit, fit_reference
-from bread.fitting.search.searches import SHORTER_STEP, conditional, given_near, nested
+from bread.fitting.search.searches import SHORTER_STEP, conditional, conditional_near, nested, nested_near
 from bread.fitting.search.work import FitWork
 from bread.paths.conditional import ConditionalReference
 from bread.paths.kinds import ReferencePath
@@ -318,15 +318,15 @@ def given_one():
 def test_two_scales_are_taken_where_one_is_far_off(given_one):
     """The law given one is found nowhere near there: without others to try, nothing is left."""
     work = FitWork(TWO_SCALES.condition(REAL), TWO_SCALES.transformed, 3, 1)
-    found = given_near(work, given_one, (1, 0))
+    found = nested_near(work, given_one, (1, 0), searches.BELIED)
     value, error = divergence(REAL, found)
     assert set(found.drivers) == {0, 1} and value + 4.0 * error < 0.4
-    assert given_near(work, given_one, ()) is None
+    assert nested_near(work, given_one, (), searches.BELIED) is None
 
 
 def test_one_scale_stays_where_it_is_near(given_one):
     work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
-    assert given_near(work, given_one, (1, 0)).driver == 0 and work.n_gradients < 1000
+    assert nested_near(work, given_one, (1, 0), searches.BELIED).driver == 0 and work.n_gradients < 1000
 
 
 def broken(monkeypatch, breaks):
@@ -364,7 +364,7 @@ def far_off(law):
 def test_a_second_try_comes_before_a_fit_to_chains(found, monkeypatch, breaks, steps):
     told = broken(monkeypatch, breaks)
     work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
-    again = given_near(work, found, ())
+    again = conditional_near(work, found, searches.BELIED)
     value, error = divergence(OTHER, again)
     assert told == steps and value + 4.0 * error < 0.4
 
@@ -374,9 +374,9 @@ def test_what_two_tries_do_not_find_is_not_there(found, monkeypatch, breaks):
     """But for a reference that was no nearer to its own data: then the first try is enough."""
     work = FitWork(TWO_SCALES.condition(OTHER), TWO_SCALES.transformed, 3, 1)
     broken(monkeypatch, breaks)
-    assert given_near(work, found, ()) is None
+    assert conditional_near(work, found, searches.BELIED) is None
     told = broken(monkeypatch, breaks)
-    lenient = given_near(work, found, (), 1000.0)
+    lenient = conditional_near(work, found, 3000.0)
     assert (lenient is None) == (breaks[0] is nowhere) and len(told) == (2 if lenient is None else 1)
 
 

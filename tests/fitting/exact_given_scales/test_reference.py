@@ -15,7 +15,7 @@ from bread.fitting.exact_given_scales.separable_functions import grid_sums
 from bread.fitting.gaussian.families import FAMILIES
 from bread.fitting.importance.product import fit_product
 from bread.fitting.search.before_chains import finds_reference
-from bread.fitting.search.found_references import PRECISION
+from bread.fitting.search.found_families import PRECISION
 from bread.fitting.search.initial import many_prior_draws
 from bread.fitting.search.moving import move_reference
 from bread.fitting.search.reference_fit import FitRequest, fit_reference

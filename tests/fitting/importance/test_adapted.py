@@ -14,8 +14,8 @@ from scipy import stats
 from bread.backends.base import OpenOptions
 from bread.backends.pymc.opened import open_model
 from bread.errors import InvalidArgumentError
-from bread.fitting.importance.adaptation import tempered, truncated
-from bread.fitting.importance.adapted import GAIN, LARGEST_DIM, LOSS, adapted, adapted_near, better_adapted
+from bread.fitting.importance.adaptation import nearer, tempered, truncated
+from bread.fitting.importance.adapted import GAIN, LARGEST_DIM, LOSS, adapted, adapted_near
 from bread.fitting.search import found_references as found
 from bread.fitting.search.found_references import Found
 from bread.fitting.search.moving import move_reference
@@ -207,13 +207,17 @@ def test_the_same_seeds_give_the_same_bits_and_other_seeds_do_not():
     assert not np.array_equal(first, other)
 
 
+def better(target, start, best, chains, gain=GAIN):
+    return nearer(target.work(), adapted(target.work(), start), best, chains, 400, gain)
+
+
 def test_it_is_taken_only_where_it_is_nearer():
     target = curved()
     chains = [target.draw(400, default_rng(seed)) for seed in (4, 5)]
     best = adapted(target.work(), WIDE)
-    assert better_adapted(target.work(), WIDE, WIDE, chains, 400) is not None
-    assert better_adapted(target.work(), WIDE, best, chains, 400) is None
-    assert better_adapted(target.work(), WIDE, best, chains, 400, gain=-1.0) is not None
+    assert better(target, WIDE, WIDE, chains) is not None
+    assert better(target, WIDE, best, chains) is None
+    assert better(target, WIDE, best, chains, gain=-1.0) is not None
 
 
 @pytest.mark.statistical
@@ -222,7 +226,7 @@ def test_chains_that_saw_one_hump_do_not_speak_for_what_was_fitted_to_them():
     target = humps()
     one = diagonal(np.full(2, 4.5), np.ones(2))
     chains = [one.sample(400, default_rng(seed)) for seed in (4, 5)]
-    found = better_adapted(target.work(), diagonal(np.zeros(2), np.full(2, 5.0)), one, chains, 400)
+    found = better(target, diagonal(np.zeros(2), np.full(2, 5.0)), one, chains)
     assert found is not None and (found.sample(N_DRAWS, default_rng(0))[:, 0] < 0.0).mean() > 0.2
     ends = np.concatenate([states[200:] for states in chains])
     shown = []
@@ -240,7 +244,7 @@ def test_chains_that_saw_one_hump_do_not_speak_for_what_was_fitted_to_them():
 )  # fmt: skip
 def test_what_moves_badly_may_be_a_little_nearer(monkeypatch, family, criterion, gain):
     asked = []
-    monkeypatch.setattr(found, "better_adapted", lambda *arguments: asked.append(arguments[-1]))
+    monkeypatch.setattr(found, "nearer", lambda *arguments: asked.append(arguments[-1]))
     target = curved()
     chains = [target.draw(400, default_rng(4))]
     law = Found({family: WIDE})

@@ -11,7 +11,8 @@ from bread.fitting.gaussian.families import FAMILIES
 from bread.fitting.search import found_references as founds
 from bread.fitting.search import reference_fit, searches, selection
 from bread.fitting.search.before_chains import finds_reference
-from bread.fitting.search.found_references import CONDITIONAL, MODES, NESTED, Found
+from bread.fitting.search.found_families import CONDITIONAL, MODES, NESTED
+from bread.fitting.search.found_references import Found
 from bread.fitting.search.reference_fit import FitRequest, fit_reference
 from bread.fitting.search.work import FitWork, Part
 from bread.paths.mixture import diagonal
