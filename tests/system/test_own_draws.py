@@ -75,7 +75,7 @@ def test_wrong_draws_disagree(change, words, distance):
     verdict, agreement = judge(SINGLE, change(exact(SINGLE)), random_seed=2)
     at_least = float(agreement["total_variation_lower"])
     assert at_least < distance and (at_least > 0.01 or distance < 0.15)
-    assert ("some probability off by at least 0." in str(verdict)) == (at_least >= 0.01)
+    assert ("wrong by at least 0." in str(verdict)) == (at_least >= 0.01)
     assert verdict.error_limit < 0.05
     assert verdict.status == "disagreement" and verdict.agreement is False
     assert words in verdict.details and "Run longer, or reparametrise." in verdict.details
@@ -203,5 +203,5 @@ def test_dependence_of_three_is_a_disagreement_that_a_classifier_finds():
     verdict, agreement = judge(MODEL, {"mu": table[..., 0], "group_mean": table[..., 1:]})
     assert verdict.status == "disagreement"
     assert 0.05 < float(agreement["total_variation_lower"]) < 0.5
-    assert "a classifier takes 0." in verdict.details and "Some probability is off by at least 0." in verdict.details
-    assert "some probability off by at least 0." in str(verdict)
+    assert "classed as yours: 0." in verdict.details and "They are wrong by at least 0." in verdict.details
+    assert "wrong by at least 0." in str(verdict)

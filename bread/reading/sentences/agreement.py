@@ -155,7 +155,7 @@ def _worst(agreement: xr.Dataset, whose: str) -> tuple[str, str]:
         told, equal = agreement.get(f"told_apart_p_value{beyond}", np.inf), agreement[f"p_value{beyond}"].min()
         if float(told) < float(equal):
             own, theirs = agreement["taken_for_own"].values
-            return f"a classifier takes {own:.2f} of {whose} draws for such, and {theirs:.2f} of {{them}}", ""
+            return f"classed as {whose}s: {own:.2f} of {whose} draws, {theirs:.2f} of {{them}}", ""
         tested = agreement.isel(tested=int(np.argmin(agreement[f"p_value{beyond}"].values)))
         name = _named(tested["tested"])
         difference = f"{float(tested['difference']):.2f}"
@@ -236,22 +236,23 @@ def more_draws() -> str:
 def how_wrong(found: DrawsFound) -> str:
     """Return by how much at least, and at most; "" where at least is nothing.
 
-    Of different events: no draws can tell that no event whatever is off by more.
+    The probability of some event, which may be about all parameters at once; and of a half-line, each parameter by
+    itself. No draws, however many, can tell that no event whatever is off by more than some number.
     """
     at_least = np.floor(100.0 * found.at_least) / 100.0
     if not at_least > 0.0:
         return ""
-    most = f", any P(x <= c) by at most {up(found.error_limit)} ({found.error_limit_name})"
-    return f"some probability off by at least {at_least:.2f}{most if found.error_limit < 1.0 else ''}"
+    most = f", at most {up(found.error_limit)} in any P(x <= c) ({found.error_limit_name})"
+    return f"wrong by at least {at_least:.2f} in some event{most if found.error_limit < 1.0 else ''}"
 
 
 def disagrees(found: DrawsFound, near: str) -> list[str]:
     """Say that the draws are not the posterior's, and what to do; ``near``: "are within 0.04 of it"."""
     worst = found.worst.replace("{them}", f"certified draws that {near}")
-    size = how_wrong(found).replace("probability off", "probability is off")
+    size = how_wrong(found)
     return [
         f"{found.whose('draws')} are not the posterior's: {worst} ({p_words(found.p_value_beyond_error)}).",
-        *([f"{size[0].upper()}{size[1:]}."] if size else []),
+        *([f"They are {size}."] if size else []),
         "Run longer, or reparametrise.",
     ]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from bread.errors import InvalidArgumentError
 from bread.statistics.agreement.draws import effective_draws_suffice
 
-LEVEL = 0.01  # of a false alarm in one comparison, over all quantities and both families of tests
+LEVEL = 0.01  # of a false alarm in one comparison, over all quantities and all families of tests
 N_FAMILIES = 3  # interval contents; the test of equality; what a classifier tells apart
 
 Status = Literal["too few draws", "agreement", "difference", "disagreement"]
