@@ -19,6 +19,7 @@ from bread.statistics.agreement.content import QUANTILES, IntervalContents, inte
 from bread.statistics.agreement.disagreement import Comparison, compare_draws
 from bread.statistics.agreement.distribution_bound import distribution_bound
 from bread.statistics.agreement.draws import are_constant, effective_draws_suffice
+from bread.statistics.agreement.lower_bound import ToldApart
 from bread.statistics.agreement.moments import compare_moments
 from bread.statistics.agreement.power import Setting, detectable, detectable_probability
 
@@ -92,10 +93,13 @@ def agreement_dataset(
         * `step`, `fit_cdf`, `annealed_cdf` (.., step_number): both distribution functions, for the plot.
 
         By `tested` (parameters, log density, products of pairs): `p_value`, `p_value_beyond_error` of the test of
-        equality, `difference`, adjusted for their number. `p_value_combined`, `p_value_beyond_error_combined`: of both
+        equality, `difference`, adjusted for their number. `p_value_combined`, `p_value_beyond_error_combined`: of all
         families of tests. `detectable_shift`, `detectable_missing_mass` (of a continuous parameter: standard
         deviations; mass; NaN where all are discrete), `detectable_probability` (error of a P(parameter <= x), whatever
         the law) and `..._beyond_error`: what would have been seen in 9 of 10 comparisons, NaN where draws are too few.
+        Where a classifier has looked: `taken_for_own` (draws), the share that it takes for the fit's, of the fit's and
+        of the annealed draws; `told_apart_p_value`, `told_apart_p_value_beyond_error`; `total_variation_lower`: at
+        least so much is some probability of the fit off, by a limit of the difference of these shares, less V's.
         Attributes: `status` ("too few draws", "agreement", "difference", "disagreement"), `source`, `n_chains`,
         `n_draws`, `n_discrete` (parameters), `left_out` (free variables that were not compared), `n_annealed`,
         `n_dropped` (annealed chains that ended nowhere), `error` (V's limit; 1 where it is
@@ -119,11 +123,17 @@ def agreement_dataset(
             "n_dropped": int(result.n_draws_dropped),
             "n_zero": int(result.n_draws_zero),
         },
+        told_apart=result.told_apart,
     )
 
 
 def comparison_dataset(
-    columns: Columns, *, error: float, shared_error: float, attributes: Mapping[str, str | int]
+    columns: Columns,
+    *,
+    error: float,
+    shared_error: float,
+    attributes: Mapping[str, str | int],
+    told_apart: ToldApart | None = None,
 ) -> xr.Dataset:
     """Return the comparison of two sets of draws as a group like `agreement`.
 
@@ -137,6 +147,8 @@ def comparison_dataset(
         The same at level 1 - ALPHA / 2, for `error_limit`.
     attributes : mapping
         `source`, `n_dropped`, `n_zero`.
+    told_apart : ToldApart or None
+        What a classifier made of both.
     """
     error, shared = _known(error), _known(shared_error)
     contents, sizes = _contents(columns, error)
@@ -147,6 +159,7 @@ def comparison_dataset(
         test.p_value_combined,
         test.p_value_beyond_error_combined,
         sizes.quantiles,
+        *(() if told_apart is None else (told_apart.p_value(0.0), told_apart.p_value(error))),
     )
     bound = distribution_bound(columns.own, columns.annealed, error=shared, alpha=ALPHA / 2.0)
     moments = compare_moments(columns.own, columns.annealed, sizes.whole, sizes.whole)
@@ -186,6 +199,7 @@ def comparison_dataset(
             "p_value_combined": ((), np.float64(comparison.p_value)),
             "p_value_beyond_error_combined": ((), np.float64(comparison.p_value_beyond_error)),
             **_power(columns, comparison, sizes, len(test.names), error),
+            **({} if told_apart is None else _told_apart(told_apart, error, shared)),
         },
         coords={
             "parameter": np.array(columns.names, dtype=np.str_),
@@ -193,6 +207,7 @@ def comparison_dataset(
             "ci_bound": CI_BOUND,
             "share": np.array(SHARES, dtype=np.str_),
             "tested": np.array(test.names, dtype=np.str_),
+            **({} if told_apart is None else {"draws": np.array(["own", "certified"])}),
         },
         attrs={
             "status": comparison.status,
@@ -274,6 +289,16 @@ def _test(columns: Columns, error: float) -> agreement.Agreement:
         error=error,
         distinct_share=columns.distinct_share,
     )
+
+
+def _told_apart(found: ToldApart, error: float, shared: float) -> dict[str, Any]:
+    """Return what a classifier made of both, and how much of it the annealed draws' error leaves."""
+    return {
+        "taken_for_own": ("draws", np.array([found.own, found.certified])),
+        "told_apart_p_value": ((), np.float64(found.p_value(0.0))),
+        "told_apart_p_value_beyond_error": ((), np.float64(found.p_value(error))),
+        "total_variation_lower": ((), np.float64(max(0.0, found.lower_limit(ALPHA / 2.0) - shared))),
+    }
 
 
 def _power(

@@ -1,5 +1,6 @@
 """Draws that the user gave and that were not compared, or hardly, never let a verdict be "converged"."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,9 @@ import bread
 from bread.backends.base import Node
 from bread.paths.mixture import diagonal
 from bread.report import container as report
+from bread.report.compat import read_group
 from bread.running.model_fit.fit_check import NodeTest
+from bread.statistics.agreement.lower_bound import ToldApart
 from tests.support.fake_results import constrain, fake_result
 from tests.support.verdicts import judge
 
@@ -241,3 +244,39 @@ def test_a_report_of_before_still_opens():
         del agreement.attrs[name]
     verdict = bread.verdict(made)
     assert verdict.status == "converged"
+
+
+def told(shift, own, certified, **changes):
+    result = fake_result(posterior_shift=shift, **changes)
+    result.told_apart = ToldApart(own, certified, 800.0, 750.0)
+    return judge(result)
+
+
+def test_a_disagreement_says_by_how_much_at_least_and_at_most():
+    """Shares 0.5 apart, 0.05 less by their limit and 0.09 less by that of V."""
+    verdict = told(1.2, 0.7, 0.2)
+    assert verdict.status == "disagreement" and "your 90% interval of mu holds" in str(verdict)
+    found = re.search(
+        r"wrong by at least (0\.\d\d) in some event, at most (0\.\d\d) in any P\(x <= c\) \(mu\)", str(verdict)
+    )
+    assert found and 0.34 <= float(found[1]) <= 0.40 and float(found[2]) > 0.45
+    assert "They are wrong by at least 0." in verdict.details
+    assert len(str(verdict).splitlines()) <= 8 and max(map(len, str(verdict).splitlines())) <= 100
+
+
+def test_what_a_classifier_alone_tells_apart_is_a_disagreement_beyond_v_only():
+    verdict = told(0.0, 0.7, 0.2)
+    assert verdict.status == "disagreement"
+    assert "classed as yours: 0.70 of your draws, 0.20 of 1000 certified draws (p < 0.001)\n" in str(verdict)
+    within = told(0.0, 0.53, 0.40)
+    assert within.status == "inconclusive" and within.comparison == "difference"
+    assert "wrong by at least" not in str(within)
+    assert told(0.0, 0.47, 0.45).status == "converged"
+    unlike = told(0.0, 0.7, 0.2, observed_extra=8.0, n_forward=179)
+    assert unlike.status == "mismatch" and "wrong by at least" not in str(unlike)
+
+
+def test_without_a_classifier_a_report_says_what_it_said():
+    agreement = read_group(report.to_container(given(), constrain), "agreement")
+    assert "total_variation_lower" not in agreement and "draws" not in agreement.coords
+    assert "wrong by at least" not in str(judge(given()))

@@ -62,16 +62,20 @@ def test_exact_draws_agree(right):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "words", "distance"),
     [
-        (lambda draws: scaled(draws, "mean", np.sqrt(0.5)), "your 90% interval of mean holds 0.7"),
-        (lambda draws: scaled(draws, "mean", 2.0), "your 90% interval of mean holds 1.00"),
-        (lambda draws: shifted(draws, "mean", 0.3), " of mean"),
+        (lambda draws: scaled(draws, "mean", np.sqrt(0.5)), "your 90% interval of mean holds 0.7", 0.166),
+        (lambda draws: scaled(draws, "mean", 2.0), "your 90% interval of mean holds 1.00", 0.323),
+        (lambda draws: shifted(draws, "mean", 0.3), " of mean", 0.119),
     ],
     ids=["variance halved", "scale doubled", "shift 0.3 sd"],
 )
-def test_wrong_draws_disagree(change, words):
-    verdict, _ = judge(SINGLE, change(exact(SINGLE)))
+def test_wrong_draws_disagree(change, words, distance):
+    """``distance`` is the exact total variation, which is at least what the verdict says."""
+    verdict, agreement = judge(SINGLE, change(exact(SINGLE)), random_seed=2)
+    at_least = float(agreement["total_variation_lower"])
+    assert at_least < distance and (at_least > 0.01 or distance < 0.15)
+    assert ("wrong by at least 0." in str(verdict)) == (at_least >= 0.01)
     assert verdict.error_limit < 0.05
     assert verdict.status == "disagreement" and verdict.agreement is False
     assert words in verdict.details and "Run longer, or reparametrise." in verdict.details
@@ -184,3 +188,20 @@ def test_copied_chains_count_once():
     assert not verdict and "it holds copies (its draws count for 25% of their number)" in verdict.details
     four = {name: values[:, :120] for name, values in exact(SINGLE).items()}
     assert judge(SINGLE, four)[0].status == "converged"
+
+
+@pytest.mark.statistical
+def test_dependence_of_three_is_a_disagreement_that_a_classifier_finds():
+    """Uncorrelated, each pair as it should be: the product of three is never negative, TV 0.5."""
+    draws = exact(MODEL)
+    table = np.concatenate([draws["mu"][..., None], draws["group_mean"]], axis=2)
+    centre = table.mean(axis=(0, 1))
+    root = np.linalg.cholesky(np.cov(table.reshape(-1, 4), rowvar=False))
+    z = (table - centre) @ np.linalg.inv(root).T
+    z[..., 3] = np.abs(z[..., 3]) * np.sign(z[..., 1] * z[..., 2])
+    table = centre + z @ root.T
+    verdict, agreement = judge(MODEL, {"mu": table[..., 0], "group_mean": table[..., 1:]})
+    assert verdict.status == "disagreement"
+    assert 0.05 < float(agreement["total_variation_lower"]) < 0.5
+    assert "classed as yours: 0." in verdict.details and "They are wrong by at least 0." in verdict.details
+    assert "wrong by at least 0." in str(verdict)

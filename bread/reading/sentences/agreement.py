@@ -50,6 +50,8 @@ class DrawsFound:
         Names of free variables that were not compared.
     error_limit, error_limit_name : float, str
         How far at most a probability P(x <= c) of these draws is off, and of which parameter.
+    at_least : float
+        How far at least some probability is; 0 where a classifier tells nothing apart, or has not looked.
     """
 
     status: str
@@ -73,6 +75,7 @@ class DrawsFound:
     left_out: str = ""
     error_limit: float = float("nan")
     error_limit_name: str = ""
+    at_least: float = 0.0
 
     @property
     def is_yours(self) -> bool:
@@ -133,6 +136,7 @@ def read_draws(agreement: xr.Dataset) -> DrawsFound:
         left_out=str(attributes.get("left_out", "")),
         error_limit=float(limits[widest]) if np.isfinite(limits[widest]) else float("nan"),
         error_limit_name=str(agreement["parameter"].values[widest]),
+        at_least=float(agreement.get("total_variation_lower", 0.0)),
     )
 
 
@@ -148,6 +152,10 @@ def _worst(agreement: xr.Dataset, whose: str) -> tuple[str, str]:
     is_parameter = agreement["parameter"].values != LOG_DENSITY
     candidates = shows & is_parameter if (shows & is_parameter).any() else shows
     if not candidates.any():
+        told, equal = agreement.get(f"told_apart_p_value{beyond}", np.inf), agreement[f"p_value{beyond}"].min()
+        if float(told) < float(equal):
+            own, theirs = agreement["taken_for_own"].values
+            return f"classed as {whose}s: {own:.2f} of {whose} draws, {theirs:.2f} of {{them}}", ""
         tested = agreement.isel(tested=int(np.argmin(agreement[f"p_value{beyond}"].values)))
         name = _named(tested["tested"])
         difference = f"{float(tested['difference']):.2f}"
@@ -225,11 +233,26 @@ def more_draws() -> str:
     )
 
 
+def how_wrong(found: DrawsFound) -> str:
+    """Return by how much at least, and at most; "" where at least is nothing.
+
+    The probability of some event, which may be about all parameters at once; and of a half-line, each parameter by
+    itself. No draws, however many, can tell that no event whatever is off by more than some number.
+    """
+    at_least = np.floor(100.0 * found.at_least) / 100.0
+    if not at_least > 0.0:
+        return ""
+    most = f", at most {up(found.error_limit)} in any P(x <= c) ({found.error_limit_name})"
+    return f"wrong by at least {at_least:.2f} in some event{most if found.error_limit < 1.0 else ''}"
+
+
 def disagrees(found: DrawsFound, near: str) -> list[str]:
     """Say that the draws are not the posterior's, and what to do; ``near``: "are within 0.04 of it"."""
     worst = found.worst.replace("{them}", f"certified draws that {near}")
+    size = how_wrong(found)
     return [
         f"{found.whose('draws')} are not the posterior's: {worst} ({p_words(found.p_value_beyond_error)}).",
+        *([f"They are {size}."] if size else []),
         "Run longer, or reparametrise.",
     ]
 

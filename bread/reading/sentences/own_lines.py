@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bread.reading.sentences.agreement import DrawsFound, up, up_number
+from bread.reading.sentences.agreement import DrawsFound, how_wrong, up, up_number
 from bread.reading.sentences.findings import Findings
 from bread.reading.sentences.lines import Row, fitted
 from bread.reading.sentences.modes import Modes, percent_down
 from bread.reading.sentences.words import FITS_DRAWS, YOUR_DRAWS, YOURS, p_words
 from bread.statistics.agreement.draws import MINIMUM_EFFECTIVE
+from bread.statistics.real_data.sequential import SHAPE_LEVEL
 
 _PASS = "not compared: pass them as posterior="
 
@@ -29,8 +30,10 @@ def own_rows(findings: Findings, status: str) -> list[Row]:
         texts = [findings.not_compared[0].removeprefix("Your draws were ").rstrip(".")]
     elif draws is not None:
         is_told = look is not None and look.is_whole and not look.is_disagreement
-        is_typical = status == "converged" and not (findings.fit is not None and findings.fit.is_poor)
-        texts = _compared(draws, has_bound=is_typical, is_short=is_told)
+        is_unlike = findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL
+        is_typical = not is_unlike and not (findings.fit is not None and findings.fit.is_poor)
+        has_bound = is_typical and (status == "converged" or (status == "disagreement" and draws.differ))
+        texts = _compared(draws, has_bound=has_bound, is_short=is_told)
     elif look is None and findings.n_simulations:
         texts = [_PASS]
     if findings.contradicts_draws or findings.tests_disagree:
@@ -69,7 +72,11 @@ def _compared(found: DrawsFound, *, has_bound: bool, is_short: bool) -> list[str
     if found.differ:
         p_value = found.p_value_beyond_error if found.status == "disagreement" else found.p_value
         them = f"{found.n_annealed} certified draws"
-        return [fitted(f"{found.worst.replace('{them}', them)} ({p_words(p_value)})", found.worst_name)]
+        size = how_wrong(found) if has_bound and found.status == "disagreement" else ""
+        return [
+            fitted(f"{found.worst.replace('{them}', them)} ({p_words(p_value)})", found.worst_name),
+            fitted(size, found.error_limit_name),
+        ]
     held = (
         f"{found.lowest:.2f}"
         if f"{found.lowest:.2f}" == f"{found.highest:.2f}"

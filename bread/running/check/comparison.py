@@ -1,4 +1,4 @@
-"""Draws on the real data for the comparison with the fit: how many, and the log density of the fit's own draws."""
+"""Draws on the real data for the comparison with the fit: how many, their log density, and what tells them apart."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bread.running.state.results import OBSERVED, CheckResult
 from bread.statistics.agreement.agreement import effective_sample_size, quantile_effective_size
 from bread.statistics.agreement.content import QUANTILES, draws_needed
 from bread.statistics.agreement.draws import effective_draws_suffice
+from bread.statistics.agreement.lower_bound import ToldApart, tell_apart
 
 FEWEST_DRAWS = 100  # where more cost too much, or nothing can be compared
 CHEAP = 1_000_000  # gradient evaluations in compiled code
@@ -31,7 +32,10 @@ CONFIRMATION = ("start", "search", "confirm")  # phases that anneal simulated da
 def draw_and_compare(
     model: Model, plan: Plan, result: CheckResult, annealing: Annealing, ledger: Ledger, n_temperatures: int
 ) -> None:
-    """Anneal draws on the real data at this T, and take the log density of the fit's draws to compare with them."""
+    """Anneal draws on the real data at this T, and compare the fit's with them as far as that takes more than counting.
+
+    The log density of the fit's draws, and what a classifier makes of both, where own draws are enough to be compared.
+    """
     seconds_left = interrupts.seconds_left()
     n_draws = wanted_draws(plan, result, n_temperatures, seconds_left)
     if n_draws == 0:
@@ -48,6 +52,9 @@ def draw_and_compare(
         result.observed_derived = model.derive(result.observed_draws, names) if names else {}
     elif is_compared(result):
         result.fit_log_density = log_density_of_fit(model, result, ledger)
+    if is_compared(result) and has_enough_draws(result) and result.observed_draws is not None:
+        with ledger.phase("telling draws apart", "compare"):
+            result.told_apart = told_apart(model, result, result.observed_draws)
 
 
 def is_compared(result: CheckResult) -> bool:
@@ -140,6 +147,27 @@ def log_density_of_fit(model: Model, result: CheckResult, ledger: Ledger) -> Flo
     except UnsupportedModelError:
         return None
     return values.reshape(next(iter(result.fit.draws.values())).shape[:2])
+
+
+def told_apart(model: Model, result: CheckResult, states: FloatArray) -> ToldApart | None:
+    """Return how well a classifier tells the fit's draws from certified ones, whose states (n, dim) are given.
+
+    By all variables that both have, and the log density; None where it has too little to learn from.
+    """
+    own, theirs = result.compared, {**model.constrain(states), **result.observed_derived}
+    assert own is not None
+    names = [name for name in own.draws if name in theirs]
+    columns = [(np.asarray(own.draws[name], dtype=np.float64), np.asarray(theirs[name])) for name in names]
+    if result.fit_log_density is not None and result.observed_log_density is not None:
+        columns.append((result.fit_log_density, result.observed_log_density))
+    columns = [(ours, other) for ours, other in columns if np.isfinite(ours).all() and np.isfinite(other).all()]
+    if not columns:
+        return None
+    return tell_apart(
+        np.concatenate([ours.reshape(*ours.shape[:2], -1) for ours, _ in columns], axis=2),
+        np.concatenate([other.reshape(len(other), -1) for _, other in columns], axis=1, dtype=np.float64),
+        distinct_share=own.distinct_share,
+    )
 
 
 def density_tasks(states: FloatArray, result: CheckResult) -> list[DensityTask]:

@@ -19,6 +19,7 @@ from bread.running.state.budget import BudgetResult
 from bread.running.state.exactness_results import DirectTests
 from bread.running.state.mode_results import ModeResults
 from bread.running.state.prior_integral_results import PriorIntegrals
+from bread.statistics.agreement.lower_bound import ToldApart
 from bread.statistics.bounds.goal import Goal
 from bread.statistics.exactness.normalisation import Normalisation
 
@@ -112,6 +113,8 @@ class CheckResult:
         Whether the real data cannot be compared with simulated ones; a warning says why.
     fit_log_density : ndarray (chain, draw) or None
         Log density of the posterior at the fit's draws, up to the same constant.
+    told_apart : ToldApart or None
+        How well a classifier tells the fit's draws, or the user's, from the certified ones; None where it did not look.
     bridge : Normalisation or None
         Log evidence by bridge sampling from the fit's draws.
     modes : ModeResults or None
@@ -170,6 +173,7 @@ class CheckResult:
     fit_check: FitCheck | None = None
     is_shape_left_out: bool = False
     fit_log_density: FloatArray | None = None
+    told_apart: ToldApart | None = None
     bridge: Normalisation | None = None
     modes: ModeResults | None = None
     seconds: dict[str, float] = field(default_factory=dict)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from bread.errors import InvalidArgumentError
 from bread.statistics.agreement.draws import effective_draws_suffice
 
-LEVEL = 0.01  # of a false alarm in one comparison, over all quantities and both families of tests
-N_FAMILIES = 2  # interval contents; the test of equality
+LEVEL = 0.01  # of a false alarm in one comparison, over all quantities and all families of tests
+N_FAMILIES = 3  # interval contents; the test of equality; what a classifier tells apart
 
 Status = Literal["too few draws", "agreement", "difference", "disagreement"]
 
@@ -43,17 +43,19 @@ def compare_draws(
     equality_p_value: float,
     equality_p_value_beyond_error: float,
     n_effective: ArrayLike,
+    told_apart_p_value: float = float("nan"),
+    told_apart_p_value_beyond_error: float = float("nan"),
 ) -> Comparison:
     """Decide whether the user's draws agree with the annealed ones.
 
-    The rule: two families of tests, the interval contents of d quantities (corrected for 4 d) and the test of
-    equality of d quantities, the log density and products of pairs (corrected for their number). The smallest
-    corrected p-value of each family is taken, and twice the smaller one. At most `LEVEL` = 0.01 is "disagreement"
-    for the hypothesis that no probability differs by more than V, and "difference" for V = 0.
+    The rule: three families of tests, the interval contents of d quantities (corrected for 4 d), the test of
+    equality of d quantities, the log density and products of pairs (corrected for their number), and what a classifier
+    tells apart, of all quantities at once. Three times the smallest corrected p-value is taken. At most `LEVEL` = 0.01
+    is "disagreement" for the hypothesis that no probability differs by more than V, and "difference" for V = 0.
 
     The level: if the user's draws come from the posterior, have the effective sizes that were estimated, and V
     holds on these data, "disagreement" happens in at most 1% of comparisons. The Monte Carlo error of the user's
-    quantiles is part of both tests. The limits of the contents are not: they may leave out 0.9 without a
+    quantiles is part of all tests. The limits of the contents are not: they may leave out 0.9 without a
     disagreement, where the user's draws are few.
 
     Parameters
@@ -64,6 +66,8 @@ def compare_draws(
         From the test of equality, combined; NaN if all is constant.
     n_effective : array_like, shape (d,) or (d, 3)
         Effective sizes of the user's draws.
+    told_apart_p_value, told_apart_p_value_beyond_error : float
+        From `bread.statistics.agreement.lower_bound`; NaN where no classifier has looked.
 
     Returns
     -------
@@ -74,8 +78,8 @@ def compare_draws(
     InvalidArgumentError
         If a p-value lies outside [0, 1] or no quantity varies.
     """
-    combined = _combined(content_p_values, equality_p_value)
-    beyond = _combined(content_p_values_beyond_error, equality_p_value_beyond_error)
+    combined = _combined(content_p_values, equality_p_value, told_apart_p_value)
+    beyond = _combined(content_p_values_beyond_error, equality_p_value_beyond_error, told_apart_p_value_beyond_error)
     status: Status = "agreement"
     if not effective_draws_suffice(n_effective).suffices:
         status = "too few draws"
@@ -86,9 +90,9 @@ def compare_draws(
     return Comparison(status, combined, beyond)
 
 
-def _combined(contents: ArrayLike, equality: float) -> float:
-    """Return twice the smallest p-value of both families, at most 1."""
-    values = np.append(np.asarray(contents, dtype=np.float64).ravel(), equality)
+def _combined(contents: ArrayLike, *others: float) -> float:
+    """Return the smallest p-value of all families times their number, at most 1."""
+    values = np.append(np.asarray(contents, dtype=np.float64).ravel(), others)
     known = values[~np.isnan(values)]
     if known.size == 0 or known.min() < 0.0 or known.max() > 1.0:
         raise InvalidArgumentError(

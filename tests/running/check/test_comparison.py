@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bread.running.check.comparison import CHEAP, FEWEST_DRAWS, wanted_draws
+from bread.running.check.comparison import CHEAP, FEWEST_DRAWS, told_apart, wanted_draws
 from bread.statistics.agreement.content import draws_needed
-from tests.support.fake_results import fake_result, model_info
+from tests.support.fake_results import constrain, fake_result, model_info
 
 T = 64
 NEEDED = draws_needed(7)  # mu, tau, three of theta, kind, and the log density
@@ -113,3 +113,20 @@ def test_draws_that_cannot_be_compared_cost_a_hundred():
 def test_what_is_no_parameter_of_the_model_is_not_asked_for_effective_draws():
     slow = np.cumsum(np.random.default_rng(5).standard_normal((4, 200)), axis=1)
     assert wanted(with_draws(compared(runs_compiled=True), "derived", slow)) > FEWEST_DRAWS
+
+
+@pytest.mark.statistical
+def test_a_classifier_sees_all_variables_and_the_log_density():
+    """Of draws that are right in both nothing is told apart; of those wrong in one alone, a third or more."""
+    right, shifted = fake_result(seed=2, posterior_shift=0.0), fake_result(seed=2, posterior_shift=0.0)
+    shifted.fit.draws["theta"][..., 2] += 2.0
+    denser = fake_result(seed=2, posterior_shift=0.0)
+    denser.fit_log_density = denser.fit_log_density + 4.0
+    model = SimpleNamespace(constrain=constrain)
+    limits = [told_apart(model, one, one.observed_draws).lower_limit(0.025) for one in (right, shifted, denser)]
+    assert limits[0] <= 0.0 and min(limits[1:]) > 0.33
+    infinite = fake_result(seed=2, posterior_shift=0.0)
+    infinite.fit.draws["tau"][0, 0] = np.inf
+    assert told_apart(model, infinite, infinite.observed_draws).lower_limit(0.025) <= 0.0
+    right.observed_log_density = right.observed_log_density[:50]
+    assert told_apart(model, right, right.observed_draws[:50]) is None

@@ -224,3 +224,12 @@ def test_sufficiency():
         effective_draws_suffice([])
     with pytest.raises(InvalidArgumentError, match="0 or more, but got -1"):
         effective_draws_suffice([-1.0])
+
+
+def test_what_a_classifier_tells_apart_counts_once_in_three():
+    def status(told, beyond):
+        return compare_draws([0.5], [0.5], 0.5, 0.5, [1000.0], told, beyond).status
+
+    assert status(0.003, 0.003) == "disagreement" and status(0.003, 0.004) == "difference"
+    assert status(0.004, 1.0) == status(np.nan, np.nan) == "agreement"
+    assert compare_draws([0.5], [0.5], 0.5, 0.5, [99.0], 0.0, 0.0).status == "too few draws"
