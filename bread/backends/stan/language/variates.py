@@ -191,7 +191,9 @@ def _read_affine(node: Node, scopes: Scopes, is_target: Callable[[Variable], boo
         return None
     if inside == [True, True]:  # an outcome before a parameter, else what stands first
         outcomes = [any(_is_outcome(inner, scopes, is_target) for inner in walk(side)) for side in (left, right)]
-        inside = outcomes if sum(outcomes) == 1 else [True, False]
+        # a density of several numbers is not that of one; a variable goes before what is computed from one
+        fit = [(rank(side, scopes) or 0, _read_selection(side, scopes) is not None) for side in (left, right)]
+        inside = outcomes if sum(outcomes) == 1 else [fit[0] >= fit[1], fit[0] < fit[1]]
     side, other = (left, right) if inside[0] else (right, left)
     inner = read_variate(side, scopes, is_target, alias)
     name = operator.removeprefix(".")
@@ -295,22 +297,33 @@ def _take(inner: Variate, indices: list[Node], scopes: Scopes) -> Variate | None
     return Variate(inner.variable, tuple(changed))
 
 
-def looked_up(term: Node, scopes: Scopes, *, any_type: bool = False) -> tuple[Node, tuple[Node, ...], Node] | None:
-    """Read ``log(phi[k, x])``, a probability out of a simplex: the simplexes, which of them (k), the category x.
+def looked_up(term: Node, scopes: Scopes) -> tuple[Node, tuple[Node, ...], Node, bool] | None:
+    """Read ``log(phi[k, x])``, a probability out of a table, or ``lp[k, x]``, its log: phi, k, the category x, which.
 
-    With ``any_type`` the probabilities may stand in any container of reals.
+    The table is a variable, or ``softmax(...)`` and ``log_softmax(...)``.
     """
-    if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1 or "log" in scopes.functions:
+    is_log = _is_call(term, scopes, "log")
+    base = strip(nodes(term)[0]) if is_log else strip(term)
+    indices: list[Node] = []
+    while base.data == "indexed":
+        inner, *outer = nodes(base)
+        base, indices = strip(inner), outer + indices
+    if not indices or any(index.data != "index_one" for index in indices):
         return None
-    indexed = strip(nodes(term)[0])
-    if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
-        return None
-    base, *indices = nodes(indexed)
-    variable = scopes.variable(base)
-    single = all(index.data == "index_one" for index in indices)
-    if variable is None or len(indices) != variable.rank or not single or not indices:
-        return None
-    if variable.type != "simplex" and not (any_type and variable.plain != "int"):
+    variable = scopes.variable(base) if base.data == "variable" else None
+    size = 1 if is_softmax(base, scopes) else variable.rank if variable is not None and variable.plain != "int" else 0
+    if len(indices) != size:
         return None
     *places, category = (nodes(index)[0] for index in indices)
-    return base, tuple(places), category
+    return base, tuple(places), category, is_log
+
+
+def is_softmax(node: Node, scopes: Scopes, is_log: bool | None = None) -> bool:
+    """Return whether an expression is ``softmax(...)`` (``is_log``), ``log_softmax(...)`` (not), or either (None)."""
+    names = {True: ("softmax",), False: ("log_softmax",), None: ("softmax", "log_softmax")}[is_log]
+    return any(_is_call(strip(node), scopes, name) for name in names)
+
+
+def _is_call(node: Node, scopes: Scopes, name: str) -> bool:
+    is_it = node.data == "call" and name_of(node) == name and len(nodes(node)) == 1
+    return is_it and name not in scopes.functions

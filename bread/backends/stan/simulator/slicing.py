@@ -72,13 +72,14 @@ class Slicer:
             return True
         return variable.kind in ("local", "loop") and variable.block != "functions_block"
 
-    def reads(self, draw: Draw) -> frozenset[Variable]:
+    def reads(self, draw: Draw, mode: Mode = "draw") -> frozenset[Variable]:
         """Return what the law of a draw, and the conditions and loops around it, read directly."""
-        return self._flow.reads(*draw.expressions(), *headers(draw.controls))
+        read = draw.places() if mode == "count" else draw.expressions()
+        return self._flow.reads(*read, *headers(draw.controls))
 
     def code(self, draws: Collection[Draw], mode: Mode) -> str:
         """Return the code that makes ``draws``, in the order of the program."""
-        needed = {v for v in self.reached(v for draw in draws for v in self.reads(draw)) if self._is_computed(v)}
+        needed = {v for v in self.reached(v for draw in draws for v in self.reads(draw, mode)) if self._is_computed(v)}
         wanted = {id(draw) for draw in draws}
         pieces = []
         for rule in _BLOCKS:
@@ -110,6 +111,8 @@ class Slicer:
         return ""
 
     def _draw(self, draw: Draw, mode: Mode) -> str:
+        if mode == "count":
+            return self._drawer.count(draw, self._render)
         if draw.form is not None:
             return draw.form.code(draw, self._drawer, self._render, mode)
         return self._drawer.code(draw, self._render, mode)

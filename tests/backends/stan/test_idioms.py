@@ -1,0 +1,212 @@
+"""Idioms of published programs: exact simulators, and no simulator of another law for programs with one mistake.
+
+Programs run in an interpreter in Python with densities by SciPy: log prior and log likelihood of the program are those
+of its simulator, but for one constant, at the simulator's own draws. That is what opening compares, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from bread.errors import BreadError
+from tests.support.stan_corpus_table import analyse_text
+from tests.support.stan_interpreter import RejectedError
+from tests.support.stan_mutants import drawn, interpreter, is_constant
+
+pytestmark = pytest.mark.stan
+
+N_DRAWS = 10
+Y = [0.3, -1.0, 2.0, 0.1, 0.5, 1.5]
+X = [[0.1, 0.2, 0.3], [0.4, -0.5, 0.1], [1.0, 0.0, 2.0], [0.1, 0.2, 0.3], [0.4, -0.5, 0.1], [1.0, 0.0, 2.0]]
+
+
+@dataclass(frozen=True)
+class Idiom:
+    """A program, its outcome, and changes of its text after which it has no simulator, or the comparison tells."""
+
+    name: str
+    data: str
+    parameters: str
+    model: str
+    values: dict[str, Any]
+    mutants: tuple[tuple[str, str], ...]
+    observed: str = "y"
+    before: str = ""
+    transformed: str = ""
+
+    @property
+    def text(self) -> str:
+        middle = f"transformed parameters {{ {self.transformed} }}\n" if self.transformed else ""
+        return (
+            f"{self.before}\ndata {{ {self.data} }}\nparameters {{ {self.parameters} }}\n"
+            f"{middle}model {{ {self.model} }}\n"
+        )
+
+
+_GROUPS = "int N; int J; vector[N] y; array[J] int n; array[J] int s; array[J] int e; array[N] int g;"
+_OF_GROUPS = {"N": 6, "J": 3, "y": Y, "n": [2, 1, 3], "s": [1, 3, 4], "e": [2, 3, 6], "g": [1, 2, 1, 2, 2, 1]}
+_PRIORS = "mu ~ normal(0, 1); sigma ~ exponential(1); "
+_MEANS = "vector[J] mu; real<lower=0> sigma;"
+_CHOICES = "int N; int K; array[N] int<lower=1> c; matrix[N, K] x;"
+_OF_CHOICES = {"N": 6, "K": 3, "c": [1, 2, 3, 1, 2, 3], "x": X}
+_LINES = "int N; int K; matrix[N, K] x; vector[N] y;"
+_OF_LINES = {"N": 6, "K": 3, "x": X, "y": Y}
+
+IDIOMS = (
+    Idiom(
+        "ragged loop", _GROUPS, _MEANS,
+        _PRIORS + "for (j in 1:J) for (i in s[j]:e[j]) y[i] ~ normal(mu[j], sigma);", _OF_GROUPS,
+        (("s[j]:e[j]", "s[j]:(e[j] + 1)"), ("s[j]:e[j]", "1:e[j]"), ("y[i]", "y[j]"), ("y[i]", "y[s[j]]")),
+    ),
+    Idiom(
+        "ragged slices", _GROUPS, _MEANS, _PRIORS + "for (j in 1:J) y[s[j]:e[j]] ~ normal(mu[j], sigma);", _OF_GROUPS,
+        (("s[j]:e[j]", "s[j]:(e[j] + 1)"), ("s[j]:e[j]", "1:e[j]"), ("s[j]:e[j]", "s[1]:e[1]")),
+    ),
+    Idiom(
+        "segments", _GROUPS, _MEANS,
+        _PRIORS + "int at = 1; for (j in 1:J) { segment(y, at, n[j]) ~ normal(mu[j], sigma); at = at + n[j]; }",
+        _OF_GROUPS,
+        (
+            ("y, at, n[j]", "y, 1, n[j]"), ("at + n[j]", "at + n[j] - 1"), ("int at = 1", "int at = 2"),
+            ("segment(y, at, n[j])", "head(y, n[j])"), ("segment(y, at, n[j])", "tail(y, n[j])"),
+        ),
+    ),
+    Idiom(
+        "running position", _GROUPS, _MEANS,
+        _PRIORS + "int at = 1; for (j in 1:J) for (k in 1:n[j]) { y[at] ~ normal(mu[j], sigma); at += 1; }", _OF_GROUPS,
+        (("at += 1", "at += 0"), ("at += 1", "at -= 1"), ("int at = 1", "int at = 2"), ("1:n[j]", "0:n[j]")),
+    ),
+    Idiom(
+        "ragged prior", _GROUPS, f"{_MEANS} vector[N] theta;",
+        _PRIORS + "int at = 1; for (j in 1:J) { theta[at:(at + n[j] - 1)] ~ normal(mu[j], 1); at += n[j]; } "
+        "y ~ normal(theta, sigma);", _OF_GROUPS,
+        (
+            ("at + n[j] - 1", "at + n[j]"), ("at + n[j] - 1", "at + n[j] - 2"), ("at += n[j]", "at += 1"),
+            ("int at = 1", "int at = 2"), ("1:J", "1:(J - 1)"), ("theta[at:", "theta[1:"),
+        ),
+    ),
+    Idiom(
+        "groups by conditions", _GROUPS, _MEANS,
+        _PRIORS + "for (i in 1:N) { if (g[i] == 1) y[i] ~ normal(mu[1], sigma); "
+        "if (g[i] == 2) y[i] ~ normal(mu[2], 1); }", _OF_GROUPS,
+        (("g[i] == 2", "g[i] == 1"), ("g[i] == 2", "g[i] >= 1"), ("if (g[i] == 2) y[i]", "if (g[i] == 2) y[1]")),
+    ),
+    Idiom(
+        "lists of indices", "int N; int A; int B; array[A] int ia; array[B] int ib; vector[N] y;",
+        "vector[2] mu; real<lower=0> sigma;", _PRIORS + "y[ia] ~ normal(mu[1], sigma); y[ib] ~ normal(mu[2], 1);",
+        {"N": 6, "A": 3, "B": 2, "ia": [1, 3, 6], "ib": [2, 5], "y": Y},
+        (("y[ib]", "y[ia]"), ("y[ib]", "y[1:2]"), ("y[ib]", "y")),
+    ),
+    Idiom(
+        "partial sums over indices", "int N; vector[N] y; array[N] int index;", "real mu; real<lower=0> sigma;",
+        _PRIORS + "target += reduce_sum(part, index, 1, y, mu, sigma);",
+        {"N": 6, "index": [6, 5, 4, 3, 2, 1], "y": Y},
+        (("y[index[k]]", "y[index[1]]"), ("y[index[k]]", "y[index[k] %/% 2 + 1]"), ("1:size(index)", "0:size(index)")),
+        before="functions { real part(array[] int index, int first, int last, vector y, real mu, real sigma) { "
+        "real total = 0; for (k in 1:size(index)) total += normal_lpdf(y[index[k]] | mu, sigma); return total; } }",
+    ),
+    Idiom(
+        "log_softmax of a choice", _CHOICES, "real b;",
+        "b ~ normal(0, 1); for (i in 1:N) target += log_softmax(b * x[i]')[c[i]];", _OF_CHOICES,
+        (
+            ("log_softmax(", "softmax("), ("log_softmax(b * x[i]')", "(b * x[i]')"), ("[c[i]]", "[c[1]]"),
+            ("log_softmax(b * x[i]')", "(0.5 * log_softmax(b * x[i]'))"), ("[c[i]]", "[c[i] % 3 + 1]"),
+        ),
+        observed="c",
+    ),
+    Idiom(
+        "table of log probabilities", _CHOICES, "real b;",
+        "b ~ normal(0, 1); for (i in 1:N) { vector[K] lp = log_softmax(b * x[i]'); target += lp[c[i]]; }", _OF_CHOICES,
+        (
+            ("log_softmax(", "("), ("+= lp", "+= lp[1] + lp"), ("target +=", "lp[1] = 0; target +="),
+            ("lp[c[i]]", "2 * lp[c[i]]"), ("lp[c[i]]", "log(lp[c[i]])"),
+        ),
+        observed="c",
+    ),
+    Idiom(
+        "a local outcome, shifted", "int N; array[N] int a;", "real b;",
+        "b ~ normal(0, 1); for (i in 1:N) { int r = a[i] - 1; r ~ bernoulli_logit(b); }", {"N": 4, "a": [1, 2, 1, 1]},
+        (
+            ("a[i] - 1", "a[1] - 1"), ("a[i] - 1", "2 * a[i]"),
+            ("int r = a[i] - 1;", "int r = 1; if (i > 2) r = a[i];"),
+            ("int r = a[i] - 1;", "int k = 1; int r = a[k] - 1; k = i;"),
+        ),
+        observed="a",
+    ),
+    Idiom(
+        "outcome less its mean", _LINES, "vector[K] b; real<lower=0> sigma;",
+        "b ~ normal(0, 1); sigma ~ exponential(1); y - x * b ~ normal(0, sigma);", _OF_LINES,
+        (
+            ("y - x * b", "(y - x * b) / sigma"), ("y - x * b", "y .* (x * b)"), ("y - x * b", "y - mean(y) * b[1]"),
+            ("y - x * b", "y - 0.1 * reverse(y)"),
+        ),
+    ),
+    Idiom(
+        "effects less their mean", "int N; vector[N] x; vector[N] y;", "real a; vector[N] m; real<lower=0> sigma;",
+        "a ~ normal(0, 1); sigma ~ exponential(1); a * x - m ~ normal(0, sigma); y ~ normal(m, 1);",
+        {"N": 6, "x": [1.0, 2.0, 0.5, 0.3, 0.2, 0.7], "y": Y},
+        (("a * x - m", "a * m"), ("a * x - m", "m - m[1]"), ("a * x - m", "m - m .* x"), ("a * x - m", "a * x")),
+    ),
+    Idiom(
+        "codes of missing counts", "int N; array[N] int y;", "real<lower=0> a;",
+        "a ~ gamma(9, 3); for (n in 1:N) if (y[n] >= 0 && n > 1) y[n] ~ poisson(a);", {"N": 5, "y": [0, 1, -1, 3, -1]},
+        (
+            (">= 0", ">= 1"), (">= 0", "> 0"), ("y[n] >= 0", "y[1] >= 0"), (">= 0", "<= 3"), (">= 0", "!= 2"),
+            ("&&", "||"), ("n > 1", "y[1] > 0"), ("y[n] >= 0", "y[n] - 1 >= 0"),
+        ),
+    ),
+    Idiom(
+        "codes of missing reals", "int N; vector[N] y;", "real a;",
+        "a ~ normal(0, 1); for (n in 1:N) if (y[n] != -99) y[n] ~ normal(a, 1);", {"N": 3, "y": [0.1, -99, 2.0]},
+        (("!= -99", "> -99"), ("!= -99", "== -99"), ("y[n] != -99", "y[1] != -99"), ("y[n] ~", "y[1] ~")),
+    ),
+)  # fmt: skip
+
+
+def end(idiom: Idiom, text: str) -> str:
+    """Return what becomes of a program: "exact", or by what it is not accepted."""
+    try:
+        program = analyse_text(text, observed=[idiom.observed])
+    except BreadError:
+        return "refused"
+    if not program.is_automatic:
+        return "refused"
+    run, rng, draws = interpreter(program, idiom.values), default_rng(3), []
+    for _ in range(2 * N_DRAWS):
+        try:
+            draws.append(drawn(program, run.simulate(rng)))
+        except (RejectedError, ValueError, IndexError):
+            continue
+    if not draws:
+        return "no draw"
+    try:
+        difference = [np.subtract(run.log_density(one.values), one.own) for one in draws[:N_DRAWS]]
+    except (RejectedError, ValueError, IndexError):
+        return "told"
+    return "exact" if is_constant(np.array(difference), draws[:N_DRAWS]) else "told"
+
+
+@pytest.mark.parametrize("idiom", IDIOMS, ids=lambda one: one.name)
+def test_draws_have_the_density_of_the_program(idiom: Idiom) -> None:
+    assert analyse_text(idiom.text).observed == (idiom.observed,)
+    assert end(idiom, idiom.text) == "exact"
+
+
+@pytest.mark.parametrize("idiom", IDIOMS, ids=lambda one: one.name)
+def test_programs_with_a_mistake_have_no_simulator_of_another_law(idiom: Idiom) -> None:
+    assert all(idiom.text.count(old) == 1 for old, _ in idiom.mutants)
+    ends = {change: end(idiom, idiom.text.replace(*change)) for change in idiom.mutants}
+    assert "exact" not in ends.values(), ends
+
+
+@pytest.mark.parametrize("index", [[2, 3], [2, 2]])
+def test_data_that_name_an_element_twice_are_refused(index: list[int]) -> None:
+    idiom = next(one for one in IDIOMS if one.name == "lists of indices")
+    run = interpreter(analyse_text(idiom.text), {**idiom.values, "ib": index})
+    with pytest.raises(RejectedError, match=r"bread: the element y\["):
+        run.simulate(default_rng(1))
