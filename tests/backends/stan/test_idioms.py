@@ -165,6 +165,17 @@ IDIOMS = (
         "a ~ normal(0, 1); for (n in 1:N) if (y[n] != -99) y[n] ~ normal(a, 1);", {"N": 3, "y": [0.1, -99, 2.0]},
         (("!= -99", "> -99"), ("!= -99", "== -99"), ("y[n] != -99", "y[1] != -99"), ("y[n] ~", "y[1] ~")),
     ),
+    Idiom(
+        "hmm_marginal by rows", "int N; vector[N] y;", "array[2] simplex[2] G; simplex[2] rho; vector[2] mu;",
+        "mu ~ normal(0, 1); target += hmm_marginal(lo, Gamma, rho);", {"N": 4, "y": Y[:4]},
+        (
+            ("lo[2, n]", "lo[1, n]"), ("mu[2], 2", "mu[2] + 1, 2"), ("= G[k]'", "= 2 * G[k]'"),
+            ("lo[2, n] = normal_lpdf(y[n]", "lo[2, n] = normal_lpdf(y[1]"), ("lo[2, n]", "lo[2, N - n + 1]"),
+            ("Gamma[k] = G[k]'", "Gamma[, k] = G[k]"),
+        ),
+        transformed="matrix[2, N] lo; matrix[2, 2] Gamma; for (k in 1:2) Gamma[k] = G[k]'; for (n in 1:N) { "
+        "lo[1, n] = normal_lpdf(y[n] | mu[1], 1); lo[2, n] = normal_lpdf(y[n] | mu[2], 2); }",
+    ),
 )  # fmt: skip
 
 
