@@ -234,6 +234,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "std_normal_log_qf": special.ndtri_exp, "log_determinant": _log_determinant,
     "rep_matrix": lambda x, n, m: np.full((int(n), int(m)), float(x)),
     "log_softmax": special.log_softmax, "lbeta": special.betaln, "inv": lambda x: 1 / x,
+    "inv_sqrt": lambda x: 1 / np.sqrt(x), "inv_square": lambda x: 1 / np.square(x),
     "log_modified_bessel_first_kind": lambda v, z: np.log(special.ive(v, z)) + z,
     "log1m_exp": lambda x: np.log(-np.expm1(x)), "log1m_inv_logit": lambda x: special.log_expit(-x),
     "segment": lambda x, i, n: np.asarray(x)[int(i) - 1 : int(i) - 1 + int(n)],

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from bread.backends.stan.analysis import changes
 from bread.errors import BreadError
 from tests.support.stan_corpus_table import analyse_text
 from tests.support.stan_interpreter import RejectedError
@@ -176,6 +177,53 @@ IDIOMS = (
         transformed="matrix[2, N] lo; matrix[2, 2] Gamma; for (k in 1:2) Gamma[k] = G[k]'; for (n in 1:N) { "
         "lo[1, n] = normal_lpdf(y[n] | mu[1], 1); lo[2, n] = normal_lpdf(y[n] | mu[2], 2); }",
     ),
+    Idiom(
+        "log of a scale", "int N; vector[N] y;", "real ls; real mu;",
+        "mu ~ normal(0, 1); s ~ gamma(2, 2); target += ls; y ~ normal(mu, s);", {"N": 6, "y": Y},
+        (
+            ("target += ls", "target += 2 * ls"), ("target += ls", "target += -ls"), ("target += ls;", ""),
+            ("exp(ls)", "exp(2 * ls)"), ("exp(ls)", "exp(ls) + 1"), ("exp(ls)", "square(ls)"),
+            ("target += ls", "target += N * ls"), ("target += ls", "if (mu < 0) target += ls"),
+            ("target += ls", "for (i in 1:2) target += ls"), ("target += ls", "target += mu + ls"),
+            ("real ls", "real<lower=0> ls"), ("gamma(2, 2)", "gamma(ls + 3, 2)"),
+            ("s ~ gamma", "ls ~ normal(0, 1); s ~ gamma"),
+        ),
+        transformed="real<lower=0> s = exp(ls);",
+    ),
+    Idiom(
+        "half-normal of an exponential", "int N; vector[N] y;", "vector[2] ls; real mu;",
+        "mu ~ normal(0, 1); s ~ normal(mu, 1); target += sum(log(s)); y ~ normal(mu, sum(s));", {"N": 6, "y": Y},
+        (
+            ("sum(log(s))", "log(sum(s))"), ("sum(log(s))", "square(sum(ls))"), ("sum(log(s))", "ls[1]"),
+            ("target += sum(log(s))", "for (k in 1:1) target += ls[k]"), ("s[k] = exp(ls[k])", "s[k] = exp(ls[3 - k])"),
+            ("sum(log(s))", "sum(log1p(s))"), ("sum(log(s))", "ls[1] + ls[1]"),
+        ),
+        transformed="vector[2] s; for (k in 1:2) s[k] = exp(ls[k]);",
+    ),
+    Idiom(
+        "log-normal by hand", "int N; vector[N] y;", "real<lower=0> v; real mu;",
+        "mu ~ normal(0, 1); log(v) - mu ~ normal(0, 1); target += -log(v); y ~ normal(mu, v);", {"N": 6, "y": Y},
+        (
+            ("-log(v)", "log(v)"), ("-log(v)", "-2 * log(v)"), ("log(v) - mu", "mu * log(v)"),
+            ("<lower=0>", "<lower=0.5>"),
+            ("<lower=0>", "<lower=0, upper=1>"), ("log(v) - mu", "log(v - mu)"), ("log(v) - mu", "log(2 * v + 1)"),
+        ),
+    ),
+    Idiom(
+        "variance of a precision", "int N; vector[N] y;", "real<lower=0> tau; real mu;",
+        "mu ~ normal(0, 1); 1 / tau ~ cauchy(1, exp(mu)); target += -2 * log(tau); y ~ normal(mu, inv_sqrt(tau));",
+        {"N": 6, "y": Y},
+        (
+            ("-2 *", "-1 *"), ("-2 *", "2 *"), ("1 / tau", "1 / tau^2"), ("1 / tau", "2 / (1 + tau)"),
+            ("1 / tau", "1 / sqrt(tau)"),
+        ),
+    ),
+    Idiom(
+        "probability of a logit", "int N; array[N] int y;", "real x;",
+        "p ~ beta(2, 3); target += log(p) + log1m(p); y ~ bernoulli(p);", {"N": 6, "y": [0, 1, 1, 0, 1, 1]},
+        (("log1m(p)", "log(p)"), ("log(p) + ", ""), ("log(p) + log1m(p)", "x"), ("log1m(p)", "log1m(x)")),
+        transformed="real p = inv_logit(x);",
+    ),
 )  # fmt: skip
 
 
@@ -221,3 +269,24 @@ def test_data_that_name_an_element_twice_are_refused(index: list[int]) -> None:
     run = interpreter(analyse_text(idiom.text), {**idiom.values, "ib": index})
     with pytest.raises(RejectedError, match=r"bread: the element y\["):
         run.simulate(default_rng(1))
+
+
+def test_the_comparison_alone_tells_a_wrong_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_is_jacobian", lambda *arguments: True)
+    idiom = next(one for one in IDIOMS if one.name == "log of a scale")
+    assert end(idiom, idiom.text) == "exact"
+    for term in ("2 * ls", "-ls", "square(ls)"):
+        assert end(idiom, idiom.text.replace("+= ls", f"+= {term}")) == "told"
+
+
+def test_tuples_of_functions_are_declared_and_computed_again() -> None:
+    text = (
+        "functions { tuple(vector, real) f(vector x, real a) { return (a * x, exp(a)); } }\n"
+        "data { int N; vector[N] x; vector[N] y; } parameters { real a; }\n"
+        "transformed parameters { tuple(vector[N], real<lower=0>) r = f(x, a); }\n"
+        "model { tuple(vector[N], real) l = f(x, a); a ~ normal(0, 1); y ~ normal(r.1 + l.1, r.2); }"
+    )
+    program = analyse_text(text)
+    assert program.is_automatic
+    for code in ("tuple(vector[N], real) bread_now_r = f(x, bread_sim_a);", "tuple(vector[N], real) l = f("):
+        assert code in program.tempered

@@ -61,7 +61,7 @@ class Cuts:
             return ""
         added, scale = [], _scale(draw, render)
         if low is not None or high is not None:
-            if draw.variate.wrappers:  # the density is of the element shifted and scaled
+            if draw.variate.wrappers and draw.variate.gives is None:  # the density is of the element shifted and scaled
                 ends = [_forward(low or "negative_infinity()", draw, render)]
                 ends.append(_forward(high or "positive_infinity()", draw, render))
                 low, high = f"fmin({ends[0]}, {ends[1]})", f"fmax({ends[0]}, {ends[1]})"

@@ -189,7 +189,8 @@ class Drawer:
                 f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; {tries} }} }}"
             )
         # the density before the element: arguments that read it are then what it was drawn with
-        code += f" {draw.total} += {density}; {element} = {value};"
+        slope = "" if variate.gives is None else variate.log_slope(value, operand)
+        code += f" {draw.total} += {density}{slope}; {element} = {value};"
         low, high = self._bounds.ends(draw, counter, render) if outside else (None, None)
         code += self._cuts.element(draw, distribution, low, high, arguments, operand)
         if whole:

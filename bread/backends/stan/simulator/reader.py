@@ -190,6 +190,8 @@ class Reader:
         normalisers: list[tuple[int, Node]] = []
         # what cannot be drawn is best shown by a term with an outcome
         for factor, term in sorted(summed, key=lambda one: not self._splitter.is_observed(self.flow.reads(one[1]))):
+            if id(term) in self.flow.jacobians:
+                continue
             if not self._is_random(term):
                 self._leave_out(node, controls, term)
                 continue
