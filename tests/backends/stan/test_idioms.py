@@ -14,14 +14,22 @@ import pytest
 from numpy.random import default_rng
 
 from bread.backends.stan.analysis import changes
+from bread.backends.stan.analysis.analyse import analyse
+from bread.backends.stan.analysis.jacobians import jacobian_edits
+from bread.backends.stan.language.dataflow import analyse_dataflow
+from bread.backends.stan.language.scopes import resolve
+from bread.backends.stan.language.source import Source
+from bread.backends.stan.language.syntax import parse
+from bread.backends.stan.simulator.forms import own
+from bread.backends.stan.split.rewriting import apply_edits
 from bread.errors import BreadError
-from tests.support.stan_corpus_table import analyse_text
+from tests.support.stan_corpus_table import analyse_text, stanc
 from tests.support.stan_interpreter import RejectedError
 from tests.support.stan_mutants import drawn, interpreter, is_constant
 
 pytestmark = pytest.mark.stan
 
-N_DRAWS = 10
+N_DRAWS = 5
 Y = [0.3, -1.0, 2.0, 0.1, 0.5, 1.5]
 X = [[0.1, 0.2, 0.3], [0.4, -0.5, 0.1], [1.0, 0.0, 2.0], [0.1, 0.2, 0.3], [0.4, -0.5, 0.1], [1.0, 0.0, 2.0]]
 
@@ -224,13 +232,41 @@ IDIOMS = (
         (("log1m(p)", "log(p)"), ("log(p) + ", ""), ("log(p) + log1m(p)", "x"), ("log1m(p)", "log1m(x)")),
         transformed="real p = inv_logit(x);",
     ),
+    Idiom(
+        "CAR by an own density", "int n; int W_n; array[W_n, 2] int W; vector[n] D; vector[n] lambda; array[n] int y;",
+        "real b; vector[n] phi; real<lower=0> tau; real<lower=0, upper=1> alpha;",
+        "phi ~ sparse_car(tau, alpha, W, D, lambda, n, W_n); b ~ normal(0, 1); tau ~ gamma(4, 2); "
+        "y ~ poisson_log(b + phi);",
+        {
+            "n": 2, "W_n": 1, "W": [[1, 2]], "D": [1.0, 1.0], "lambda": [1.0, -1.0],
+            "y": [1, 0],
+        },
+        (
+            ("n * log(tau)", "(n - 1) * log(tau)"), ("log1m(alpha * lambda[i])", "log1m(alpha * lambda[1])"),
+            ("D_phi * phi", "D_phi * exp(phi)"), ("return 0.5", "return 0.1 * sin(sum(phi)) + 0.5"),
+            ("phi ~ sparse", "phi ~ normal(0, 1); phi ~ sparse"), ("tau * (", "-tau * ("),
+        ),
+        before="functions { real sparse_car_lpdf(vector phi, real tau, real alpha, array[,] int W, vector D, "
+        "vector lambda, int n, int W_n) { row_vector[n] D_phi = (phi .* D)'; "
+        "row_vector[n] W_phi = rep_row_vector(0, n); "
+        "vector[n] terms; for (i in 1:W_n) { W_phi[W[i, 1]] = W_phi[W[i, 1]] + phi[W[i, 2]]; "
+        "W_phi[W[i, 2]] = W_phi[W[i, 2]] + phi[W[i, 1]]; } for (i in 1:n) terms[i] = log1m(alpha * lambda[i]); "
+        "return 0.5 * (n * log(tau) + sum(terms) - tau * (D_phi * phi - alpha * (W_phi * phi))); } }",
+    ),
+    Idiom(
+        "Skellam", "int N; array[N] int y;", "real<lower=0> a; real<lower=0> b;",
+        "a ~ gamma(9, 3); b ~ gamma(9, 3); for (n in 1:N) y[n] ~ skellam(a, b);", {"N": 4, "y": [1, 0, -2, 3]},
+        (("-(a + b)", "-(a + 0.9 * b)"), ("0.5 * k", "0.6 * k"), ("abs(k), 2", "abs(k), 2.1")),
+        before="functions { real skellam_lpmf(int k, real a, real b) { return -(a + b) + 0.5 * k * (log(a) - log(b)) "
+        "+ log_modified_bessel_first_kind(abs(k), 2 * sqrt(a * b)); } }",
+    ),
 )  # fmt: skip
 
 
 def end(idiom: Idiom, text: str) -> str:
     """Return what becomes of a program: "exact", or by what it is not accepted."""
     try:
-        program = analyse_text(text, observed=[idiom.observed])
+        program = analyse(Source.from_text(text), observed=[idiom.observed], data=idiom.values, stanc=stanc)
     except BreadError:
         return "refused"
     if not program.is_automatic:
@@ -239,8 +275,9 @@ def end(idiom: Idiom, text: str) -> str:
     for _ in range(2 * N_DRAWS):
         try:
             draws.append(drawn(program, run.simulate(rng)))
-        except (RejectedError, ValueError, IndexError):
-            continue
+        except (RejectedError, ValueError, IndexError) as error:
+            if "bread" in str(error):  # no draw is made again that bread's own code refuses
+                return "no draw"
     if not draws:
         return "no draw"
     try:
@@ -290,3 +327,43 @@ def test_tuples_of_functions_are_declared_and_computed_again() -> None:
     assert program.is_automatic
     for code in ("tuple(vector[N], real) bread_now_r = f(x, bread_sim_a);", "tuple(vector[N], real) l = f("):
         assert code in program.tempered
+
+
+@pytest.mark.parametrize("loop", ["", "for (k in 1:2) "])
+def test_jacobian_statements_move_to_the_model(loop: str) -> None:
+    text = (
+        "data { int N; vector[N] y; } parameters { vector[2] ls; }\n"
+        f"transformed parameters {{ vector[2] s = exp(ls); {loop}jacobian += {'ls[k]' if loop else 'sum(ls)'};\n }}\n"
+        "model { s ~ gamma(2, 2); y ~ normal(0, s[1]); }"
+    )
+    source = Source.from_text(text)
+    blocks = parse(source)
+    moved = apply_edits(text, jacobian_edits(analyse_dataflow(blocks, resolve(blocks)), source, blocks))
+    assert moved.count("\n") == text.count("\n") and "jacobian" not in moved
+    assert analyse_text(moved).is_automatic
+    assert not analyse_text(moved.replace("target +=", "target += 2 *")).is_automatic
+
+
+def test_numbers_that_a_heavy_tail_makes_too_large_are_told_from_masses_that_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(own, "_MOST", 200)
+    monkeypatch.setattr(own, "_TAIL", "0.02")  # of 200 masses in place of a million
+    text = (
+        "functions { real yule_lpmf(int k, real r) { return log(r) + lbeta(k, r + 1) + log(1); } }\n"
+        "data { int N; array[N] int<lower=1> y; } parameters { real<lower=0> r; }\n"
+        "model { r ~ uniform(0.2, 0.3); for (n in 1:N) y[n] ~ yule(r); }"
+    )
+    values = {"N": 2, "y": [1, 3]}
+    reasons = []
+    for share in ("1", "0.97"):
+        run = interpreter(analyse_text(text.replace("log(1)", f"log({share})")), values)
+        found = []
+        for seed in range(5):
+            try:
+                run.simulate(default_rng(seed))
+            except RejectedError as error:
+                found.append(str(error))
+        reasons.append(found)
+    assert reasons[0] and all("too large to draw" in one and "bread" not in one for one in reasons[0])
+    assert reasons[1] and all("bread: yule_lpmf adds up to" in one for one in reasons[1])

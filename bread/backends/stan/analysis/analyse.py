@@ -24,6 +24,7 @@ from bread.backends.stan.language.source import Source, Stanc
 from bread.backends.stan.language.syntax import Node, nodes, parse
 from bread.backends.stan.simulator.assembly import View, simulation_view
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS, Derivation, Simulator
+from bread.backends.stan.simulator.forms.gaussian import laws_of_vectors
 from bread.backends.stan.simulator.forms.induced import laws_of_cutpoints
 from bread.backends.stan.simulator.outcome_densities import functions_with_density
 from bread.backends.stan.simulator.reader import Reader
@@ -94,7 +95,7 @@ def analyse(
 
     def read(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
         program: Program | None = None
-        for kept in dict.fromkeys(((), laws_of_cutpoints(flow))):
+        for kept in dict.fromkeys(((), laws_of_cutpoints(flow), laws_of_vectors(flow))):
             spelled = spelled_out(text, flow, blocks, stanc, kept)
             if spelled is None:
                 continue

@@ -4,9 +4,9 @@ What is spelled out is another text of the same density, for all data: `reduce_s
 are replaced by the statements of their functions, vectorised sums over lists of indices by loops, tables of log
 densities by their elements, intrinsic autoregressions by normal laws, laws of rows that are gathered from several
 outcomes by those of the outcomes, segments by slices, laws of outcomes merged with missing values by those of either,
-`append_row` by two assignments, laws of a diagonal by a branch of the loop over the other elements. Lines stay where
-they are. The program that is compiled is made of the new text, and proven at every start to have the density of the
-user's own.
+`append_row` by two assignments, laws of a diagonal by a branch of the loop over the other elements, `jacobian +=` by
+`target +=`. Lines stay where they are. The program that is compiled is made of the new text, and proven at every start
+to have the density of the user's own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bread.backends.stan.analysis.gathered_rows import row_edits, rows_refusal
 from bread.backends.stan.analysis.icar import icar_edits
 from bread.backends.stan.analysis.index_lists import list_edits
 from bread.backends.stan.analysis.inlining import inline_edits
+from bread.backends.stan.analysis.jacobians import jacobian_edits
 from bread.backends.stan.analysis.merged import merged_edits, merged_refusal
 from bread.backends.stan.analysis.segments import segment_edits
 from bread.backends.stan.analysis.tables import table_edits
@@ -56,6 +57,7 @@ def spelled_out(
     edits = [*list_edits(flow, source), *inline_edits(flow, source, kept), *table_edits(flow, source)]
     edits += [*icar_edits(flow, source, blocks), *row_edits(flow, source), *merged_edits(flow, source, blocks)]
     edits += [*appended_edits(flow, source), *diagonal_edits(flow, source, blocks)]
+    edits += jacobian_edits(flow, source, blocks)
     if not edits:
         return None
     text = apply_edits(source.text, edits)

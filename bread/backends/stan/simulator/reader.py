@@ -145,7 +145,7 @@ class Reader:
             added, law, functions, note = density
             return Draw(node, controls, variate, added, read, own=law, functions=functions, note=note)
         if own_law is not None:
-            form = summed_mass(self.source, node, name, variate)
+            form = summed_mass(self.flow, self.source, node, name, variate)
             return Draw(node, controls, variate, name, read, form=form, own=own_law)
         if name in GENERALISED_LINEAR:
             name, templates = GENERALISED_LINEAR[name]
