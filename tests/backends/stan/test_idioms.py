@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from scipy import stats
 
 from bread.backends.stan.analysis import changes
 from bread.backends.stan.analysis.analyse import analyse
 from bread.backends.stan.analysis.jacobians import jacobian_edits
+from bread.backends.stan.analysis.program import Program
 from bread.backends.stan.language.dataflow import analyse_dataflow
 from bread.backends.stan.language.scopes import resolve
-from bread.backends.stan.language.source import Source
+from bread.backends.stan.language.source import Source, StancOutput
 from bread.backends.stan.language.syntax import parse
 from bread.backends.stan.simulator.forms import own
 from bread.backends.stan.split.rewriting import apply_edits
@@ -367,3 +369,43 @@ def test_numbers_that_a_heavy_tail_makes_too_large_are_told_from_masses_that_are
         reasons.append(found)
     assert reasons[0] and all("too large to draw" in one and "bread" not in one for one in reasons[0])
     assert reasons[1] and all("bread: yule_lpmf adds up to" in one for one in reasons[1])
+
+
+SUM_TO_ZERO = "data { int J; vector[J] y; } parameters { sum_to_zero_vector[J] a; }\nmodel { a ~ normal(0.5, 2); y ~ normal(a, 1); }"
+
+
+def newer(text: str) -> Program:
+    """Analyse a program of a newer Stan than the one that may be there."""
+    return analyse(Source.from_text(text), observed=None, stanc=lambda *arguments: StancOutput(0, "{}", ""))
+
+
+def test_vectors_that_sum_to_zero_are_normals_less_their_mean() -> None:
+    program = newer(SUM_TO_ZERO)
+    assert program.is_automatic, program.simulator_refusal
+    run, rng = interpreter(program, {"J": 3, "y": [0.1, 1.0, -0.4]}), default_rng(5)
+    made = [run.simulate(rng) for _ in range(1500)]
+    draws = np.array([one["bread_sim_a"] for one in made])
+    np.testing.assert_allclose(draws.sum(axis=1), 0.0, atol=1e-12)
+    own = np.array([one["bread_sim_log_prior"] for one in made])
+    np.testing.assert_allclose(own, stats.norm(0.5, 2).logpdf(draws).sum(axis=1))
+    # the integral over an orthonormal basis of the plane, by quadrature
+    basis, grid = np.linalg.qr(np.array([[1.0, 0], [-1, 1], [0, -1]]))[0], np.linspace(-25, 25, 401)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1) @ basis.T
+    integral = np.exp(stats.norm(0.5, 2).logpdf(points).sum(axis=-1)).sum() * (grid[1] - grid[0]) ** 2
+    np.testing.assert_allclose([np.sum(one["bread_cut"]) for one in made], np.log(integral), rtol=1e-8)
+    # each element has variance 4 (1 - 1/3): at level 1e-3, and the law without the sum as a negative control
+    assert stats.kstest(draws[:, 0], stats.norm(0, 2 * np.sqrt(2 / 3)).cdf).pvalue > 1e-3
+    assert stats.kstest(draws[:, 0], stats.norm(0, 2).cdf).pvalue < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("normal(0.5, 2)", "cauchy(0, 2)"), ("normal(0.5, 2)", "normal(0, exp(a[1]))"), ("a ~ normal(0.5, 2);", ""),
+        ("normal(0.5, 2)", "normal(0, [1, 2, 3]')"), ("a ~ normal(0.5, 2)", "a[1:2] ~ normal(0.5, 2)"),
+        ("a ~ normal(0.5, 2)", "2 * a ~ normal(0.5, 2)"),
+        ("sum_to_zero_vector[J] a", "array[2] sum_to_zero_vector[J] a"),
+    ],
+)  # fmt: skip
+def test_other_laws_of_vectors_that_sum_to_zero_are_refused(old: str, new: str) -> None:
+    assert not newer(SUM_TO_ZERO.replace(old, new)).is_automatic

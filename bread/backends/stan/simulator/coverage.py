@@ -257,5 +257,6 @@ def branch(control: Node, statement: Node) -> int:
 
 def exclusive(controls: Sequence[Node], statement: Node, other_controls: Sequence[Node], other: Node) -> bool:
     """Return whether two statements stand in different branches of one ``if``."""
-    shared = [control for control in controls if control.data == "if_" and control in other_controls]
+    others = {id(control) for control in other_controls}  # nodes of the same text are equal
+    shared = [control for control in controls if control.data == "if_" and id(control) in others]
     return any(branch(control, statement) != branch(control, other) for control in shared)

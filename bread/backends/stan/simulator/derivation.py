@@ -242,6 +242,11 @@ class Derivation:
             if variable in needs:
                 Sequences(self._flow, self._source).check(variable, draws)
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
+            if variable.type == "sum_to_zero_vector":
+                one = Assembly(variable, (), (), sums_to_zero=True)
+                code = one.centred_code(code, draws, self._flow, self._source, self._render, self._cuts)
+                # its coordinates are orthonormal, those of all elements but one are not
+                code += self._cuts.add(variable, f"0.5 * log(size({name}))")
             if variable in self._assembled:
                 one = self._assembled[variable]
                 code = one.centred_code(code, draws, self._flow, self._source, self._render, self._cuts)

@@ -8,7 +8,7 @@ from bread.backends.stan.language.dataflow import Dataflow, loop_variable
 from bread.backends.stan.language.refusals import RefusedError, refuse
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, strip, token, walk
+from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, start, strip, token, walk
 from bread.backends.stan.simulator.coverage import Coverage, Region, branch, exclusive
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.dropped import headers
@@ -73,6 +73,8 @@ class Requirements:
                     f"the size or the bounds of {variable.name!r} depend on observed data.",
                     "Give them as data of their own. " + _OWN,
                 )
+            if variable.type == "sum_to_zero_vector" and not variable.array_sizes:
+                continue
             if variable.type in ("tuple", "unit_vector") or variable.type.startswith(
                 ("sum_to_zero", "column_", "row_stoch", "complex")
             ):
@@ -121,18 +123,24 @@ class Requirements:
 
     def _are_surely_several(self, draws: list[Draw]) -> bool:
         """Return whether two draws that no condition chooses have an element in common, or a loop repeats one."""
-        plain = [draw for draw in draws if all(one.data == "for_range" for one in draw.controls)]
+
+        def is_sure(control: Node) -> bool:
+            return control.data == "for_range" or (control.data == "if_" and self._always(control, draws))
+
+        plain = [draw for draw in draws if all(map(is_sure, draw.controls))]
         regions = [self._coverage.region(draw.variate, draw.controls) for draw in plain]
         known = [region for region in regions if region is not None]
         doubled = any(self._coverage.overlap(one, other) for i, one in enumerate(known) for other in known[:i])
-        return doubled or any(self._is_repeated(draw, loop) for draw in plain for loop in draw.controls)
+        return doubled or any(
+            self._is_repeated(draw, loop) for draw in plain for loop in draw.controls if loop.data == "for_range"
+        )
 
     def _is_repeated(self, draw: Draw, loop: Node) -> bool:
         """Return whether every turn of a loop draws the same elements: nothing that it changes says which."""
-        inner = draw.controls[draw.controls.index(loop) + 1 :]
+        inner = [one for one in draw.controls if start(one) > start(loop)]
         read = self._flow.depends(*draw.places(), *headers(inner))
-        changed = (one for v in read for one in self._flow.definitions.get(v, ()) if loop in one.controls)
-        return loop_variable(self._flow.scopes, loop) not in read and not any(changed)
+        around = [control for v in read for one in self._flow.definitions.get(v, ()) for control in one.controls]
+        return loop_variable(self._flow.scopes, loop) not in read and not any(one is loop for one in around)
 
     def _check_each_once(self, variable: Variable, draws: list[Draw]) -> None:
         for chosen in self._branches(draws):
