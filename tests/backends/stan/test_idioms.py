@@ -371,7 +371,10 @@ def test_numbers_that_a_heavy_tail_makes_too_large_are_told_from_masses_that_are
     assert reasons[1] and all("bread: yule_lpmf adds up to" in one for one in reasons[1])
 
 
-SUM_TO_ZERO = "data { int J; vector[J] y; } parameters { sum_to_zero_vector[J] a; }\nmodel { a ~ normal(0.5, 2); y ~ normal(a, 1); }"
+SUM_TO_ZERO = (
+    "data { int J; vector[J] y; } parameters { sum_to_zero_vector[J] a; }"
+    " model { a ~ normal(0.5, 2); y ~ normal(a, 1); }"
+)
 
 
 def newer(text: str) -> Program:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.distributions import Distribution
-from bread.backends.stan.language.syntax import distribution_of, is_density, nodes, strip, terms
+from bread.backends.stan.language.syntax import distribution_of, nodes, strip
 from bread.backends.stan.language.variates import Variate
+from bread.backends.stan.simulator.forms.induced import densities_of
 from bread.backends.stan.simulator.forms.own import type_of, with_arguments
 
 # {law} is the program's density, {own} the normal law with its precision and mean; steps are about a standard deviation
@@ -92,12 +93,9 @@ def laws_of_vectors(flow: Dataflow) -> tuple[str, ...]:
     """Return the program's own densities that are given a whole vector: they may be normal."""
     found: dict[str, None] = {}
     for contribution in flow.contributions:
-        node = contribution.node
-        added = [node] if node.data == "tilde" else [one for _, one in terms(nodes(node)[1])]
-        for density in added:
-            left = strip(nodes(density)[0]) if density is node or (is_density(density) and nodes(density)) else node
+        for density in densities_of(contribution.node):
+            left, name = strip(nodes(density)[0]), f"{distribution_of(density)}_lpdf"
             variable = flow.scopes.variable(left) if left.data == "variable" else None
-            name = f"{distribution_of(density)}_lpdf" if variable is not None else ""
             if variable is not None and variable.type == "vector" and name in flow.scopes.functions:
                 found[name] = None
     return tuple(found)
