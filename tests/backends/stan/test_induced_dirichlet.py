@@ -247,6 +247,6 @@ def test_without_an_order_it_could_only_be_normal_which_its_values_tell_it_is_no
     try:
         with np.errstate(all="ignore"):
             excess = excess_of(text, n=2)
-    except (RejectedError, np.linalg.LinAlgError):
+    except (RejectedError, ValueError, np.linalg.LinAlgError):  # NaN has no root, no probabilities
         return
     assert not np.isfinite(excess).any()
