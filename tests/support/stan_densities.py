@@ -233,6 +233,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log_inv_logit": special.log_expit, "inv_Phi": special.ndtri, "Phi": special.ndtr, "reverse": np.flip,
     "std_normal_log_qf": special.ndtri_exp, "log_determinant": _log_determinant,
     "rep_matrix": lambda x, n, m: np.full((int(n), int(m)), float(x)),
+    "diagonal": np.diag, "dot_self": lambda x: float(np.dot(x, x)), "eigenvalues_sym": np.linalg.eigvalsh,
+    "mdivide_left_tri_low": np.linalg.solve, "mdivide_right_tri_low": lambda b, a: np.linalg.solve(np.transpose(a), b),
+    "quad_form": lambda a, b: np.transpose(b) @ a @ b, "rows_dot_self": lambda a: np.sum(np.square(a), axis=1),
+    "log_softmax": special.log_softmax, "lbeta": special.betaln, "inv": lambda x: 1 / x,
+    "inv_sqrt": lambda x: 1 / np.sqrt(x), "inv_square": lambda x: 1 / np.square(x),
+    "log_modified_bessel_first_kind": lambda v, z: np.log(special.ive(v, z)) + z,
+    "log1m_exp": lambda x: np.log(-np.expm1(x)), "log1m_inv_logit": lambda x: special.log_expit(-x),
     "segment": lambda x, i, n: np.asarray(x)[int(i) - 1 : int(i) - 1 + int(n)],
 }  # fmt: skip
 

@@ -46,6 +46,7 @@ from bread.backends.stan.simulation import (
     NoSimulator,
     require_fixable,
 )
+from bread.backends.stan.simulator.derivation import COUNTED
 from bread.backends.stan.state_draws import TIMES_OVER, StateDraws
 from bread.backends.stan.user_simulator import read_simulator
 from bread.backends.support.arguments import require_parameters
@@ -271,6 +272,7 @@ class _Opening:
 
     def _prove(self, model: StanModel, original: StanInstance) -> float:
         if self._is_checked_later():
+            self._refuse_doubled(model)
             self._notes.append(proof.prove_rewrite(model.instance, original, np.empty((0, model.instance.dim))))
             return 0.0
         try:
@@ -294,6 +296,16 @@ class _Opening:
             is_doubtful = named is not None and isinstance(error, UnsupportedModelError)
             doubt = f" Or likelihood={named!r} does not name the likelihood: check its lines." if is_doubtful else ""
             raise type(error)(f"{error}{doubt}") from error
+
+    def _refuse_doubled(self, model: StanModel) -> None:
+        """Refuse data that give an element several densities: any draw sees it, before a value is asked for."""
+        if not isinstance(model.draws.simulator, DerivedSimulator):
+            return
+        try:
+            model.draws.simulator.draw([np.random.SeedSequence(1)])
+        except DensityError as error:
+            if COUNTED in str(error):
+                raise UnsupportedModelError(f"The program cannot be simulated: {error}") from error
 
     def _why_no_draw(self, error: DensityError, original: StanInstance) -> str:
         """Return why draws fail: in the program's own words, else by the lines whose generators fail."""

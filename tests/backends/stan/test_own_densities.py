@@ -188,7 +188,7 @@ REST = "data { int N; vector[N] y; } parameters { real<lower=-9> mu; BOUND } mod
 @pytest.mark.parametrize(
     ("type_", "bound", "statement", "reason"),
     [
-        ("vector", "", "y ~ foo(mu);", "is the program's own and of several values at once"),
+        ("vector", "", "y[1 : 2] ~ foo(mu);", "is the program's own and of several values at once"),
         ("real", "", "for (n in 1 : N) y[n] + mu ~ foo(mu);", "several values, or a computed one"),
         ("real", "", "for (n in 1 : N) y[n] ~ foo(mu) T[0, ];", "truncated"),
         (

@@ -121,7 +121,7 @@ def test_integers_of_the_data_count_with_their_values():
     programs = [analyse(case.source, observed=None, data={**case.data, **change}, stanc=stanc) for change in changes]
     assert [program.is_automatic for program in programs] == [True, False, False, True]
     refusals = [str(program.simulator_refusal) for program in programs[1:3]]
-    assert "not every element of 'tau'" in refusals[0] and "has several priors" in refusals[1]
+    assert "not every element of 'tau'" in refusals[0] and "not every element of 'shift'" in refusals[1]
     unknown = analyse(case.source, observed=None, stanc=stanc)
     assert unknown.simulator_refusal is not None
 
@@ -175,7 +175,7 @@ def test_ordered_is_sorted_only_where_the_elements_are_alike():
         ("matrix[2, 2] S;", "S ~ wishart(3, identity_matrix(2)); y ~ normal(S[1, 1], 1);", "parameter of its own type"),
         ("real<lower=0> a; real<upper=a> b;", "a ~ gamma(1, 1); y ~ normal(b, 1);", "no prior"),
         ("real mu;", "mu ~ normal(0, 1); while (mu < -100) { print(mu); break; } y ~ normal(mu, 1);", "jumps out"),
-        ("real mu;", "mu ~ normal(0, 1); for (n in 1 : N) y ~ normal(mu, 1);", "at most once"),
+        ("real mu;", "mu ~ normal(0, 1); for (n in 1 : N) y ~ normal(mu, 1);", "several densities"),
         ("real mu;", "mu ~ normal(0, 1); y ~ normal(mu, 1); y ~ normal(2 * mu, 1);", "two densities"),
         (
             "real mu;",

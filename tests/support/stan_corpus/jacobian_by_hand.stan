@@ -10,6 +10,6 @@ transformed parameters {
 }
 model {
   log_s ~ normal(0, 1);
-  target += -log_s; // log absolute derivative [refused]
-  y ~ normal(0, s);
+  target += -log_s; // log absolute derivative
+  y ~ normal(0, s); // [likelihood]
 }

@@ -11,6 +11,6 @@ parameters {
 model {
   mu ~ normal(0, 1);
   for (j in 1 : J) {
-    y[first[j] : last[j]] ~ normal(mu[j], 1); // [likelihood] [refused]
+    y[first[j] : last[j]] ~ normal(mu[j], 1); // [likelihood]
   }
 }

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from bread.backends.stan.analysis.changes import find_changes
 from bread.backends.stan.analysis.data import check_data, check_program, whole_numbers
 from bread.backends.stan.analysis.design import Design, held_design
 from bread.backends.stan.analysis.latents import latents
@@ -23,8 +24,10 @@ from bread.backends.stan.language.source import Source, Stanc
 from bread.backends.stan.language.syntax import Node, nodes, parse
 from bread.backends.stan.simulator.assembly import View, simulation_view
 from bread.backends.stan.simulator.derivation import ONLY_PARAMETERS, Derivation, Simulator
+from bread.backends.stan.simulator.forms.gaussian import laws_of_vectors
 from bread.backends.stan.simulator.forms.induced import laws_of_cutpoints
 from bread.backends.stan.simulator.outcome_densities import functions_with_density
+from bread.backends.stan.simulator.reader import Reader
 from bread.backends.stan.simulator.requirements import PRIOR_ONLY
 from bread.backends.stan.split import rewriting
 from bread.backends.stan.split.rewriting import Edit
@@ -85,12 +88,14 @@ def analyse(
         flow.values = data or {}
         outcomes = infer_observed(flow, text) if names is None else check_observed(names, flow, text)
         flow.integers = whole_numbers(flow.scopes, outcomes, data or {})
+        reader = Reader(flow, text, Splitter(flow, text, outcomes), frozenset(outcomes))
+        flow.changed, flow.jacobians = find_changes(flow, outcomes, reader.variate)
         analysis = _Analysis(text, blocks, flow.scopes, flow, outcomes, likelihood_lines, held, stanc)
         return replace(analysis.program(names is None), written=source)
 
     def read(text: Source, flow: Dataflow, blocks: dict[str, Node]) -> Program:
         program: Program | None = None
-        for kept in dict.fromkeys(((), laws_of_cutpoints(flow))):
+        for kept in dict.fromkeys(((), laws_of_cutpoints(flow), laws_of_vectors(flow))):
             spelled = spelled_out(text, flow, blocks, stanc, kept)
             if spelled is None:
                 continue

@@ -11,7 +11,7 @@ from bread.backends.stan.language.refusals import quote
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import DENSITY_SUFFIXES, Node, is_density, line, name_of, nodes, terms, walk
-from bread.backends.stan.language.variates import looked_up
+from bread.backends.stan.language.variates import is_softmax, looked_up, read_variate
 from bread.backends.stan.simulator.forms.flags import flagged
 from bread.backends.stan.simulator.forms.residuals import read_residuals
 from bread.errors import InvalidArgumentError, UnsupportedModelError
@@ -109,9 +109,22 @@ def _variates(statement: Node, flow: Dataflow) -> list[Node]:
                     found.append(arguments[0])
     if statement.data == "assignment":
         for term in _summands(nodes(statement)[1], flow, frozenset()):
-            looked = looked_up(term, flow.scopes)
-            found += [looked[-1]] if looked is not None else _handed_on(term, flow)
+            outcome = _category(term, flow)
+            found += [outcome] if outcome is not None else _handed_on(term, flow)
     return found
+
+
+def _category(term: Node, flow: Dataflow) -> Node | None:
+    """Return the category whose log probability a term looks up in a simplex, or in what a softmax gives."""
+    looked = looked_up(term, flow.scopes)
+    if looked is None:
+        return None
+    base, _, category, is_log = looked
+    variable = flow.scopes.variable(base) if base.data == "variable" else None
+    values = [base] if variable is None else [one.value for one in flow.definitions.get(variable, ())]
+    given = [one for one in values if one is not None]
+    is_given = bool(given) and all(is_softmax(one, flow.scopes, is_log) for one in given)
+    return category if is_given or (is_log and variable is not None and variable.type == "simplex") else None
 
 
 def _handed_on(term: Node, flow: Dataflow) -> list[Node]:
@@ -134,7 +147,7 @@ def _summands(value: Node, flow: Dataflow, seen: frozenset[Variable]) -> list[No
         if term.data == "call" and name_of(term) in ("log_sum_exp", "log_mix"):
             found += [inner for argument in nodes(term) for inner in _summands(argument, flow, seen)]
             continue
-        base = base_variable(term)
+        base = term if _category(term, flow) is not None else base_variable(term)
         variable = flow.scopes.variable(base) if base.data == "variable" else None
         if variable is None:
             found.append(term)
@@ -146,10 +159,16 @@ def _summands(value: Node, flow: Dataflow, seen: frozenset[Variable]) -> list[No
 
 
 def _data_behind(variate: Node, flow: Dataflow, source: Source) -> list[Variable]:
-    """Return the data variable whose values a variate shows; indices and sizes do not count."""
-    named = [v for v in map(flow.scopes.variable, _values(variate)) if v is not None]
+    """Return the data variable whose values a variate shows; indices and sizes do not count.
+
+    In a sum, ``y - X * b``, a term that is a variable, or one of its elements, goes before those that are computed.
+    """
+    summed = [term for _, term in terms(variate)]
+    plain = [one for one in summed if one.data != "binary" and read_variate(one, flow.scopes, lambda v: True)]
+    values = [inner for one in plain or [variate] for inner in _values(one)]
+    named = [v for v in map(flow.scopes.variable, values) if v is not None]
     found = [v for v in named if v.kind == "data"]
-    if not any(v.kind in ("parameter", "transformed parameter") for v in flow.depends(*_values(variate))):
+    if not any(v.kind in ("parameter", "transformed parameter") for v in flow.depends(*values)):
         computed = [v for v in named if v.kind in ("transformed data", "local", "loop")]
         found += [root for variable in computed for root in _sources(variable, flow, source)]
     elif base_variable(variate).data == "variable":

@@ -3,9 +3,10 @@
 What is spelled out is another text of the same density, for all data: `reduce_sum` and densities of the program's own
 are replaced by the statements of their functions, vectorised sums over lists of indices by loops, tables of log
 densities by their elements, intrinsic autoregressions by normal laws, laws of rows that are gathered from several
-outcomes by those of the outcomes, laws of outcomes merged with missing values by those of either, `append_row` by two
-assignments, laws of a diagonal by a branch of the loop over the other elements. Lines stay where they are. The program
-that is compiled is made of the new text, and proven at every start to have the density of the user's own.
+outcomes by those of the outcomes, segments by slices, laws of outcomes merged with missing values by those of either,
+`append_row` by two assignments, laws of a diagonal by a branch of the loop over the other elements, `jacobian +=` by
+`target +=`. Lines stay where they are. The program that is compiled is made of the new text, and proven at every start
+to have the density of the user's own.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from bread.backends.stan.analysis.gathered_rows import row_edits, rows_refusal
 from bread.backends.stan.analysis.icar import icar_edits
 from bread.backends.stan.analysis.index_lists import list_edits
 from bread.backends.stan.analysis.inlining import inline_edits
+from bread.backends.stan.analysis.jacobians import jacobian_edits
 from bread.backends.stan.analysis.merged import merged_edits, merged_refusal
+from bread.backends.stan.analysis.segments import segment_edits
 from bread.backends.stan.analysis.tables import table_edits
-from bread.backends.stan.language.dataflow import Dataflow
+from bread.backends.stan.language.dataflow import Dataflow, analyse_dataflow
 from bread.backends.stan.language.refusals import Refusal
+from bread.backends.stan.language.scopes import resolve
 from bread.backends.stan.language.source import Source, Stanc
-from bread.backends.stan.language.syntax import Node
+from bread.backends.stan.language.syntax import Node, parse
 from bread.backends.stan.split.rewriting import apply_edits
 
 
@@ -45,9 +49,15 @@ def spelled_out(
     kept : collection of str
         Functions of the program's whose calls stay.
     """
+    sliced = apply_edits(source.text, segment_edits(flow, source, blocks))
+    if sliced != source.text:  # first: other edits take whole statements
+        inner = replace(source, text=sliced)
+        parsed = parse(inner)
+        return spelled_out(inner, analyse_dataflow(parsed, resolve(parsed)), parsed, stanc, kept) or inner
     edits = [*list_edits(flow, source), *inline_edits(flow, source, kept), *table_edits(flow, source)]
     edits += [*icar_edits(flow, source, blocks), *row_edits(flow, source), *merged_edits(flow, source, blocks)]
     edits += [*appended_edits(flow, source), *diagonal_edits(flow, source, blocks)]
+    edits += jacobian_edits(flow, source, blocks)
     if not edits:
         return None
     text = apply_edits(source.text, edits)

@@ -66,7 +66,8 @@ class Dataflow:
     """Definitions and contributions of a program, with the transitive closure of dependence.
 
     ``integers`` holds the values of scalar integers of the data block, by name, where they are known and no outcomes;
-    ``values`` those of all data, as the user gave them.
+    ``values`` those of all data, as the user gave them. ``changed`` holds the names of parameters that get a density
+    after a change of variables, ``jacobians`` the terms (by `id`) that belong to it.
     """
 
     scopes: Scopes
@@ -76,6 +77,8 @@ class Dataflow:
     rejects: list[Node] = field(default_factory=list)
     integers: dict[str, int] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
+    jacobians: frozenset[int] = frozenset()
     _closures: dict[Variable, frozenset[Variable]] = field(default_factory=dict)
 
     def reads(self, *expressions: Node) -> frozenset[Variable]:

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from bread.backends.stan.language.monotone import MONOTONE, Range
 from bread.backends.stan.language.scopes import Scopes, Variable
-from bread.backends.stan.language.syntax import Node, name_of, nodes, strip, token, walk
+from bread.backends.stan.language.syntax import Node, is_number, name_of, nodes, number, strip, terms, token, walk
 
 Render = Callable[[Node], str]
+_OF_OUTCOMES = ("log", "log10", "logit")
+_POWERS = {2.0: "square", 0.5: "sqrt", -1.0: "inv", -2.0: "inv_square", -0.5: "inv_sqrt"}
 _FLATTEN = ("to_vector", "to_row_vector", "to_array_1d")
 # functions of scalars, and functions that return one number whatever they get
 _ELEMENTWISE = {"exp", "log", "sqrt", "square", "inv", "inv_logit", "logit", "abs", "fabs", "pow", "inv_sqrt", "Phi"}
@@ -71,7 +74,8 @@ class Variate:
     wrappers : tuple of (str, Node)
         Operations around the elements, outermost first: the outcome x of the density is mapped back to the element
         by undoing them in this order: ("+", b) for element + b, ("-", b) for element - b, ("r-", b) for b - element,
-        ("*", b), ("/", b), and, for outcomes alone, ("log", None), ("log10", None) and ("logit", None).
+        ("*", b), ("/", b), and functions: for outcomes ("log", None), ("log10", None) and ("logit", None), for
+        parameters ("exp", None) and the others of `MONOTONE`.
     """
 
     variable: Variable
@@ -91,18 +95,38 @@ class Variate:
     def invert(self, outcome: str, render: Render) -> str:
         """Return the element for which the variate equals ``outcome``."""
         for operator, node in self.wrappers:
-            other = f"({render(node)})" if node is not None else ""
+            if node is None:
+                outcome = f"pow(10, {outcome})" if operator == "log10" else MONOTONE[operator].inverse.format(outcome)
+                continue
+            other = f"({render(node)})"
             outcome = {
                 "+": f"({outcome} - {other})",
                 "-": f"({outcome} + {other})",
                 "r-": f"({other} - {outcome})",
                 "*": f"({outcome} / {other})",
                 "/": f"({outcome} * {other})",
-                "log": f"exp({outcome})",
-                "log10": f"pow(10, {outcome})",
-                "logit": f"inv_logit({outcome})",
             }[operator]
         return outcome
+
+    @property
+    def gives(self) -> Range | None:
+        """Return which numbers the variate may be, of a parameter whose variable is changed; None for any other."""
+        if self.variable.kind != "parameter" or all(node is not None for _, node in self.wrappers):
+            return None
+        operator, other = self.wrappers[0]
+        return MONOTONE[operator].gives if other is None else "real"
+
+    def log_slope(self, element: str, render: Render) -> str:
+        """Return code that adds the log slope of its functions at an element, but for constants; "" for none."""
+        code = ""
+        for operator, node in reversed(self.wrappers):
+            if node is None:
+                code += f" + ({MONOTONE[operator].log_slope.format(element)})"
+                element = f"{operator}({element})"
+            else:
+                other = f"({render(node)})"
+                element = f"({other} - {element})" if operator == "r-" else f"({element} {operator} {other})"
+        return code
 
 
 Alias = Callable[[Variable], Node | Variate | None]
@@ -172,14 +196,30 @@ def read_variate(
         if value is not None and not isinstance(value, Variate):
             value = read_variate(value, scopes, is_target, alias)
         return _narrow(value, plain, scopes) if value is not None else None
-    if node.data == "call" and name_of(node) in ("log", "log10", "logit") and len(nodes(node)) == 1:
-        # of an outcome, the derivative is a constant of the data; of a parameter it would change the law
-        inner = read_variate(nodes(node)[0], scopes, is_target, alias)
-        if inner is None or inner.variable.kind != "data" or name_of(node) in scopes.functions:
-            return None
-        return Variate(inner.variable, inner.indices, ((name_of(node), None), *inner.wrappers))
+    function = _function(node, scopes)
+    if function is not None:
+        # of an outcome, the derivative is a constant of the data; of a parameter it is a part of the law
+        name, argument = function
+        inner = read_variate(argument, scopes, is_target, alias)
+        is_known = inner is not None and name in (MONOTONE if inner.variable.kind == "parameter" else _OF_OUTCOMES)
+        return Variate(inner.variable, inner.indices, ((name, None), *inner.wrappers)) if inner and is_known else None
     if node.data == "binary":
         return _read_affine(node, scopes, is_target, alias)
+    return None
+
+
+def _function(node: Node, scopes: Scopes) -> tuple[str, Node] | None:
+    """Read a function of one argument, ``1 / x`` and ``x^2`` among them: its name, and the argument."""
+    inside = nodes(node)
+    if node.data == "call" and len(inside) == 1 and name_of(node) in (*MONOTONE, *_OF_OUTCOMES):
+        return None if name_of(node) in scopes.functions else (name_of(node), inside[0])
+    is_power = node.data == "call" and name_of(node) == "pow" and name_of(node) not in scopes.functions
+    if is_power or (node.data == "binary" and token(node, "POWER") is not None):
+        sign, power = terms(inside[1])[0]
+        name = _POWERS.get(sign * (number(power) or 0.0)) if len(terms(inside[1])) == 1 else None
+        return None if name is None else (name, inside[0])
+    if node.data == "binary" and token(node, "TIMES") in ("/", "./") and is_number(inside[0], 1):
+        return "inv", inside[1]
     return None
 
 
@@ -191,7 +231,9 @@ def _read_affine(node: Node, scopes: Scopes, is_target: Callable[[Variable], boo
         return None
     if inside == [True, True]:  # an outcome before a parameter, else what stands first
         outcomes = [any(_is_outcome(inner, scopes, is_target) for inner in walk(side)) for side in (left, right)]
-        inside = outcomes if sum(outcomes) == 1 else [True, False]
+        # a density of several numbers is not that of one; what is a product goes last
+        fit = [(rank(side, scopes) or 0, token(strip(side), "TIMES") is None) for side in (left, right)]
+        inside = outcomes if sum(outcomes) == 1 else [fit[0] >= fit[1], fit[0] < fit[1]]
     side, other = (left, right) if inside[0] else (right, left)
     inner = read_variate(side, scopes, is_target, alias)
     name = operator.removeprefix(".")
@@ -295,22 +337,33 @@ def _take(inner: Variate, indices: list[Node], scopes: Scopes) -> Variate | None
     return Variate(inner.variable, tuple(changed))
 
 
-def looked_up(term: Node, scopes: Scopes, *, any_type: bool = False) -> tuple[Node, tuple[Node, ...], Node] | None:
-    """Read ``log(phi[k, x])``, a probability out of a simplex: the simplexes, which of them (k), the category x.
+def looked_up(term: Node, scopes: Scopes) -> tuple[Node, tuple[Node, ...], Node, bool] | None:
+    """Read ``log(phi[k, x])``, a probability out of a table, or ``lp[k, x]``, its log: phi, k, the category x, which.
 
-    With ``any_type`` the probabilities may stand in any container of reals.
+    The table is a variable, or ``softmax(...)`` and ``log_softmax(...)``.
     """
-    if term.data != "call" or name_of(term) != "log" or len(nodes(term)) != 1 or "log" in scopes.functions:
+    is_log = _is_call(term, scopes, "log")
+    base = strip(nodes(term)[0]) if is_log else strip(term)
+    indices: list[Node] = []
+    while base.data == "indexed":
+        inner, *outer = nodes(base)
+        base, indices = strip(inner), outer + indices
+    if not indices or any(index.data != "index_one" for index in indices):
         return None
-    indexed = strip(nodes(term)[0])
-    if indexed.data != "indexed" or nodes(indexed)[0].data != "variable":
-        return None
-    base, *indices = nodes(indexed)
-    variable = scopes.variable(base)
-    single = all(index.data == "index_one" for index in indices)
-    if variable is None or len(indices) != variable.rank or not single or not indices:
-        return None
-    if variable.type != "simplex" and not (any_type and variable.plain != "int"):
+    variable = scopes.variable(base) if base.data == "variable" else None
+    size = 1 if is_softmax(base, scopes) else variable.rank if variable is not None and variable.plain != "int" else 0
+    if len(indices) != size:
         return None
     *places, category = (nodes(index)[0] for index in indices)
-    return base, tuple(places), category
+    return base, tuple(places), category, is_log
+
+
+def is_softmax(node: Node, scopes: Scopes, is_log: bool | None = None) -> bool:
+    """Return whether an expression is ``softmax(...)`` (``is_log``), ``log_softmax(...)`` (not), or either (None)."""
+    names = {True: ("softmax",), False: ("log_softmax",), None: ("softmax", "log_softmax")}[is_log]
+    return any(_is_call(strip(node), scopes, name) for name in names)
+
+
+def _is_call(node: Node, scopes: Scopes, name: str) -> bool:
+    is_it = node.data == "call" and name_of(node) == name and len(nodes(node)) == 1
+    return is_it and name not in scopes.functions

@@ -119,6 +119,7 @@ def simulation_view(blocks: dict[str, Node], flow: Dataflow) -> View:
     scopes.declared = {at: changed.get(v, v) for at, v in scopes.declared.items()}
     view = analyse_dataflow(blocks, scopes)
     view.integers, view.values = flow.integers, flow.values
+    view.changed, view.jacobians = flow.changed, flow.jacobians
     assemblies = []
     for one in found:
         variable = changed[_twin_of(changed, one.variable)]

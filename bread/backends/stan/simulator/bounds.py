@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.distributions import Distribution
+from bread.backends.stan.language.monotone import ENDS
 from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
@@ -47,14 +48,19 @@ class DeclaredBounds:
         """
         variable = draw.variable
         bounds = Bounds(variable)
-        if variable.kind != "parameter" or not bounds or self._inside(draw, distribution, bounds):
-            return [], []
         conditions = []
-        for node, sign in ((bounds.lower, "<="), (bounds.upper, ">=")):
-            if node is not None:
-                conditions.append(f"{value} {sign} {self.bound(node, draw, counter, render)}")
-        if bounds.positive:
-            conditions.append(f"{value} <= 0")
+        if draw.variate.gives is not None:  # the declared bounds are those of the functions
+            low, high = self.ends(draw, counter, render)
+            conditions += [f"bread_x <= {low}"] if low is not None else []
+            conditions += [f"bread_x >= {high}"] if high is not None else []
+        elif variable.kind == "parameter" and bounds and not self._inside(draw, distribution, bounds):
+            for node, sign in ((bounds.lower, "<="), (bounds.upper, ">=")):
+                if node is not None:
+                    conditions.append(f"{value} {sign} {self.bound(node, draw, counter, render)}")
+            if bounds.positive:
+                conditions.append(f"{value} <= 0")
+        if not conditions:
+            return [], []
         if self._may_differ(*headers(draw.controls)):  # another branch may cut off another share
             return [], conditions
         if not self._may_differ(*draw.expressions(), *bounds.nodes()) or self._is_half(draw, distribution, bounds):
@@ -65,8 +71,15 @@ class DeclaredBounds:
         return any(variable.kind == "parameter" for variable in self._flow.depends(*expressions))
 
     def ends(self, draw: Draw, counter: str | None, render: Renderer) -> list[str | None]:
-        """Return the declared lower and upper bound of one element; None where there is none."""
+        """Return the declared lower and upper bound of one element; None where there is none.
+
+        Those of a parameter whose variable is changed are of the variate, and none where its law ends there, too.
+        """
         bounds = Bounds(draw.variable)
+        if draw.variate.gives is not None:
+            support = draw.law.support
+            bounded = {"positive": (True, False), "unit": (True, True)}.get(support, (False, False))
+            return [None if own else one for own, one in zip(bounded, ENDS[draw.variate.gives], strict=True)]
         low, high = (
             None if node is None else self.bound(node, draw, counter, render) for node in (bounds.lower, bounds.upper)
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from bread.backends.stan.language.dataflow import Dataflow, loop_variable
 from bread.backends.stan.language.scopes import Variable
@@ -202,9 +203,30 @@ class Coverage:
             position = _sum(following[0][1], constant(1))
         return position == _sum(sizes[split[0]], constant(1))
 
+    def lack(self, variable: Variable, regions: list[Region]) -> bool:
+        """Return whether regions have fewer elements than ``variable``, for certain."""
+        whole = tuple((constant(1), self.linear(size)) for size in variable.dimensions)
+        total, *parts = (_volume(intervals) for intervals in (whole, *(region.intervals for region in regions)))
+        known = [part for part in parts if part is not None]
+        return total is not None and len(known) == len(parts) and sum(known) < total
+
     def is_one_element(self, variable: Variable) -> bool:
         """Return whether a container has one element, for certain."""
         return variable.rank > 0 and all(self.linear(size) == constant(1) for size in variable.dimensions)
+
+    def overlap(self, a: Region, b: Region) -> bool:
+        """Return whether two regions have an element in common, for certain, where neither is empty."""
+
+        def within(low: Linear, high: Linear) -> bool:
+            gap = dict(difference(high, low))
+            return set(gap) <= {""} and gap.get("", 0) >= 0
+
+        for one, other in zip(a.intervals, b.intervals, strict=True):
+            if one is None or other is None:
+                return False
+            if one != other and not (within(one[0], other[1]) and within(other[0], one[1])):
+                return False
+        return True
 
     def disjoint(self, a: Region, b: Region) -> bool:
         """Return whether two regions have no element in common, for certain."""
@@ -218,6 +240,14 @@ class Coverage:
         return False
 
 
+def _volume(intervals: Sequence[tuple[Linear, Linear] | None]) -> int | None:
+    """Return how many elements a region has; None where that is not known."""
+    lengths = [None if one is None else dict(difference(one[1], one[0])) for one in intervals]
+    if any(length is None or set(length) - {""} for length in lengths):
+        return None
+    return prod(max(0, length.get("", 0) + 1) for length in lengths if length is not None)
+
+
 def branch(control: Node, statement: Node) -> int:
     """Return which branch of an ``if`` a statement stands in: 1 for the first, 2 for ``else``."""
     bodies = nodes(control)[1:]
@@ -227,5 +257,6 @@ def branch(control: Node, statement: Node) -> int:
 
 def exclusive(controls: Sequence[Node], statement: Node, other_controls: Sequence[Node], other: Node) -> bool:
     """Return whether two statements stand in different branches of one ``if``."""
-    shared = [control for control in controls if control.data == "if_" and control in other_controls]
+    others = {id(control) for control in other_controls}  # nodes of the same text are equal
+    shared = [control for control in controls if control.data == "if_" and id(control) in others]
     return any(branch(control, statement) != branch(control, other) for control in shared)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bread.backends.stan.language.distributions import Distribution
-from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable
+from bread.backends.stan.language.variates import Render
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.split.rewriting import truncated_probability
 
@@ -44,7 +44,7 @@ class Cuts:
 
     def element(
         self, draw: Draw, distribution: Distribution, low: str | None, high: str | None, arguments: list[str],
-        render: Renderer,
+        render: Render,
     ) -> str:  # fmt: skip
         """Return the statement for one element of a parameter, drawn again while it is outside of declared bounds.
 
@@ -61,7 +61,7 @@ class Cuts:
             return ""
         added, scale = [], _scale(draw, render)
         if low is not None or high is not None:
-            if draw.variate.wrappers:  # the density is of the element shifted and scaled
+            if draw.variate.wrappers and draw.variate.gives is None:  # the density is of the element shifted and scaled
                 ends = [_forward(low or "negative_infinity()", draw, render)]
                 ends.append(_forward(high or "positive_infinity()", draw, render))
                 low, high = f"fmin({ends[0]}, {ends[1]})", f"fmax({ends[0]}, {ends[1]})"
@@ -104,7 +104,7 @@ def _inner(function: str, one: str | None, other: str | None) -> str | None:
     return f"{function}({one}, {other})"
 
 
-def _forward(bound: str, draw: Draw, render: Renderer) -> str:
+def _forward(bound: str, draw: Draw, render: Render) -> str:
     """Return what the density is of where the element is at ``bound``: the inverse of `Variate.invert`."""
     for operator, node in reversed(draw.variate.wrappers):
         assert node is not None  # "log" and its like stand around outcomes alone
@@ -113,7 +113,7 @@ def _forward(bound: str, draw: Draw, render: Renderer) -> str:
     return bound
 
 
-def _scale(draw: Draw, render: Renderer) -> str:
+def _scale(draw: Draw, render: Render) -> str:
     """Return the factor between an element and what the density is of; "" for one."""
     factors = [
         f" {operator} ({render(node)})" for operator, node in draw.variate.wrappers if operator in ("*", "/") and node

@@ -31,6 +31,7 @@ from bread.backends.stan.split.own_laws import OwnLaws
 from bread.backends.stan.split.split import Classified, Splitter
 
 MOST_ATTEMPTS = 100_000  # joint redraws of all parameters within parametric bounds, then the draw is given up
+COUNTED = "bread: the element "  # of what the data give several densities, or none
 ONLY_PARAMETERS = "bread_only_parameters"  # data: 1 leaves the outcomes as they are observed
 _OWN = "Pass simulator=: a Stan program or a Python function that draws parameters and data."
 
@@ -210,8 +211,9 @@ class Derivation:
             self._parameter(v, needs[v], by_variable[v], slicer) for v in order if v in self._parameters
         )
         outcomes = " ".join(self._outcome(v, needs[v], by_variable[v], slicer) for v in order if v.kind == "data")
+        counts = " ".join(self._counted(v, by_variable[v], slicer) for v in self._requirements.counted)
         return (
-            f"{' '.join(declarations)} int bread_sim_attempts = 0; "
+            f"{' '.join(declarations)} {counts} int bread_sim_attempts = 0; "
             f"real bread_sim_log_prior = 0; real bread_sim_log_likelihood = 0; {self._cuts.declaration()} "
             "{ int bread_accept = 0; while (bread_accept == 0) { "
             f"bread_accept = 1; bread_sim_attempts += 1; bread_sim_log_prior = 0; {self._cuts.reset()} "
@@ -219,12 +221,32 @@ class Derivation:
             f"{parameters} }} }} if ({ONLY_PARAMETERS} == 0) {{ {outcomes} }}"
         )
 
+    def _counted(self, variable: Variable, draws: list[Draw], slicer: Slicer) -> str:
+        """Return code that refuses data by which an element is drawn more than once; one of a parameter, or never."""
+        sizes = [self._render(size) for size in variable.dimensions] or ["1"]
+        at = [f"bread_c{d}" for d in range(len(sizes))]
+        wrong, place = "!= 1" if variable.kind == "parameter" else "> 1", ', ",", '.join(at)
+        times = f"bread_times[{', '.join(at)}]"
+        check = (
+            f'if ({times} {wrong}) reject("{COUNTED}{variable.name}[", {place}, "] has ", {times}, '
+            '" densities by these data, and must have one. Give it one, or pass simulator=");'
+        )
+        for counter, size in reversed(list(zip(at, sizes, strict=True))):
+            check = f"for ({counter} in 1:({size})) {{ {check} }}"
+        declared = f"array[{', '.join(sizes)}] int bread_times = rep_array(0, {', '.join(sizes)});"
+        return f"{{ {declared} {{ {slicer.code(draws, 'count')} }} {check} }}"
+
     def _parameter(self, variable: Variable, needs: frozenset[Variable], draws: list[Draw], slicer: Slicer) -> str:
         name = self._render.name(variable)
         if draws:
             if variable in needs:
                 Sequences(self._flow, self._source).check(variable, draws)
             code = slicer.code(draws, "sequence" if variable in needs else "draw") + self._ordered(variable, draws)
+            if variable.type == "sum_to_zero_vector":
+                one = Assembly(variable, (), (), sums_to_zero=True)
+                code = one.centred_code(code, draws, self._flow, self._source, self._render, self._cuts)
+                # its coordinates are orthonormal, those of all elements but one are not
+                code += self._cuts.add(variable, f"0.5 * log(size({name}))")
             if variable in self._assembled:
                 one = self._assembled[variable]
                 code = one.centred_code(code, draws, self._flow, self._source, self._render, self._cuts)

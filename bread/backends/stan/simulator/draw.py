@@ -14,8 +14,8 @@ from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.language.variates import Render, Variate
 
 # all at once; one element after the other; only element number bread_step; nothing, but the density of what is held
-# (and, for a zero-inflated outcome, its whole density)
-Mode = Literal["draw", "sequence", "step", "check", "total"]
+# (and, for a zero-inflated outcome, its whole density); nothing, but how often each element is drawn is counted
+Mode = Literal["draw", "sequence", "step", "check", "total", "count"]
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,15 @@ class Draw:
         """The variable of the simulator that its log density is added to."""
         return "bread_sim_log_prior" if self.variable.kind == "parameter" else "bread_sim_log_likelihood"
 
+    def places(self) -> list[Node]:
+        """Return the expressions that say which elements are drawn."""
+        return [node for index in self.variate.indices for node in (index.low, index.high) if node is not None]
+
     def expressions(self) -> list[Node]:
         """Return every expression that the draw's law reads."""
         found = [part for argument in self.arguments for part in argument.parts]
         found += [node for node in (self.low, self.high) if node is not None]
-        found += [node for index in self.variate.indices for node in (index.low, index.high) if node is not None]
+        found += self.places()
         found += [node for _, node in self.variate.wrappers if node is not None]
         for component in self.components:
             found += component.expressions()

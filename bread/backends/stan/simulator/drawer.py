@@ -7,6 +7,7 @@ from bread.backends.stan.language.distributions import Distribution
 from bread.backends.stan.language.refusals import quote, refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.source import Source
+from bread.backends.stan.language.syntax import Node
 from bread.backends.stan.language.variates import Index, rank
 from bread.backends.stan.simulator.bounds import Bounds, DeclaredBounds
 from bread.backends.stan.simulator.cuts import Cuts
@@ -133,6 +134,15 @@ class Drawer:
         """Return the one element that is drawn, or the whole row, as an expression."""
         return self._element(draw, [i.at("", render) for i in draw.variate.indices if i.kind != "all"], render)
 
+    def count(self, draw: Draw, render: Renderer) -> str:
+        """Return the statements that count the elements that are drawn, in ``bread_times``."""
+        counters = {d: f"bread_c{d}" for d in draw.variate.open}
+        positions = [index.at(counters.get(d, ""), render) for d, index in enumerate(draw.variate.indices)]
+        code = f"bread_times[{', '.join(positions) or '1'}] += 1;"
+        for d, counter in counters.items():
+            code = f"for ({counter} in 1:{draw.variate.indices[d].count(render)}) {{ {code} }}"
+        return code
+
     def _element(self, draw: Draw, positions: list[str], render: Renderer) -> str:
         name = render.name(draw.variable)
         return f"{name}[{', '.join(positions)}]" if positions else name
@@ -158,7 +168,13 @@ class Drawer:
                 )
             return f"{{ {value_type} bread_x = {element}; bread_again += {density}; }}"
         generator = distribution.generator.format(*arguments, variate=element)
-        value = variate.invert("bread_x", render)
+
+        def operand(node: Node) -> str:
+            """Return what stands beside the element that is drawn: its own element, where that is a container."""
+            plain = counter is None or rank(node, self.flow.scopes) == 0
+            return render(node) if plain else f"bread_at({render(node)}, {counter})"
+
+        value = variate.invert("bread_x", operand)
         outside, whole = self._bounds.outside(draw, distribution, value, counter, render)
         truncation = self._truncation("bread_x", draw, render)
         redraw = " || ".join([*truncation, *outside])
@@ -173,9 +189,10 @@ class Drawer:
                 f" {{ int bread_tries = 0; while ({redraw}) {{ bread_x = {generator}; bread_tries += 1; {tries} }} }}"
             )
         # the density before the element: arguments that read it are then what it was drawn with
-        code += f" {draw.total} += {density}; {element} = {value};"
+        slope = "" if variate.gives is None else variate.log_slope(value, operand)
+        code += f" {draw.total} += {density}{slope}; {element} = {value};"
         low, high = self._bounds.ends(draw, counter, render) if outside else (None, None)
-        code += self._cuts.element(draw, distribution, low, high, arguments, render)
+        code += self._cuts.element(draw, distribution, low, high, arguments, operand)
         if whole:
             code += f" if ({' || '.join(whole)}) bread_accept = 0;"
         if mode == "step":

@@ -50,6 +50,8 @@ def check_derivative(flow: Dataflow, source: Source, node: Node, left: Node, var
     name, outside = variate.variable.name, ""  # the outermost function: its derivative depends on all that is inside
     for operator, other in variate.wrappers:
         if other is None:
+            if variate.variable.kind == "parameter" and name not in flow.changed:
+                raise refuse_left_side(flow, source, node, left, lambda v: v.kind == "parameter")
             outside = outside or operator
             continue
         if variate.variable in flow.depends(other):

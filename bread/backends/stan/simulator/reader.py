@@ -145,7 +145,7 @@ class Reader:
             added, law, functions, note = density
             return Draw(node, controls, variate, added, read, own=law, functions=functions, note=note)
         if own_law is not None:
-            form = summed_mass(self.source, node, name, variate)
+            form = summed_mass(self.flow, self.source, node, name, variate)
             return Draw(node, controls, variate, name, read, form=form, own=own_law)
         if name in GENERALISED_LINEAR:
             name, templates = GENERALISED_LINEAR[name]
@@ -168,7 +168,9 @@ class Reader:
             return None
         (definition,) = definitions
         whole = definition.whole or self._coverage.is_one_element(variable)
-        plain = whole and not definition.controls and not definition.increment
+        # declared in the innermost loop or condition around the value, it has no value of another turn
+        fresh = all(start(one) <= start(variable.node) < end(one) for one in definition.controls)
+        plain = whole and fresh and not definition.increment
         return definition.value if plain else read_elementwise(self.flow, definition, self._is_drawn)
 
     def _is_random(self, *expressions: Node) -> bool:
@@ -188,6 +190,8 @@ class Reader:
         normalisers: list[tuple[int, Node]] = []
         # what cannot be drawn is best shown by a term with an outcome
         for factor, term in sorted(summed, key=lambda one: not self._splitter.is_observed(self.flow.reads(one[1]))):
+            if id(term) in self.flow.jacobians:
+                continue
             if not self._is_random(term):
                 self._leave_out(node, controls, term)
                 continue
@@ -240,26 +244,26 @@ class Reader:
         raise self._no_density(node, controls, term)
 
     def is_density(self, term: Node) -> bool:
-        """Return whether a term is a density, or looks up the log probability of an outcome in a simplex."""
+        """Return whether a term is a density, or looks up the log probability of an outcome in a table."""
         return is_density(term) or self._lookup(term) is not None
 
     def _lookup(self, term: Node) -> tuple[Node, Argument] | None:
-        """Read ``log(phi[k, w[n]])``, of probabilities and an outcome: the outcome, and its probabilities.
+        """Read ``log(phi[k, w[n]])`` or ``log_phi[k, w[n]]``: the outcome, and the probabilities of its values.
 
         Those of a simplex sum to one; others are made to show it whenever they are used.
         """
-        found = looked_up(term, self.flow.scopes, any_type=True)
+        found = looked_up(term, self.flow.scopes)
         if found is None:
             return None
-        base, places, outcome = found
+        base, places, outcome, is_log = found
         variate = read_variate(outcome, self.flow.scopes, lambda v: v in self.outcomes)
         if variate is None or variate.open or variate.wrappers:
             return None
         chosen = ", ".join(f"{{{i}}}" for i in range(1, len(places) + 1))
         template = f"{{0}}[{chosen}]" if places else "{0}"
-        held = self.flow.scopes.variable(base)
-        if held is None or held.type != "simplex":
-            template = f"bread_probabilities({template})"
+        held = self.flow.scopes.variable(base) if base.data == "variable" else None
+        if held is None or held.type != "simplex" or not is_log:
+            template = f"bread_probabilities({template if is_log else f'exp({template})'})"
         return outcome, Argument((base, *places), template)
 
     def selection(self, node: Node) -> Variate | None:

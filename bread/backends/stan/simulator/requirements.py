@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bread.backends.stan.language.dataflow import Dataflow
-from bread.backends.stan.language.refusals import refuse
+from bread.backends.stan.language.dataflow import Dataflow, loop_variable
+from bread.backends.stan.language.refusals import RefusedError, refuse
 from bread.backends.stan.language.scopes import Variable
 from bread.backends.stan.language.source import Source
-from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, strip, token, walk
+from bread.backends.stan.language.syntax import Node, is_number, line, name_of, nodes, start, strip, token, walk
 from bread.backends.stan.simulator.coverage import Coverage, Region, branch, exclusive
 from bread.backends.stan.simulator.draw import Draw
 from bread.backends.stan.simulator.dropped import headers
@@ -27,6 +27,8 @@ class Requirements:
     ----------
     notes : list of str
         Facts for the report.
+    counted : dict of Variable
+        Variables of which the data tell how often each element is drawn: the simulator counts.
     """
 
     def __init__(self, flow: Dataflow, source: Source, splitter: Splitter, observed: Sequence[Variable]) -> None:
@@ -37,6 +39,7 @@ class Requirements:
         self._parameters = tuple(flow.scopes.of_kind("parameter"))
         self._coverage = Coverage(flow)
         self.notes: list[str] = []
+        self.counted: dict[Variable, None] = {}
 
     def refuse_structure(self, blocks: dict[str, Node]) -> None:
         """Refuse jumps, types and sizes that a simulator cannot follow; note what the program may reject."""
@@ -70,6 +73,8 @@ class Requirements:
                     f"the size or the bounds of {variable.name!r} depend on observed data.",
                     "Give them as data of their own. " + _OWN,
                 )
+            if variable.type == "sum_to_zero_vector" and not variable.array_sizes:
+                continue
             if variable.type in ("tuple", "unit_vector") or variable.type.startswith(
                 ("sum_to_zero", "column_", "row_stoch", "complex")
             ):
@@ -101,6 +106,43 @@ class Requirements:
                 raise refuse(
                     self._source, draw.statement, f"the condition of the prior reads {variable.name!r} itself.", _OWN
                 )
+        try:
+            self._check_each_once(variable, draws)
+        except RefusedError as error:
+            if error.refusal.flat or self._are_surely_several(draws) or not all(map(self._is_design, draws)):
+                raise
+            self.counted[variable] = None
+
+    def _is_free(self, node: Node) -> bool:
+        return not self._splitter.is_observed(self._flow.reads(node))
+
+    def _is_design(self, draw: Draw) -> bool:
+        """Return whether neither parameters nor outcomes enter which elements are drawn."""
+        read = (*draw.places(), *headers(draw.controls))
+        return all(map(self._is_free, read)) and not self._splitter.has_parameter(*read)
+
+    def _are_surely_several(self, draws: list[Draw]) -> bool:
+        """Return whether two draws that no condition chooses have an element in common, or a loop repeats one."""
+
+        def is_sure(control: Node) -> bool:
+            return control.data == "for_range" or (control.data == "if_" and self._always(control, draws))
+
+        plain = [draw for draw in draws if all(map(is_sure, draw.controls))]
+        regions = [self._coverage.region(draw.variate, draw.controls) for draw in plain]
+        known = [region for region in regions if region is not None]
+        doubled = any(self._coverage.overlap(one, other) for i, one in enumerate(known) for other in known[:i])
+        return doubled or any(
+            self._is_repeated(draw, loop) for draw in plain for loop in draw.controls if loop.data == "for_range"
+        )
+
+    def _is_repeated(self, draw: Draw, loop: Node) -> bool:
+        """Return whether every turn of a loop draws the same elements: nothing that it changes says which."""
+        inner = [one for one in draw.controls if start(one) > start(loop)]
+        read = self._flow.depends(*draw.places(), *headers(inner))
+        around = [control for v in read for one in self._flow.definitions.get(v, ()) for control in one.controls]
+        return loop_variable(self._flow.scopes, loop) not in read and not any(one is loop for one in around)
+
+    def _check_each_once(self, variable: Variable, draws: list[Draw]) -> None:
         for chosen in self._branches(draws):
             regions: list[Region] = []
             for draw in chosen:
@@ -114,7 +156,7 @@ class Requirements:
                     )
                 regions += found
             if not self._coverage.covers(variable, regions):
-                if len(chosen) > 1:
+                if len(chosen) > 1 and not self._coverage.lack(variable, regions):
                     raise refuse(
                         self._source,
                         chosen[-1].statement,
@@ -171,8 +213,9 @@ class Requirements:
             )
         found: list[tuple[Draw, Region]] = []
         for draw in draws:
-            positions = [n for i in draw.variate.indices for n in (i.low, i.high) if n is not None]
-            asked = [c for c in draw.controls if not asks_for_code(draw, c, self._flow.scopes, self._source)]
+            positions = draw.places()
+            scopes, source = self._flow.scopes, self._source
+            asked = [c for c in draw.controls if not asks_for_code(draw, c, scopes, source, self._is_free)]
             if self._splitter.is_observed(self._flow.reads(*headers(asked), *positions)):
                 raise refuse(self._source, draw.statement, "which outcomes are drawn depends on observed data.", _OWN)
             if any(v.kind == "parameter" for v in self._flow.depends(*headers(draw.controls), *positions)):
@@ -185,19 +228,20 @@ class Requirements:
                     "Declare it as real.",
                 )
             regions = self._coverage.many_regions(draw.variate, draw.controls)
+            if self._are_surely_several([draw]):
+                several = f"elements of {variable.name!r} have several densities."
+                raise refuse(self._source, draw.statement, several, _OWN)
             if regions is None:
-                raise refuse(
-                    self._source,
-                    draw.statement,
-                    f"bread cannot verify that every element of {variable.name!r} is drawn at most once.",
-                    _OWN,
-                )
-            for region in regions:
+                self.counted[variable] = None
+            for region in regions or ():
                 for other, covered in found:
                     is_exclusive = exclusive(draw.controls, draw.statement, other.controls, other.statement)
-                    if not is_exclusive and not self._coverage.disjoint(region, covered):
+                    if is_exclusive or self._coverage.disjoint(region, covered):
+                        continue
+                    self.counted[variable] = None
+                    if self._are_surely_several([draw, other]):
                         raise refuse(
-                            self._source, draw.statement, f"elements of {variable.name!r} may have two densities.", _OWN
+                            self._source, draw.statement, f"elements of {variable.name!r} have two densities.", _OWN
                         )
                 found.append((draw, region))
         if any(self._is_condition(c) for d in draws for c in d.controls) or not self._coverage.covers(

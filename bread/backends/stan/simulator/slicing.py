@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from bread.backends.stan.language.dataflow import Dataflow, base_variable
-from bread.backends.stan.language.refusals import refuse
 from bread.backends.stan.language.rendering import Renderer
 from bread.backends.stan.language.scopes import Variable, name_position
 from bread.backends.stan.language.source import Source
@@ -72,13 +72,14 @@ class Slicer:
             return True
         return variable.kind in ("local", "loop") and variable.block != "functions_block"
 
-    def reads(self, draw: Draw) -> frozenset[Variable]:
+    def reads(self, draw: Draw, mode: Mode = "draw") -> frozenset[Variable]:
         """Return what the law of a draw, and the conditions and loops around it, read directly."""
-        return self._flow.reads(*draw.expressions(), *headers(draw.controls))
+        read = draw.places() if mode == "count" else draw.expressions()
+        return self._flow.reads(*read, *headers(draw.controls))
 
     def code(self, draws: Collection[Draw], mode: Mode) -> str:
         """Return the code that makes ``draws``, in the order of the program."""
-        needed = {v for v in self.reached(v for draw in draws for v in self.reads(draw)) if self._is_computed(v)}
+        needed = {v for v in self.reached(v for draw in draws for v in self.reads(draw, mode)) if self._is_computed(v)}
         wanted = {id(draw) for draw in draws}
         pieces = []
         for rule in _BLOCKS:
@@ -95,7 +96,7 @@ class Slicer:
             for declarator in nodes(node)[1:]:
                 variable = self._flow.scopes.declared[name_position(declarator)]
                 if variable in needed:
-                    pieces.append(self._declare(variable, declarator))
+                    pieces.append(self._declare(variable, declarator, nodes(node)[0]))
             return " ".join(pieces)
         if node.data == "assignment":
             left = nodes(node)[0]
@@ -110,16 +111,19 @@ class Slicer:
         return ""
 
     def _draw(self, draw: Draw, mode: Mode) -> str:
+        if mode == "count":
+            return self._drawer.count(draw, self._render)
         if draw.form is not None:
             return draw.form.code(draw, self._drawer, self._render, mode)
         return self._drawer.code(draw, self._render, mode)
 
-    def _declare(self, variable: Variable, declarator: Node) -> str:
-        if variable.type == "tuple":
-            raise refuse(self._source, declarator, "tuples are not simulated.", "Use one variable for each part.")
+    def _declare(self, variable: Variable, declarator: Node, declared: Node) -> str:
         values = nodes(declarator)
         value = f" = {self._render(values[0])}" if values else ""
-        return f"{self._render.type_of(variable)} {self._render.name(variable)}{value};"
+        kind = self._render.type_of(variable)
+        if variable.type == "tuple":  # as it is written, without bounds
+            kind = re.sub(r"<[^<>]*>", "", self._render(declared))
+        return f"{kind} {self._render.name(variable)}{value};"
 
     def _control(self, node: Node, needed: set[Variable], wanted: set[int], mode: Mode) -> str:
         children = nodes(node)

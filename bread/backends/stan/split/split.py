@@ -234,7 +234,9 @@ class Splitter:
         result = []
         for factor, term in terms(value, sign):
             variable = self._flow.scopes.variable(term) if term.data == "variable" else None
-            if variable is not None and variable not in seen and self.is_accumulator(variable):
+            if id(term) in self._flow.jacobians:
+                result.append((factor, term))
+            elif variable is not None and variable not in seen and self.is_accumulator(variable):
                 for definition in self._flow.definitions[variable]:
                     assert definition.value is not None
                     result += self.pieces(definition.value, factor, seen | {variable})
@@ -278,7 +280,7 @@ class Splitter:
     def _check_prior_term(self, statement: Node, piece: Node) -> None:
         """Refuse a term free of observed data that is no complete density of a parameter."""
         piece = strip(piece)
-        if not self.has_parameter(piece) or self._is_prior_density(piece):
+        if not self.has_parameter(piece) or self._is_prior_density(piece) or id(piece) in self._flow.jacobians:
             return
         if is_density(piece) and nodes(piece):
             self._refuse_disguised(piece, nodes(piece)[0])

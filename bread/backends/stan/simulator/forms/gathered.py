@@ -123,7 +123,8 @@ def read_gathered(reading: Reading, node: Node, controls: tuple[Node, ...], term
     for definition in definitions:
         assert definition.value is not None
         found = [(sign, term) for sign, term in terms(definition.value) if reading.is_density(term)]
-        inner = [n for n in walk(definition.value) if reading.is_density(n)]
+        looked_up = {id(strip(nodes(term)[0])) for _, term in found if term.data == "call"}  # x[k] of log(x[k])
+        inner = [n for n in walk(definition.value) if reading.is_density(n) and id(n) not in looked_up]
         if len(inner) != len(found) or len(found) > 1:
             return None
         if not found:

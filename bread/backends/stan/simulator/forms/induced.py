@@ -92,7 +92,7 @@ def laws_of_cutpoints(flow: Dataflow) -> tuple[str, ...]:
     """Return the program's own densities that may be induced Dirichlet laws of what they are given to."""
     found: dict[str, None] = {}
     for contribution in flow.contributions:
-        for density in _densities(contribution.node):
+        for density in densities_of(contribution.node):
             variate, *arguments = nodes(density)
             name = distribution_of(density)
             base = next((flow.scopes.variable(one) for one in walk(variate) if one.data == "variable"), None)
@@ -101,7 +101,7 @@ def laws_of_cutpoints(flow: Dataflow) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _densities(statement: Node) -> Iterator[Node]:
+def densities_of(statement: Node) -> Iterator[Node]:
     """Yield the densities that a statement adds."""
     if statement.data == "tilde":
         yield statement

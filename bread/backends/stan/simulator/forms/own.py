@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bread.backends.stan.language.dataflow import Dataflow
 from bread.backends.stan.language.distributions import Distribution
 from bread.backends.stan.language.refusals import refuse
@@ -26,6 +28,7 @@ _MISSING = (
 _EXCESS = "1e-6"  # by which rounding may make the sum of masses too large
 _MOST = 1_000_000  # masses that are added up for one draw
 _AFTER = 1000  # masses that are added up after the draw is known, to see that they sum to one
+_TAIL = "1e-5"  # of the sum of masses and a tail that falls like a power of the number, as it falls at the last one
 _SCALARS = ("real", "int")
 
 
@@ -76,6 +79,7 @@ class SummedMass:
 
     start: Node | None
     first: int
+    both: bool = False  # the data have numbers below the first: masses are added from there outwards
 
     def expressions(self, draw: Draw) -> list[Node]:
         """Return where the support begins."""
@@ -92,16 +96,23 @@ class SummedMass:
         arguments = "".join(f", {argument.text(render)}" for argument in draw.arguments)
         given = arguments.replace(", ", " | ", 1)  # nothing is put into the element before its density is added
         start = str(self.first) if self.start is None else f"({render(self.start)})"
+        at = f"{start} + bread_i"
+        if self.both:
+            at = f"{start} + (bread_i % 2 == 1 ? (bread_i + 1) %/% 2 : -(bread_i %/% 2))"
         code = (
             f"{{ real bread_u = uniform_rng(0, 1); real bread_sum = 0; "
-            f"int bread_n = {start} - 1; int bread_x = {start}; int bread_after = -1; "
+            f"int bread_i = -1; int bread_n = {start}; int bread_x = {start}; int bread_after = -1; "
             f"while (bread_sum < 1 - {_MISSING} && bread_after < {_AFTER}) {{ "
-            f"bread_n += 1; bread_sum += exp({function}(bread_n{given})); "
+            f"bread_i += 1; bread_n = {at}; bread_sum += exp({function}(bread_n{given})); "
             f"if (bread_after >= 0) bread_after += 1; "
             f"else if (bread_u < bread_sum) {{ bread_x = bread_n; bread_after = 0; }} "
-            f"else if (bread_n > {_MOST} + {start}) "
+            f"else if (bread_i > {_MOST}) {{ real bread_power = ({function}(bread_n %/% 2{given}) - "
+            f"{function}(bread_n{given})) / log(2); "
+            f"real bread_tail = bread_n * exp({function}(bread_n{given})) / (bread_power - 1); "
+            f"if (bread_power > 1 && abs(bread_sum + bread_tail - 1) < {_TAIL}) "
+            f'reject("a whole number above ", bread_n, ", of a law with a heavy tail, is too large to draw"); '
             f'reject("bread: {function} adds up to ", bread_sum, " from ", {start}, " to ", bread_n, '
-            f'": a law of whole numbers must add up to one"); }} '
+            f'": a law of whole numbers must add up to one"); }} }} '
             f"if (bread_after < 0) bread_x = bread_n; "
             f"if (bread_sum > 1 + {_EXCESS}) "
             f'reject("bread: {function} adds up to more than one: ", bread_sum); '
@@ -110,8 +121,10 @@ class SummedMass:
         return f"bread_count += 1; if (bread_count == bread_step) {code}" if mode == "step" else code
 
 
-def summed_mass(source: Source, node: Node, name: str, variate: Variate) -> SummedMass:
+def summed_mass(flow: Dataflow, source: Source, node: Node, name: str, variate: Variate) -> SummedMass:
     """Return how an own mass function without a generator is drawn.
+
+    Where the data have a number below the first of the support, it has no first.
 
     Raises
     ------
@@ -124,4 +137,6 @@ def summed_mass(source: Source, node: Node, name: str, variate: Variate) -> Summ
             f"Give it one value at a time. {_OWN}",
         )  # fmt: skip
     start = variate.variable.bounds.get("lower")
-    return SummedMass(start, 1 if name.startswith(_FROM_ONE) else 0)
+    values = np.asarray(flow.values.get(variate.variable.name, []))
+    both = start is None and values.dtype.kind in "bif" and values.size > 0 and values.min() < 0
+    return SummedMass(start, 1 if name.startswith(_FROM_ONE) else 0, bool(both))

@@ -19,6 +19,7 @@ from bread.backends.stan.language.source import Source
 from bread.backends.stan.language.syntax import Node, source_text, start
 from bread.backends.stan.language.variates import Variate, rank
 from bread.backends.stan.simulator.draw import Draw, Reading
+from bread.backends.stan.simulator.forms.gaussian import gaussian_law
 from bread.backends.stan.simulator.forms.induced import induced_law
 from bread.backends.stan.simulator.forms.own import type_of, with_arguments
 
@@ -70,6 +71,10 @@ def own_density(
     if induced is not None:
         return OwnDensity(*induced, f"{name}_lpdf is drawn from as the induced Dirichlet law, by its values.")
     first, *others = versions[0]
+    declared = tuple(_declaration(source, one, i) for i, one in enumerate(others))
+    normal = gaussian_law(reading.flow, name, len(arguments), variate, declared)
+    if normal is not None:
+        return OwnDensity(*normal, f"{name}_lpdf is drawn from as the normal law that its values tell.")
     if type_of(first) != "real" or variate.variable.plain not in ("real", "vector", "row_vector", "matrix"):
         raise refuse(source, node, f"{written}of several values at once.", f"Give it one value at a time. {_OWN}")
     if variate.open or variate.wrappers or _is_constrained(variate.variable):
@@ -83,7 +88,6 @@ def own_density(
     law = Distribution("scalar", f"bread_{name}_rng({low}, {high}{given})", vectors, support="inside")
     unused = f"; {name}_rng is not used" if f"{name}_rng" in functions else ""
     note = f"{name}_lpdf is drawn from by inverting its integral, which must be 1{unused}."
-    declared = tuple(_declaration(source, one, i) for i, one in enumerate(others))
     return OwnDensity(name, law, _functions(name, declared), note)
 
 
