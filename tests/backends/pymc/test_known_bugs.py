@@ -83,15 +83,16 @@ def test_only_what_changes_draws_or_posteriors_is_warned_of():
         warn_of(found)
     assert len(said) == 1 and DRAWS in str(said[0].message) and "'chol' (LKJCholeskyCov, n = 3)" in str(said[0].message)
     warn_of(find_known_bugs(cholesky(2), "6.3.1"))  # a constant alone: any warning would be an error here
-    assert [bug.is_harmless for bug in KNOWN_BUGS] == [False, False, True, False]
+    assert [bug.is_harmless for bug in KNOWN_BUGS] == [False, False, True, False, True, False, False, True]
 
 
 @pytest.mark.parametrize("version", ["5.28.5", "6.4.0"])
 def test_what_no_version_mends_is_named_with_what_to_use_instead(version):
     with pm.Model() as model:
         pm.CAR("field", np.zeros(3), PATH, alpha=0.5, tau=2.0)
-    (found,) = find_known_bugs(model, version)
+    found, constant = find_known_bugs(model, version)
     assert "'field' (CAR): its random draws have the covariance Q^-2" in found.text and not found.is_harmless
+    assert constant.is_harmless and "leaves out the constant" in constant.text
     assert "Use pm.MvNormal(mu, tau=Q)" in found.text and "Upgrade" not in found.text
 
 
@@ -109,6 +110,52 @@ def test_what_is_named_in_place_of_a_car_has_its_density_and_draws_of_its_own():
     error = np.diag(exact) * np.sqrt(2.0 / n)  # of a normal variance
     assert (np.abs(variances["MvNormal"] - np.diag(exact)) < 5 * error).all()
     assert (np.abs(variances["CAR"] - np.diag(exact @ exact)) < 5 * np.diag(exact @ exact) * np.sqrt(2.0 / n)).all()
+
+
+def at_points(law, points, what=pm.logp):
+    return np.asarray(what(law, np.asarray(points)).eval(mode="FAST_COMPILE"))
+
+
+# Each defect of a density: a variable that meets it, one of its kind that does not, and whether PyMC has it.
+CUT = {
+    "Censored Wald": (
+        lambda: pm.Censored("x", pm.Wald.dist(2.0, 2.0), lower=None, upper=2.0),
+        lambda: pm.Wald("x", 2.0, 2.0),
+        lambda: abs(at_points(pm.Wald.dist(2.0, 2.0), 2.0, pm.logcdf) - np.log(0.66810)) > 1e-4,  # SciPy's invgauss
+    ),
+    "Truncated Wald": (
+        lambda: pm.Truncated("x", pm.Wald.dist(2.0, 2.0), upper=2.0),
+        lambda: pm.Truncated("x", pm.Gamma.dist(2.0, 2.0), upper=2.0),
+        lambda: abs(at_points(pm.Wald.dist(2.0, 2.0), 2.0, pm.logcdf) - np.log(0.66810)) > 1e-4,
+    ),
+    "Censored DiscreteUniform": (
+        lambda: pm.Censored("x", pm.DiscreteUniform.dist(0, 3), lower=0, upper=None),
+        lambda: pm.DiscreteUniform("x", 0, 3),
+        lambda: np.isinf(at_points(pm.DiscreteUniform.dist(0, 3), 0, pm.logcdf)),
+    ),
+    "VonMises": (
+        lambda: pm.VonMises("x", 0.0, 93.0),
+        lambda: pm.VonMises("x", 0.0, 91.0),
+        lambda: np.isinf(at_points(pm.VonMises.dist(0.0, 93.0), 0.0)),
+    ),
+    "VonMises, any kappa": (
+        lambda: pm.VonMises("x", 0.0, pm.HalfNormal("kappa")),
+        lambda: pm.VonMises("x", 0.0, pm.math.exp(2.0)),
+        lambda: np.isinf(at_points(pm.VonMises.dist(0.0, np.float64(714.0)), 0.0)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Scan return signature")
+@pytest.mark.parametrize("name", CUT)
+def test_a_defect_of_a_density_is_named_where_the_installed_version_has_it(name):
+    affected, spared, is_wrong = CUT[name]
+    found = {}
+    for build in (affected, spared):
+        with pm.Model() as model:
+            build()
+        found[build] = [len(find_known_bugs(model, version)) for version in (pm.__version__, "6.3.2", "6.4.0")]
+    assert found == {affected: [int(is_wrong()), 1, 0], spared: [0, 0, 0]}
 
 
 @pytest.mark.slow

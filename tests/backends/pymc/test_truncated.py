@@ -8,6 +8,7 @@ from pytensor.scan.op import Scan
 from scipy import stats
 
 from bread.backends.pymc.density.compiling import detach, interpret_function
+from bread.backends.pymc.density.pytensor_fixes.truncated import SCIPY
 
 pytestmark = [pytest.mark.pymc, pytest.mark.filterwarnings("ignore")]
 
@@ -85,6 +86,46 @@ def test_a_continuous_law():
     assert stats.kstest(draws, law.cdf).pvalue < LEVEL
 
 
+TAILS = {
+    "Beta": (pm.Beta, {"alpha": 2.0, "beta": 30.0}),
+    "Cauchy": (pm.Cauchy, {"alpha": 1.0, "beta": 2.0}),
+    "Exponential": (pm.Exponential, {"lam": 3.0}),
+    "Gamma": (pm.Gamma, {"alpha": 0.5, "beta": 3.0}),
+    "Gumbel": (pm.Gumbel, {"mu": 1.0, "beta": 2.0}),
+    "HalfCauchy": (pm.HalfCauchy, {"beta": 2.0}),
+    "HalfNormal": (pm.HalfNormal, {"sigma": 2.0}),
+    "InverseGamma": (pm.InverseGamma, {"alpha": 3.0, "beta": 2.0}),
+    "Laplace": (pm.Laplace, {"mu": 1.0, "b": 2.0}),
+    "LogNormal": (pm.LogNormal, {"mu": 1.0, "sigma": 0.5}),
+    "Logistic": (pm.Logistic, {"mu": 1.0, "s": 2.0}),
+    "Pareto": (pm.Pareto, {"alpha": 3.0, "m": 2.0}),
+    "StudentT": (pm.StudentT, {"nu": 3.0, "mu": 1.0, "sigma": 2.0}),
+    "Weibull": (pm.Weibull, {"alpha": 2.0, "beta": 3.0}),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_draws_far_above_the_median_are_those_of_the_tail(name):
+    """Where one in 1e10 comes, and one in 1e25; PyMC's own draws there are infinite, or on a coarse grid."""
+    make, parameters = TAILS[name]
+    law = SCIPY[type(make.dist(**parameters).owner.op)](
+        *(
+            float(one.eval(mode="FAST_COMPILE"))
+            for one in make.dist(**parameters).owner.op.dist_params(make.dist(**parameters).owner)
+        )
+    )
+    for share in (1e-10, 1e-25):
+        lower = float(law.isf(share))
+        draws = drawn(pm.Truncated.dist(make.dist(**parameters), lower=lower, size=2000))
+        assert (draws >= lower).all()
+        rises = [
+            float(pm.logp(make.dist(**parameters), at).eval(mode="FAST_COMPILE")) - law.logpdf(at)
+            for at in (lower, np.median(draws))
+        ]
+        assert rises[0] == pytest.approx(rises[1], abs=1e-5)  # SciPy's law is PyMC's
+        assert stats.kstest(law.sf(draws) / share, "uniform").pvalue > LEVEL
+
+
 def test_hurdle_counts():
     """Zero or a truncated count, as a mixture; parameters differ by row."""
     psi, mu = np.array([0.3, 0.8]), np.array([0.4, 2.0])
@@ -96,13 +137,20 @@ def test_hurdle_counts():
         assert p_value(draws[:, column], law, values) > LEVEL
 
 
-@pytest.mark.parametrize(("lower", "is_found"), [(12, True), (1000, False)])
-def test_what_is_hardly_ever_inside_is_drawn_or_named(lower, is_found):
-    """A count of mean 3 that is 12 or more one time in 14,000, with ten tries for each that PyMC has, and one never."""
-    distribution = pm.Truncated.dist(pm.Poisson.dist(3.0), lower=lower, max_n_steps=100_000)
-    if is_found:
-        assert drawn(distribution) >= lower
-        return
-    graph = detach([distribution])
-    with pytest.raises(pm.exceptions.TruncationError, match="did not converge in 100000 steps"):
-        interpret_function(graph.generators, graph.outputs)(np.random.default_rng(1))
+@pytest.mark.parametrize("lower", [12, 1000])
+def test_counts_that_are_hardly_ever_inside_are_drawn(lower):
+    """A count of mean 3 that is 12 or more one time in 14,000, and one that no number of tries would find."""
+    assert drawn(pm.Truncated.dist(pm.Poisson.dist(3.0), lower=lower)) >= lower
+
+
+@pytest.mark.parametrize(
+    ("law", "lower", "reason"),
+    [
+        (pm.Wald.dist(1.0, 2.0), 1000.0, "did not converge in 100 steps"),
+        (pm.Exponential.dist(1.0), 1000.0, "probability between the bounds is zero"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(law, lower, reason):
+    graph = detach([pm.Truncated.dist(law, lower=lower, max_n_steps=100, size=3)])
+    with pytest.raises(pm.exceptions.TruncationError, match=reason):
+        interpret_function(graph.generators, graph.outputs)(*(np.random.default_rng(1) for _ in graph.generators))

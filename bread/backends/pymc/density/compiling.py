@@ -23,6 +23,7 @@ from pytensor.graph.traversal import graph_inputs, io_toposort
 from pytensor.tensor.random.basic import BetaBinomialRV, BinomialRV, MultinomialRV
 from pytensor.tensor.random.type import RandomGeneratorType
 
+from bread.backends.pymc.density.pytensor_fixes.car import CONDITIONAL
 from bread.backends.pymc.density.pytensor_fixes.linear_algebra import IN_C
 from bread.backends.pymc.density.pytensor_fixes.number_by_number import ARRAYS, COUNTS
 from bread.backends.pymc.density.pytensor_fixes.side_by_side import with_modules_side_by_side
@@ -129,7 +130,9 @@ def interpret_function(
     ``rewrites`` are pairs of one more and its position.
     """
     arguments = [pytensor.In(variable, mutable=True) if is_generator(variable) else variable for variable in inputs]
-    mode = Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, COUNTS, TRUNCATED, *rewrites)
+    mode = (
+        Mode("vm", "fast_run").excluding("fusion", *without).register(ARRAYS, COUNTS, TRUNCATED, CONDITIONAL, *rewrites)
+    )
     outputs = _with_whole_counts(outputs)
     with interpreted():
         return InterpretedFunction(pytensor.function(arguments, list(outputs), mode=mode, on_unused_input="ignore"))

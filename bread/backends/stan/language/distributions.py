@@ -105,7 +105,10 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "beta_neg_binomial": _scalar("beta_neg_binomial", 3, "counts", True),
     "yule_simon": _scalar("yule_simon", 1, "other", True),
     "discrete_range": _scalar("discrete_range", 2, "other", True, integers=(0, 1)),
-    "hypergeometric": _scalar("hypergeometric", 3, "counts", True, integers=(0, 1, 2)),
+    # Stan's own generator (2.35, 2.39) takes its two counts for each other.
+    "hypergeometric": Distribution(
+        "scalar", "bread_hypergeometric_rng({0}, {1}, {2})", (), True, "counts", integer_arguments=(0, 1, 2)
+    ),
     "categorical": Distribution("scalar", "categorical_rng({0})", (0,), True, "categories"),
     "categorical_logit": Distribution("scalar", "categorical_logit_rng({0})", (0,), True, "categories"),
     "ordered_logistic": Distribution("scalar", "ordered_logistic_rng({0}, {1})", (1,), True, "categories"),

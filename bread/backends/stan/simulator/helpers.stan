@@ -83,6 +83,13 @@ functions {
   vector bread_probabilities(row_vector x) { return bread_probabilities(x'); }
   vector bread_probabilities(array[] real x) { return bread_probabilities(to_vector(x)); }
 
+  // How many of a are among n that are taken from a and b, without putting back.
+  int bread_hypergeometric_rng(int n, int a, int b) {
+    int found = 0;
+    for (i in 1:min(n, a)) found += uniform_rng(0, 1) * (a + b - i + 1) < max(n, a) - found;
+    return found;
+  }
+
   // Cutpoints under the law that probabilities ~ dirichlet(alpha) of their categories induce, with the logistic link (1)
   // or the normal one (2). Logs of gamma variates: those of a small alpha are too small for a number.
   vector bread_cutpoints_rng(vector alpha, real phi, int link) {
