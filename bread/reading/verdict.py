@@ -14,7 +14,7 @@ from bread.reading.other_verbs.path_sampling import is_path_sampling, path_sampl
 from bread.reading.other_verbs.unbiased import is_unbiased, unbiased_answer
 from bread.reading.sentences.check_lines import check_answer
 from bread.reading.sentences.findings import EXACT_SIMULATIONS, FEWEST_SIMULATIONS, Findings, read_findings
-from bread.reading.sentences.first_look import first_look_answer, is_first_look, not_certified
+from bread.reading.sentences.first_look import first_look_answer, is_first_look
 from bread.reading.sentences.fit import fit_status
 from bread.reading.sentences.lines import Answer
 from bread.reading.sentences.printable import printable
@@ -31,9 +31,9 @@ Status = Literal[
 class Verdict(str):
     """The lines of a verdict, at most eight of at most 100 columns, with details and numbers as attributes.
 
-    It has the attributes of its kind alone: all of these but ``best`` for a report of `bread.check` (NaN, 0, "", None
-    or False where it has not got that far); beside ``status`` and ``details``, ``direct_p_value`` for one of
-    `bread.look` or `bread.debug`, and ``best`` for one of `bread.compare`.
+    It has the attributes of its kind alone: all of these but ``best`` for a report of `bread.check` or `bread.look`
+    (NaN, 0, "", None or False of what was not measured); beside ``status`` and ``details``, ``direct_p_value`` for one
+    of `bread.debug`, and ``best`` for one of `bread.compare`.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ def _answer(report: Any) -> Answer:
     verbs: tuple[tuple[Callable[[Any], bool], Callable[[Any], Answer], dict[str, Any]], ...] = (
         (is_debug, debug_answer, _not_measured("direct_p_value")),
         (is_compare, compare_answer, _not_measured("best")),
-        (is_first_look, first_look_answer, _not_measured(*([] if not_certified(report) else ["direct_p_value"]))),
+        (is_first_look, first_look_answer, _not_measured()),
         (is_data_annealing, data_annealing_answer, {}),
         (is_unbiased, unbiased_answer, {}),
         (is_path_sampling, path_sampling_answer, {}),

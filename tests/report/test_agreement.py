@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bread.fitting.search.work import plain
 from bread.report import container as report
 from bread.statistics.bounds.certificate import error_interval
 from tests.support.fake_results import constrain, fake_result, model_info
@@ -107,7 +108,9 @@ def test_left_out_where_there_is_nothing_to_compare():
     assert group(fake_result()) is None
     assert group(fake_result(posterior_shift=0.0, n_draws=0)) is None
     localised = fake_result(posterior_shift=0.0)
-    localised.localisation = object()  # annealed draws are then from another posterior
+    localised.info.layout.positions["mu"] = np.array([0])
+    localised.settings["hyperparameters"] = ["mu"]
+    localised.localisation = plain(1)  # annealed draws are then from another posterior
     assert group(localised) is None
 
 

@@ -190,11 +190,6 @@ def first_look_answer(report: Any) -> Answer:
         *([f"Not certified: {reason}."] if reason else []),
         *(missed_mode(modes) if modes is not None and missed else [none_found(modes)]),
     ]
-    numbers: dict[str, Any] = {"direct_p_value": look.p_value}
-    if reason:
-        fit_p_value = float("nan") if fit is None else fit.p_value
-        numbers |= {"fit": fit_status(fit), "fit_p_value": fit_p_value}
-        numbers |= {"n_missed_modes": None if modes is None else modes.n_missed}
     return Answer(
         status,
         finding,
@@ -207,7 +202,12 @@ def first_look_answer(report: Any) -> Answer:
         tuple(one for one in warnings if one),
         advice,
         details=" ".join(one for one in details if one),
-        numbers=numbers,
+        numbers={
+            "direct_p_value": look.p_value,
+            "fit": fit_status(fit),
+            "fit_p_value": float("nan") if fit is None else fit.p_value,
+            "n_missed_modes": None if modes is None else modes.n_missed,
+        },
     )
 
 

@@ -341,7 +341,7 @@ def test_the_functions_of_derived_simulators_are_a_stan_program() -> None:
     found = helpers()
     assert set(found) == {
         "bread_at", "bread_vector_at", "bread_reals", "bread_integers", "bread_limit", "bread_probabilities",
-        "bread_recorded", "bread_cutpoints_rng", "bread_cutpoints_lpdf",
+        "bread_recorded", "bread_cutpoints_rng", "bread_cutpoints_lpdf", "bread_hypergeometric_rng",
     }  # fmt: skip
     for name, functions in found.items():
         assert "\n" not in functions

@@ -196,10 +196,11 @@ def test_gross_errors_are_seen(name):
 
 def test_status():
     enough, none = [100.0, 300.0], np.ones((2, 4))
-    assert compare_draws(none, none, 0.3, 1.0, enough) == ("agreement", 0.6, 1.0)
-    assert compare_draws(none, none, 0.004, 0.3, enough).status == "difference"
-    assert compare_draws([0.004, np.nan], [0.006, np.nan], 1.0, 1.0, enough).status == "difference"
-    assert compare_draws([0.004, np.nan], [0.005, np.nan], 1.0, 1.0, enough) == ("disagreement", 0.008, 0.01)
+    assert compare_draws(none, none, 0.3, 1.0, enough) == ("agreement", pytest.approx(0.9), 1.0)
+    assert compare_draws(none, none, 0.003, 0.3, enough).status == "difference"
+    assert compare_draws([0.003, np.nan], [0.004, np.nan], 1.0, 1.0, enough).status == "difference"
+    found = compare_draws([0.002, np.nan], [0.003, np.nan], 1.0, 1.0, enough)
+    assert found == ("disagreement", pytest.approx(0.006), pytest.approx(0.009))
     assert compare_draws(none, none, 0.0, 0.0, [99.0, 300.0]).status == "too few draws"
     with pytest.raises(InvalidArgumentError, match="nothing to compare"):
         compare_draws([np.nan], [np.nan], float("nan"), float("nan"), enough)
