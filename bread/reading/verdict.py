@@ -19,7 +19,6 @@ from bread.reading.sentences.fit import fit_status
 from bread.reading.sentences.lines import Answer
 from bread.reading.sentences.printable import printable
 from bread.report.opening import takes_report
-from bread.statistics.real_data.sequential import SHAPE_LEVEL
 
 Status = Literal[
     "bug", "mismatch", "disagreement", "converged", "not converged", "inconclusive", "no bug found",
@@ -287,7 +286,7 @@ def _status(findings: Findings) -> Status:
         return "disagreement"
     if findings.tests_disagree:
         return "inconclusive"
-    if findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL:
+    if findings.is_unlike:
         return "mismatch"
     if look is not None and look.is_disagreement:
         return "disagreement"

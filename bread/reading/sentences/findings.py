@@ -27,6 +27,7 @@ from bread.reading.sentences.words import YOURS
 from bread.reading.sentences.zero_weights import ZeroWeights, read_zero_weights
 from bread.report.compat import read_attributes, read_group
 from bread.statistics.bounds.goal import Goal
+from bread.statistics.real_data.sequential import SHAPE_LEVEL
 
 _NAN = float("nan")
 FEWEST_SIMULATIONS = 10  # below, nothing converges
@@ -191,6 +192,11 @@ class Findings:
     @property
     def _tells_of_draws(self) -> bool:
         return self.simulate_from == "posterior" and self.chains_contradict and not self.is_fit_doubtful
+
+    @property
+    def is_unlike(self) -> bool:
+        """Whether the real data do not anneal like simulated ones, with enough simulations to say so."""
+        return self.consistency_is_final and self.consistency_p_value <= SHAPE_LEVEL
 
     @property
     def has_own_draws(self) -> bool:

@@ -10,7 +10,6 @@ from bread.reading.sentences.lines import Row, fitted
 from bread.reading.sentences.modes import Modes, percent_down
 from bread.reading.sentences.words import FITS_DRAWS, YOUR_DRAWS, YOURS, p_words
 from bread.statistics.agreement.draws import MINIMUM_EFFECTIVE
-from bread.statistics.real_data.sequential import SHAPE_LEVEL
 
 _PASS = "not compared: pass them as posterior="
 
@@ -30,8 +29,7 @@ def own_rows(findings: Findings, status: str) -> list[Row]:
         texts = [findings.not_compared[0].removeprefix("Your draws were ").rstrip(".")]
     elif draws is not None:
         is_told = look is not None and look.is_whole and not look.is_disagreement
-        is_unlike = findings.consistency_is_final and findings.consistency_p_value <= SHAPE_LEVEL
-        is_typical = not is_unlike and not (findings.fit is not None and findings.fit.is_poor)
+        is_typical = not findings.is_unlike and not (findings.fit is not None and findings.fit.is_poor)
         has_bound = is_typical and (status == "converged" or (status == "disagreement" and draws.differ))
         texts = _compared(draws, has_bound=has_bound, is_short=is_told)
     elif look is None and findings.n_simulations:
