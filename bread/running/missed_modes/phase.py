@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from bread.backends.base import FloatArray, Model
 from bread.errors import BreadError
@@ -15,6 +14,7 @@ from bread.running.state.ledger import Ledger
 from bread.running.state.plan import Plan
 from bread.running.state.results import OBSERVED, CheckResult
 from bread.running.state.users_draws import own_draws, posterior_draws
+from bread.statistics.bounds.bounds import log_mean_exp
 
 
 def look_for_modes(model: Model, plan: Plan, result: CheckResult, ledger: Ledger) -> None:
@@ -70,4 +70,4 @@ def log_lower_bound(result: CheckResult) -> float:
     weights: FloatArray = np.concatenate([run.log_weight for run in runs] or [np.empty(0)])
     weights = weights[~np.isnan(weights)]
     constant = 0.0 if result.prior_integrals is None else result.prior_integrals.log_constant
-    return float(logsumexp(weights) - np.log(len(weights)) + constant) if len(weights) else -np.inf
+    return float(log_mean_exp(weights) + constant) if len(weights) else -np.inf

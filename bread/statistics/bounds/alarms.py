@@ -15,7 +15,13 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logsumexp, stdtrit
 
 from bread.errors import InvalidArgumentError
-from bread.statistics.bounds.bounds import FloatArray, forward_log_weights, log_weight_pair, reverse_log_weights
+from bread.statistics.bounds.bounds import (
+    FloatArray,
+    forward_log_weights,
+    log_mean_exp,
+    log_weight_pair,
+    reverse_log_weights,
+)
 from bread.statistics.bounds.groups import IntArray, group_index, group_log_means, group_sums
 from bread.statistics.bounds.intervals import Interval
 
@@ -77,7 +83,7 @@ def theory_alarm(forward: ArrayLike, reverse: ArrayLike, simulation: ArrayLike |
         log_products.append(_log_product(np.logaddexp(np.log1p(-stake), np.log(stake) - difference), index))
     for slope in SLOPES:
         log_products.append(_log_product(log_expit(slope * difference) - log_expit(difference), index))
-    log_e_value = float(logsumexp(log_products) - np.log(len(log_products)))
+    log_e_value = float(log_mean_exp(log_products))
     slope_interval = _crooks_slope(difference, index)
     return TheoryAlarm(log_e_value, float(np.exp(min(0.0, -log_e_value))), *slope_interval)
 
@@ -206,7 +212,7 @@ def _pairwise_differences(forward: ArrayLike, reverse: ArrayLike) -> FloatArray:
 
 def _log_product(log_e_values: FloatArray, index: IntArray) -> float:
     """Average e-values over all pairs of a simulation and multiply over simulations, in logs."""
-    by_row = logsumexp(log_e_values, axis=1) - np.log(log_e_values.shape[1])
+    by_row = log_mean_exp(log_e_values)
     return float(group_log_means(by_row, index).sum())
 
 

@@ -78,8 +78,9 @@ def log_evidence_lower_many(forward: ArrayLike) -> FloatArray:
     return log_mean_exp(forward_log_weights(forward))
 
 
-def log_mean_exp(values: FloatArray) -> FloatArray:
-    """Return the log of the mean of exponentials along the last axis, shape ``values.shape[:-1]``."""
+def log_mean_exp(values: ArrayLike) -> FloatArray:
+    """Return the log of the mean of exponentials along the last axis, which the result lacks."""
+    values = np.asarray(values, dtype=np.float64)
     return np.asarray(logsumexp(values, axis=-1) - np.log(values.shape[-1]), dtype=np.float64)
 
 

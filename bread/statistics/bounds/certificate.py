@@ -18,7 +18,7 @@ from scipy.special import logsumexp, stdtrit
 from bread.errors import InvalidArgumentError
 from bread.statistics.bounds.alarms import STAKES
 from bread.statistics.bounds.betting import betting_upper_limit, unit_interval_values
-from bread.statistics.bounds.bounds import log_weight_pair
+from bread.statistics.bounds.bounds import log_mean_exp, log_weight_pair
 from bread.statistics.bounds.groups import group_index, group_means
 from bread.statistics.bounds.intervals import Interval, mean_interval
 
@@ -213,7 +213,7 @@ def compare_forms(forward: ArrayLike, reverse: ArrayLike, simulation: ArrayLike 
     for stake in STAKES:
         log_products.append(np.log1p(stake * group_means(loss_of_more.mean(axis=1), index)).sum())
         log_products.append(np.log1p(-stake * group_means(loss_of_less.mean(axis=1), index)).sum())
-    log_e_value = float(logsumexp(log_products) - np.log(len(log_products)))
+    log_e_value = float(log_mean_exp(log_products))
     return FormsComparison(float(by_simulation.mean()), error, log_e_value, float(np.exp(min(0.0, -log_e_value))))
 
 

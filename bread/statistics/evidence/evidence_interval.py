@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from bread.statistics.bounds.betting import check_level
-from bread.statistics.bounds.bounds import forward_log_weights
+from bread.statistics.bounds.bounds import forward_log_weights, log_mean_exp
 from bread.statistics.bounds.intervals import mean_interval
 from bread.statistics.bounds.tails import tail_index
 from bread.statistics.evidence.evidence import average_weight, n_effective
@@ -128,7 +127,7 @@ def weight_lower_limit(forward: ArrayLike, level: float) -> float:
 
     def excess(distance: float) -> float:
         growth = np.logaddexp(log_kept, log_stakes + values - centre + distance).sum(axis=1)
-        return float(logsumexp(growth) - np.log(len(stakes))) - threshold
+        return float(log_mean_exp(growth)) - threshold
 
     high = 1.0
     while excess(high) < 0.0:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from bread.statistics.bounds.betting import check_level
+from bread.statistics.bounds.bounds import log_mean_exp
 from bread.statistics.evidence.evidence_interval import weight_lower_limit
 
 
@@ -89,5 +90,5 @@ def real_limit(forward: ArrayLike, level: float) -> RealLimit:
     values = np.asarray(forward, dtype=np.float64)
     if np.isnan(values).any():
         return RealLimit(float("nan"), float("-inf"))
-    value = float(logsumexp(values) - np.log(len(values)))
+    value = float(log_mean_exp(values))
     return RealLimit(value, weight_lower_limit(values, (1.0 + level) / 2.0))
