@@ -1,4 +1,4 @@
-"""A reference that is Gaussian in centred coordinates: effects times their scales, beside the logarithms of scales.
+"""A reference that is Gaussian in other coordinates: effects times their scales, and some in which the prior is normal.
 
 Of a standardised effect ``z`` with a scale ``s`` data say what ``s z`` is. Given data, ``s z`` and ``log s`` are nearly
 independent and nearly Gaussian; ``z`` is bent around its scale. Of correlated effects, ``z`` times a Cholesky factor,
@@ -7,7 +7,7 @@ data say the product: then other effects times an element off the factor's diago
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from bread.paths.mixture import FittedReference, FloatArray, rows_times
+from bread.paths.normalised import SinhArcsinh
 
 MOMENT_DRAWS = 1000  # by which means are known to 3% of a standard deviation, and these to 2%: a report has hundreds
 
@@ -38,7 +39,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class CentredReference(FittedReference):
-    """A Gaussian law of ``u = theta exp(B theta)``, elementwise, plus products of links.
+    """A Gaussian law of ``u = theta exp(B theta)``, elementwise, plus products of links; of some, of a function of u.
 
     Attributes
     ----------
@@ -50,8 +51,8 @@ class CentredReference(FittedReference):
         Lower triangular L, of the covariance matrix ``L L'`` of u.
     links : tuple of Link
         Those of a link come after those to which its sources are targets.
-    label : str
-        What it is, for the report.
+    normal : SinhArcsinh
+        Functions of single coordinates, none of them of effects, in whose place u stands from here on.
     """
 
     is_given = True
@@ -60,7 +61,17 @@ class CentredReference(FittedReference):
     mean: FloatArray
     root: FloatArray
     links: tuple[Link, ...] = ()
-    label: str = "Gaussian in centred coordinates"
+    normal: SinhArcsinh = field(default_factory=SinhArcsinh.of_none)
+
+    @property
+    def label(self) -> str:
+        """What it is, for the report."""
+        return "Gaussian in centred coordinates" if self.is_centred else "Gaussian by variational inference"
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether any coordinate is an effect of a scale."""
+        return bool(len(self.scales))
 
     @property
     def dim(self) -> int:
@@ -93,13 +104,12 @@ class CentredReference(FittedReference):
     def centred(self, states: FloatArray) -> FloatArray:
         """Return u at states, shape ``states.shape``."""
         with np.errstate(over="ignore", invalid="ignore"):
-            result: FloatArray = states * np.exp(self._log_factors(states))
-            self._add_products(states, result)
-        return result
+            return self.normal.forward(self._multiplied(states))
 
     def uncentred(self, u: FloatArray) -> FloatArray:
         """Return the states at which u is this, shape ``u.shape``."""
         with np.errstate(over="ignore", invalid="ignore"):
+            u = self.normal.backward(u)
             rates = np.exp(-self._log_factors(u))
             states = np.asarray(u * rates)
             for by, sources, targets in self.links:
@@ -119,7 +129,14 @@ class CentredReference(FittedReference):
         by_scales = (at * states) @ self._by + self._counts
         at *= rates
         at[:, self.scales] -= by_scales
+        slopes, of_logs = self.normal.slopes(states)
+        at[:, self.normal.places] = (at[:, self.normal.places] - of_logs) / slopes
         return at
+
+    def log_jacobian(self, states: FloatArray) -> FloatArray:
+        """Return the log of |du / dstates|, shape ``states.shape[:-1]``."""
+        by_scales = (states[..., self.scales] * self._counts).sum(axis=-1)
+        return np.asarray(by_scales + self.normal.log_slope(states))
 
     def sample(self, n: int, rng: Generator) -> FloatArray:
         """Return ``n`` independent draws, shape (n, dim)."""
@@ -130,14 +147,14 @@ class CentredReference(FittedReference):
         states = np.asarray(states)
         with np.errstate(over="ignore", invalid="ignore"):
             z = rows_times(self.matrix, self.centred(states) - self.mean)
-            value = self.log_normaliser - 0.5 * (z * z).sum(axis=-1)
-            return np.asarray(value + (states[..., self.scales] * self._counts).sum(axis=-1))
+            return np.asarray(self.log_normaliser - 0.5 * (z * z).sum(axis=-1) + self.log_jacobian(states))
 
     def gradient(self, states: FloatArray) -> FloatArray:
         """Return the gradient of the log density, shape ``states.shape``."""
         states = np.asarray(states)
         with np.errstate(over="ignore", invalid="ignore"):
             pull = -rows_times(self.matrix.T, rows_times(self.matrix, self.centred(states) - self.mean))
+            self._pull_back(states, pull)
             result = pull * np.exp(self._log_factors(states))
             result[..., self.scales] += np.einsum("...j,jk->...k", result * states, self._by) + self._counts
             self._add_links(states, pull, result)
@@ -149,12 +166,13 @@ class CentredReference(FittedReference):
             factors = np.exp(self._by.dot(state[self.scales]))
             u = state * factors
             self._add_products(state, u)
-            z = self.matrix.dot(u - self.mean)
+            z = self.matrix.dot(self.normal.forward(u) - self.mean)
             pull = -z.dot(self.matrix)
+            self._pull_back(state, pull)
             gradient = pull * factors
             gradient[self.scales] += (gradient * state).dot(self._by) + self._counts
             self._add_links(state, pull, gradient)
-            value = self.log_normaliser - 0.5 * z.dot(z) + self._counts.dot(state[self.scales])
+            value = self.log_normaliser - 0.5 * z.dot(z) + self.log_jacobian(state)
         return float(value), gradient
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -166,12 +184,24 @@ class CentredReference(FittedReference):
         mean = (self.mean - along) * np.exp(-middle + 0.5 * own)
         square = ((self.mean - 2.0 * along) ** 2 + np.diag(covariance)) * np.exp(-2.0 * middle + 2.0 * own)
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        if self.links:
-            targets = np.unique(np.concatenate([link.targets for link in self.links]))
+        multiplied = np.flatnonzero(self.by[:, self.normal.places].any(axis=1))
+        targets = np.unique(np.concatenate([*(link.targets for link in self.links), self.normal.places, multiplied]))
+        if len(targets):
             normal = np.random.default_rng(0).standard_normal((MOMENT_DRAWS, self.dim))
             draws = self.uncentred(self.mean + normal @ self.root.T)[:, targets]
             mean[targets], deviation[targets] = draws.mean(axis=0), draws.std(axis=0)
         return mean, deviation
+
+    def _multiplied(self, states: FloatArray) -> FloatArray:
+        """Return effects times their scales, with the products of links; other coordinates as they are."""
+        u = np.asarray(states * np.exp(self._log_factors(states)))
+        self._add_products(states, u)
+        return u
+
+    def _pull_back(self, states: FloatArray, pull: FloatArray) -> None:
+        """Make of a gradient by normal coordinates that by those they are functions of, the Jacobian counted."""
+        slopes, of_logs = self.normal.slopes(states)
+        pull[..., self.normal.places] = pull[..., self.normal.places] * slopes + of_logs
 
     def _add_products(self, states: FloatArray, u: FloatArray) -> None:
         """Add to effects times their scales the products of links."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from bread.paths.centred import MOMENT_DRAWS, CentredReference, Link
+from bread.paths.normalised import SinhArcsinh
 
 N_DRAWS = 200_000
 
@@ -30,7 +33,15 @@ def linked() -> CentredReference:
     return CentredReference(by, rng.normal(size=12), root, (Link(9, a, b), Link(10, a, c), Link(11, b, c)))
 
 
-BOTH = pytest.mark.parametrize("one", [law(), linked()], ids=["scales", "factor"])
+def changed() -> CentredReference:
+    """`linked`, with a scale and the coordinate off the diagonal in coordinates of longer and of shorter tails."""
+    normal = SinhArcsinh(
+        np.array([1, 9]), np.array([0.3, -0.2]), np.array([0.5, 0.8]), np.array([-0.4, 0.2]), np.array([0.7, 1.2])
+    )
+    return replace(linked(), normal=normal)
+
+
+EACH = pytest.mark.parametrize("one", [law(), linked(), changed()], ids=["scales", "factor", "normal"])
 
 
 def test_links_add_products_of_effects():
@@ -59,7 +70,7 @@ def test_density_is_that_of_the_centred_coordinates_with_the_jacobian():
     np.testing.assert_allclose(one.log_density(states), expected)
 
 
-@BOTH
+@EACH
 def test_gradients_are_those_of_the_density(one):
     states = one.sample(5, np.random.default_rng(3))
     step = 1e-6 * np.eye(one.dim)
@@ -72,7 +83,7 @@ def test_gradients_are_those_of_the_density(one):
         assert one.log_density(states[:1])[0] == one.log_density(states)[0]
 
 
-@BOTH
+@EACH
 def test_gradients_by_centred_coordinates(one):
     u = one.mean + np.random.default_rng(4).normal(size=(4, one.dim)) @ one.root.T
     states = one.uncentred(u)
@@ -81,7 +92,7 @@ def test_gradients_by_centred_coordinates(one):
     np.testing.assert_allclose(got, expected, atol=1e-9)
 
 
-@BOTH
+@EACH
 def test_moments_are_those_of_draws(one):
     """Within 5 standard errors; a mean without the covariance of effect and scale is not.
 
@@ -91,6 +102,7 @@ def test_moments_are_those_of_draws(one):
     mean, sd = one.moments()
     own = np.zeros(one.dim)
     own[[target for link in one.links for target in link.targets]] = 1.0 / MOMENT_DRAWS
+    own[one.normal.places] = own[one.by[:, one.normal.places].any(axis=1)] = 1.0 / MOMENT_DRAWS
     per_draw = np.sqrt(1.0 / N_DRAWS + own)
     assert (np.abs(draws.mean(axis=0) - mean) < 5 * per_draw * draws.std(axis=0)).all()
     squares = (draws - draws.mean(axis=0)) ** 2

@@ -1,10 +1,13 @@
-"""A Gaussian law in centred coordinates, found without chains by variational inference.
+"""A Gaussian law, in centred coordinates where effects have scales, found without chains by variational inference.
 
 Which coordinates are standardised effects of which scale, gradients tell. Where the likelihood knows ``z`` through
 ``exp(s) z`` alone, its gradient by ``s`` is the sum of ``z`` times its gradients by ``z``, at every state. Elements off
 the diagonal of a Cholesky factor show where one effect is 1 and all others are 0. Of all Gaussian laws of the centred
 coordinates the one of least KL(q || p) has an average gradient of zero, and a precision that is the average curvature
 (Opper & Archambeau 2009).
+
+Where data say little of a scale, its effects are better left as they are, and the scale is taken in a coordinate in
+which the prior is about normal (`bread.fitting.gaussian.normal_coordinates`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ EXACT = 1e-6  # relative: what a sum of gradients may differ by, and a coefficie
 SPARE = 10  # states at which gradients are compared, beyond the number of coordinates
 ROUNDS = 8  # at most, in each of which the curvature is taken anew
 PAIRS = 8  # of draws to either side of the mean, the same in all steps of a round
+FEW = 2  # of these pairs, at which the curvature is averaged first; at all of them where that is not near
+NEAREST = 0.5  # nats of divergence that own draws may show, beyond which the curvature is averaged at more
 STEPS, CLOSE = 6, 0.15  # of the mean in a round; standard deviations that are left to go, at which it ends
 NEAR = 0.5  # standard deviations that a round moves the mean, from which on no other is needed
 FARTHEST = 3.0  # standard deviations a coordinate that a step may go
@@ -148,7 +153,7 @@ def _likelihood_slopes(work: FitWork, states: FloatArray) -> FloatArray:
 
 
 def fit_centred(work: FitWork, start: CentredReference, *, is_guess: bool) -> CentredReference | None:
-    """Return the Gaussian law in centred coordinates of least KL(q || p), about; None where the search fails.
+    """Return the Gaussian law of least KL(q || p), about, in the coordinates of ``start``; None where the search fails.
 
     Parameters
     ----------
@@ -159,13 +164,17 @@ def fit_centred(work: FitWork, start: CentredReference, *, is_guess: bool) -> Ce
     is_guess : bool
         Whether its root is diagonal and may be far too wide; else it is the law of other data.
     """
-    search = _Search(work, start)
+    search, found = _Search(work, start), None
     try:
-        return search.found(is_guess=is_guess)
+        for n_pairs in (0, FEW, PAIRS) if len(start.scales) else (FEW, PAIRS):
+            found = search.found(n_pairs, is_guess=is_guess and found is None)
+            if found is None or work.own_divergence(found) < NEAREST:
+                break
     except np.linalg.LinAlgError:
-        return None
+        return found
     finally:
         work.n_gradients += search.n_gradients
+    return found
 
 
 class _Search:
@@ -176,30 +185,35 @@ class _Search:
         self._at = start
         half = work.rng(Part.CENTRED).standard_normal((PAIRS, work.dim))
         self._z = np.concatenate([half, -half])
+        self._at = replace(start, mean=self._climbed())
 
     @property
     def n_gradients(self) -> int:
         """Gradient evaluations spent."""
         return self._target.n_gradients
 
-    def found(self, *, is_guess: bool) -> CentredReference | None:
-        """Return the law; None where the density is bad about the start."""
-        mean, root = self._climbed(), self._at.root
+    def found(self, n_pairs: int, *, is_guess: bool) -> CentredReference | None:
+        """Return the law; None where the density is bad about the start.
+
+        The curvature is that at the mean, or with ``n_pairs`` its average over draws. Another search begins at the law.
+        """
+        mean, root = self._at.mean, self._at.root
         if not np.isfinite(self._values(mean[None])[0][0]):
             return None
         for turn in range(ROUNDS):
             is_rough = is_guess and turn == 0
-            root, is_held = self._by_curvature(mean, root, is_averaged=not is_rough)
+            root, is_held = self._by_curvature(mean, root, None if is_rough else n_pairs)
             before, mean = mean, self._centre(mean, root)
             if not (is_rough or is_held) and np.linalg.norm(np.linalg.solve(root, mean - before)) < NEAR:
                 break
-        return replace(self._at, mean=mean, root=root)
+        self._at = replace(self._at, mean=mean, root=root)
+        return self._at
 
     def _values(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log density and gradient at rows of u; -inf and 0 where it is bad."""
         states = self._at.uncentred(u)
         values, gradients = self._target.values_and_gradients(states)
-        jacobian = -(u[:, self._at.scales] * self._at.by[:, self._at.scales].sum(axis=0)).sum(axis=1)
+        jacobian = -self._at.log_jacobian(states)
         good = np.isfinite(values)
         by_u = self._at.density_of_centred(states, gradients)
         return np.where(good, values + jacobian, -np.inf), np.where(good[:, None], by_u, 0.0)
@@ -220,20 +234,24 @@ class _Search:
         moved[free] += top.x * spread[free]
         return moved
 
-    def _by_curvature(self, mean: FloatArray, root: FloatArray, *, is_averaged: bool) -> tuple[FloatArray, bool]:
-        """Return L of the covariance matrix ``L L'`` that the curvature at the mean says, and whether it was held.
+    def _by_curvature(self, mean: FloatArray, root: FloatArray, n_pairs: int | None) -> tuple[FloatArray, bool]:
+        """Return L of the covariance matrix ``L L'`` that the curvature says, and whether it was held.
 
-        In no direction is the law wider than the one before by more than `NARROWEST` allows. ``is_averaged``: by
-        logarithms of scales the curvature is averaged over draws. It grows with squares of effects, which are larger
-        than those at the mean; but draws of a law that is far too wide say nothing.
+        In no direction is the law wider than the one before by more than `NARROWEST` allows. ``n_pairs``: over how many
+        pairs of draws the curvature is averaged; with 0 it is that at the mean. By logarithms of scales, and where
+        coordinates are changed to normal ones, the average is over all of them: it grows with squares of effects, which
+        are larger than those at the mean. With None all is taken at the mean: draws of a law that is far too wide say
+        nothing.
         """
-        rows = self._curvature(mean[None], root.T) @ root  # 1 where nothing changes
-        if is_averaged:
-            inverse, scales = np.linalg.inv(root), self._at.scales
+        few = self._z[[*range(n_pairs or 0), *range(PAIRS, PAIRS + (n_pairs or 0))]]
+        rows = self._curvature(mean + few @ root.T if len(few) else mean[None], root.T) @ root  # 1: nothing changes
+        bent = np.union1d(self._at.scales, self._at.normal.places)
+        if n_pairs is not None and n_pairs < PAIRS and len(bent):
+            inverse = np.linalg.inv(root)
             precision = inverse.T @ rows @ inverse
-            sizes = np.sqrt((root[scales] ** 2).sum(axis=1))[:, None]
-            columns = self._curvature(mean + self._z @ root.T, sizes * np.eye(len(mean))[scales]) / sizes
-            precision[scales], precision[:, scales] = columns, columns.T
+            sizes = np.sqrt((root[bent] ** 2).sum(axis=1))[:, None]
+            columns = self._curvature(mean + self._z @ root.T, sizes * np.eye(len(mean))[bent]) / sizes
+            precision[bent], precision[:, bent] = columns, columns.T
             rows = root.T @ precision @ root
         curvature, axes = np.linalg.eigh(0.5 * (rows + rows.T))
         half = (root @ axes) / np.sqrt(np.maximum(curvature, NARROWEST))

@@ -21,7 +21,7 @@ from bread.paths.nested import NestedReference
 from bread.paths.precision import PrecisionReference
 
 MODES, NESTED, CONDITIONAL, ROTATED, ADAPTED = "modes", "nested", "conditional", "rotated", "adapted"
-PRECISION, CENTRED = "precision", "centred"
+PRECISION, CENTRED, VARIATIONAL = "precision", "centred", "variational"
 
 
 class Start(NamedTuple):
@@ -101,8 +101,13 @@ _precision = FoundFamily(
 _centred = FoundFamily(
     CENTRED,
     lambda work, at: searches.centred(work, at.draws),
-    lambda work, at: searches.centred(work, None, at.limit, at.like),
+    lambda work, at: searches.gaussian_near(work, at.like, at.limit),
     ENOUGH,  # where data say little of a scale, others are nearer
+)
+_variational = FoundFamily(
+    VARIATIONAL,
+    lambda work, at: searches.variational(work, at.draws),
+    lambda work, at: searches.gaussian_near(work, at.like, at.limit, has_scales=False),
 )
 _modes = FoundFamily(
     MODES,
@@ -141,9 +146,9 @@ def _adapted_near(work: FitWork, at: Start) -> FittedReference | None:
 
 
 # the cheapest first: what a model does not have a few gradients tell
-BEFORE_CHAINS = (_precision, _centred, _modes, _nested, _conditional)
+BEFORE_CHAINS = (_precision, _centred, _modes, _nested, _conditional, _variational)
 AFTER_ONE_CHAIN = (_rotated, _modes)  # the first that is there
-AFTER_CHAINS = (_precision, _nested, _centred, _conditional)  # until one is near
+AFTER_CHAINS = (_precision, _nested, _centred, _conditional, _variational)  # until one is near
 LAST = FoundFamily(ADAPTED, _look_for_adapted, _adapted_near)  # where the best of all others is not near
 
 

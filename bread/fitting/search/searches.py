@@ -18,6 +18,7 @@ from bread.fitting.exact_given_scales.reference import find_structure, fit_preci
 from bread.fitting.gaussian.centred import find_links, find_scales, fit_centred
 from bread.fitting.gaussian.families import fit_mixture, move_component
 from bread.fitting.gaussian.modes import MOST_STARTS, fit_modes, widened
+from bread.fitting.gaussian.normal_coordinates import normal_coordinates
 from bread.fitting.search.initial import many_prior_draws
 from bread.fitting.search.work import CHECK_DRAWS, FitWork, Part
 from bread.paths.centred import CentredReference
@@ -276,35 +277,85 @@ def by_precision(
     return found if found is not None and work.own_divergence(found, 1) < limit else None
 
 
-def centred(
-    work: FitWork, draws: FloatArray | None, limit: float = BELIED, like: CentredReference | None = None
-) -> CentredReference | None:
-    """Return a Gaussian law in centred coordinates; None where no coordinate is the scale of others, or it is not near.
+def centred(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
+    """Return a Gaussian law of effects times their scales; of effects as they are, where that is nearer.
 
     Parameters
     ----------
     work : FitWork
-    draws : ndarray, shape (n, dim), or None
-        They show about where scales are, where there is no ``like``.
+    draws : ndarray, shape (n, dim)
+        They show about where coordinates are.
     limit : float
         Nats of divergence that the law's own draws may show.
-    like : CentredReference, optional
-        Of other data: the search begins there.
+
+    Returns
+    -------
+    CentredReference or None
+        None where no coordinate is the scale of others, or no such law is near.
     """
-    if work.dim > LARGEST_CENTRED_DIM:
+    prior = many_prior_draws(work)
+    of_effects = _of_effects(work, prior)
+    if of_effects is None:
         return None
-    start = like
-    if start is None:
-        assert draws is not None
-        states = many_prior_draws(work)
-        by = find_scales(work, states)
-        if by is None:
-            return None
-        plain = CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, states))
-        middle, spread = middle_and_spread(plain.centred(draws))
-        start = replace(plain, mean=middle, root=np.diag(spread))
-    found = fit_centred(work, start, is_guess=like is None)
-    return found if found is not None and work.own_divergence(found) < limit else None
+    return _believed(work, _nearest_gaussian(work, [of_effects, _of_normal(work, prior)], draws), limit)
+
+
+def variational(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
+    """Return a Gaussian law in coordinates in which the prior is normal, where no coordinate is the scale of others.
+
+    Parameters and what is returned are those of `centred`.
+    """
+    prior = many_prior_draws(work)
+    if work.dim > LARGEST_CENTRED_DIM or _of_effects(work, prior) is not None:
+        return None
+    return _believed(work, _nearest_gaussian(work, [_of_normal(work, prior)], draws), limit)
+
+
+def gaussian_near(
+    work: FitWork, like: CentredReference, limit: float, *, has_scales: bool = True
+) -> CentredReference | None:
+    """Return such a law, looked for near that of other data; where scales may tell, in the other coordinates too."""
+    best = fit_centred(work, like, is_guess=False)
+    if has_scales and (best is None or work.own_divergence(best) >= ENOUGH):
+        prior = many_prior_draws(work)
+        other = _of_normal(work, prior) if like.is_centred else _of_effects(work, prior)
+        best = _nearest_gaussian(work, [] if other is None else [other], prior, best)
+    return _believed(work, best, limit)
+
+
+def _of_effects(work: FitWork, prior: FloatArray) -> CentredReference | None:
+    """Return the standard normal law of effects times their scales; None where there are none, or too many."""
+    by = None if work.dim > LARGEST_CENTRED_DIM else find_scales(work, prior)
+    if by is None:
+        return None
+    return CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, prior))
+
+
+def _of_normal(work: FitWork, prior: FloatArray) -> CentredReference:
+    """Return the standard normal law in coordinates in which the prior is normal."""
+    by = np.zeros((work.dim, work.dim), dtype=np.bool_)
+    return CentredReference(by, np.zeros(work.dim), np.eye(work.dim), normal=normal_coordinates(prior))
+
+
+def _nearest_gaussian(
+    work: FitWork, kinds: Sequence[CentredReference], draws: FloatArray, best: CentredReference | None = None
+) -> CentredReference | None:
+    """Return the Gaussian law of least KL(q || p) in any of these coordinates; the first that is near enough.
+
+    Own draws of a law that is too narrow miss how far it is; its evidence lower bound does not.
+    """
+    for kind in kinds:
+        middle, spread = middle_and_spread(kind.centred(draws))
+        law = fit_centred(work, replace(kind, mean=middle, root=np.diag(spread)), is_guess=True)
+        if law is not None and (best is None or work.own_elbo(law) > work.own_elbo(best)):
+            best = law
+        if best is not None and work.own_divergence(best) < ENOUGH:
+            break
+    return best
+
+
+def _believed(work: FitWork, law: CentredReference | None, limit: float) -> CentredReference | None:
+    return law if law is not None and work.own_divergence(law) < limit else None
 
 
 def _least_divergent(

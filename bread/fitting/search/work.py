@@ -117,11 +117,19 @@ class FitWork:
         The lowest ratios may be left out where one far draw must not decide, and others will be looked at. Densities
         are taken once for each reference.
         """
+        ratio = self._own_log_ratio(reference)
+        return shown_divergence(ratio[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
+
+    def own_elbo(self, reference: Reference) -> float:
+        """Return the evidence lower bound (nats) by a reference's own draws: log p(y) - KL(q || p) on average."""
+        return float(self._own_log_ratio(reference).mean())
+
+    def _own_log_ratio(self, reference: Reference) -> FloatArray:
+        """Return log ratios (nats) at draws from a reference, in increasing order."""
         if id(reference) not in self._own:
             ratio = self.log_ratio(reference, reference.sample(CHECK_DRAWS, self.rng(Part.OWN_DRAWS)))
             self._own[id(reference)] = reference, np.sort(ratio)  # the reference is kept with its number
-        ratio = self._own[id(reference)][1]
-        return shown_divergence(ratio[n_left_out:]) if np.isfinite(ratio).all() else float("inf")
+        return self._own[id(reference)][1]
 
     def criterion(
         self, reference: Reference, chains: Sequence[FloatArray], n_draws: int, part: Part, index: int

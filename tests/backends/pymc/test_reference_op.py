@@ -18,6 +18,7 @@ from bread.paths.centred import CentredReference, Link
 from bread.paths.conditional import ConditionalReference, spline_through
 from bread.paths.mixture import Component, MixtureReference, diagonal, gaussian
 from bread.paths.nested import NestedReference
+from bread.paths.normalised import SinhArcsinh
 from bread.paths.precision import PrecisionReference
 from bread.paths.product import ProductReference
 from bread.paths.rotated import RotatedReference, gauge_at
@@ -183,7 +184,9 @@ def centred(n_effects, *, is_linked):
     by[first[0], 1] = True  # an effect of both
     root = np.tril(rng.normal(0.0, 0.1, (dim, dim)), -1) + np.diag(rng.uniform(0.2, 0.8, dim))
     links = (Link(dim - 1, first, second),) if is_linked else ()
-    return CentredReference(by, rng.normal(size=dim), root, links)
+    changed = np.array([0, dim - 2])  # a scale, and a coordinate that has none
+    normal = SinhArcsinh(changed, *np.array([[0.3, -1.0], [0.5, 2.0], [-0.4, 0.2], [0.7, 1.2]]))
+    return CentredReference(by, rng.normal(size=dim), root, links, normal)
 
 
 def states_of(reference):
@@ -238,10 +241,13 @@ def test_laws_in_centred_coordinates_are_those_of_numpy(n_effects, is_linked):
     assert not np.isfinite(compiled_base(reference)(far)[0])
 
 
-@pytest.mark.parametrize("wrong", ["mean", "root", "links"])
+@pytest.mark.parametrize("wrong", ["mean", "root", "links", "normal"])
 def test_a_law_in_centred_coordinates_that_differs_a_little_is_seen(wrong):
     reference = centred(3, is_linked=True)
-    changed = () if wrong == "links" else getattr(reference, wrong) * (1.0 + 1e-6)
+    if wrong == "normal":
+        changed = reference.normal._replace(tail=reference.normal.tail * (1.0 + 1e-6))
+    else:
+        changed = () if wrong == "links" else getattr(reference, wrong) * (1.0 + 1e-6)
     assert largest_difference(compiled_base(replace(reference, **{wrong: changed})), reference) > 100 * ROUNDING
 
 

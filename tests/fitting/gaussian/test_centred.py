@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from bread.errors import UnsupportedModelError
+from bread.fitting.gaussian import centred
 from bread.fitting.gaussian.centred import find_links, find_scales, fit_centred
 from bread.fitting.search.work import FitWork, shown_divergence
 from bread.paths.centred import CentredReference
@@ -178,6 +180,39 @@ def test_the_law_of_other_data_is_a_start():
     assert divergence(like, truth) > 2.0
     found = fit_centred(at, like, is_guess=False)
     assert found is not None and divergence(found, truth) < 0.1
+
+
+def test_the_curvature_is_averaged_where_that_at_the_mean_misleads(monkeypatch):
+    """Products of coordinates, as of ability and discrimination: at the mean alone the law is 10 nats off, not 3."""
+
+    class Products(Known):
+        """A logistic likelihood of 6 items, 25 people: ``slope (ability - difficulty)``."""
+
+        people, items = 25, 6
+        answers = np.random.default_rng(5).random((25, 6)) < 0.6
+
+        def end_gradients(self, path, states):
+            ability, logs, difficulty = np.split(states, [25, 31], axis=1)
+            slope, away = np.exp(logs)[:, None], ability[:, :, None] - difficulty[:, None]
+            value = np.where(self.answers, 0.0, -slope * away) - np.logaddexp(0.0, -slope * away)
+            pull = self.answers - expit(slope * away)
+            gradient = np.concatenate(
+                [(pull * slope).sum(axis=2), (pull * slope * away).sum(axis=1), -(pull * slope).sum(axis=1)], axis=1
+            )
+            widths = np.r_[np.ones(25), np.full(6, 0.5), np.full(6, 1.5)]
+            return value.sum(axis=(1, 2)) - 0.5 * ((states / widths) ** 2).sum(axis=1), gradient - states / widths**2
+
+        def log_ratio(self, path, states):
+            return self.end_gradients(path, states)[0] - path.reference.log_density(states)
+
+    at = work(Products(None), np.zeros(37, dtype=bool))
+    start = CentredReference(np.zeros((37, 37), dtype=bool), np.zeros(37), np.eye(37))
+    found = fit_centred(at, start, is_guess=True)
+    assert found is not None and at.own_divergence(found) < 3.0
+    monkeypatch.setattr(centred, "FEW", 0)
+    monkeypatch.setattr(centred, "NEAREST", np.inf)
+    at_the_mean = fit_centred(at, start, is_guess=True)
+    assert at_the_mean is not None and at.own_divergence(at_the_mean) > 10.0
 
 
 def divergence(law, truth=LAW):
