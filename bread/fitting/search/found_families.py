@@ -104,9 +104,10 @@ _centred = FoundFamily(
     lambda work, at: searches.gaussian_near(work, at.like, at.limit),
     ENOUGH,  # where data say little of a scale, others are nearer
 )
+# by its own draws a Gaussian of one mode of several is near: chains come first
 _variational = FoundFamily(
     VARIATIONAL,
-    lambda work, at: searches.variational(work, at.draws),
+    lambda work, at: searches.variational(work, at.draws, at.limit),
     lambda work, at: searches.gaussian_near(work, at.like, at.limit, has_scales=False),
 )
 _modes = FoundFamily(
@@ -146,7 +147,7 @@ def _adapted_near(work: FitWork, at: Start) -> FittedReference | None:
 
 
 # the cheapest first: what a model does not have a few gradients tell
-BEFORE_CHAINS = (_precision, _centred, _modes, _nested, _conditional, _variational)
+BEFORE_CHAINS = (_precision, _centred, _modes, _nested, _conditional)
 AFTER_ONE_CHAIN = (_rotated, _modes)  # the first that is there
 AFTER_CHAINS = (_precision, _nested, _centred, _conditional, _variational)  # until one is near
 LAST = FoundFamily(ADAPTED, _look_for_adapted, _adapted_near)  # where the best of all others is not near

@@ -295,9 +295,9 @@ def centred(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredR
     """
     prior = many_prior_draws(work)
     of_effects = _of_effects(work, prior)
-    if of_effects is None:
+    if not of_effects:
         return None
-    return _believed(work, _nearest_gaussian(work, [of_effects, _of_normal(work, prior)], draws), limit)
+    return _believed(work, _nearest_gaussian(work, [*of_effects, *_of_normal(work, prior)], draws), limit)
 
 
 def variational(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
@@ -306,9 +306,9 @@ def variational(work: FitWork, draws: FloatArray, limit: float = BELIED) -> Cent
     Parameters and what is returned are those of `centred`.
     """
     prior = many_prior_draws(work)
-    if work.dim > LARGEST_CENTRED_DIM or _of_effects(work, prior) is not None:
+    if work.dim > LARGEST_CENTRED_DIM or _of_effects(work, prior):
         return None
-    return _believed(work, _nearest_gaussian(work, [_of_normal(work, prior)], draws), limit)
+    return _believed(work, _nearest_gaussian(work, _of_normal(work, prior), draws), limit)
 
 
 def gaussian_near(
@@ -318,23 +318,23 @@ def gaussian_near(
     best = fit_centred(work, like, is_guess=False)
     if has_scales and (best is None or work.own_divergence(best) >= ENOUGH):
         prior = many_prior_draws(work)
-        other = _of_normal(work, prior) if like.is_centred else _of_effects(work, prior)
-        best = _nearest_gaussian(work, [] if other is None else [other], prior, best)
+        others = _of_normal(work, prior) if like.is_centred else _of_effects(work, prior)
+        best = _nearest_gaussian(work, others, prior, best)
     return _believed(work, best, limit)
 
 
-def _of_effects(work: FitWork, prior: FloatArray) -> CentredReference | None:
-    """Return the standard normal law of effects times their scales; None where there are none, or too many."""
+def _of_effects(work: FitWork, prior: FloatArray) -> list[CentredReference]:
+    """Return the standard normal law of effects times their scales; none where there are none, or too many."""
     by = None if work.dim > LARGEST_CENTRED_DIM else find_scales(work, prior)
     if by is None:
-        return None
-    return CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, prior))
+        return []
+    return [CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, prior))]
 
 
-def _of_normal(work: FitWork, prior: FloatArray) -> CentredReference:
-    """Return the standard normal law in coordinates in which the prior is normal."""
-    by = np.zeros((work.dim, work.dim), dtype=np.bool_)
-    return CentredReference(by, np.zeros(work.dim), np.eye(work.dim), normal=normal_coordinates(prior))
+def _of_normal(work: FitWork, prior: FloatArray) -> list[CentredReference]:
+    """Return the standard normal law in coordinates in which the prior is normal; none where there are no such."""
+    normal, by = normal_coordinates(prior), np.zeros((work.dim, work.dim), dtype=np.bool_)
+    return [] if normal is None else [CentredReference(by, np.zeros(work.dim), np.eye(work.dim), normal=normal)]
 
 
 def _nearest_gaussian(

@@ -23,7 +23,7 @@ def test_other_draws_are_normal_there(name):
     """Skewness and kurtosis of other draws within 0.5, where before one of them is farther off (10^5 draws)."""
     rng = np.random.default_rng(1)
     found = normal_coordinates(LAWS[name](rng, N)[:, None])
-    assert list(found.places) == [0]
+    assert found is not None and list(found.places) == [0]
     draws = LAWS[name](rng, 100_000)[:, None]
     g = np.clip(found.forward(draws), -3.0, 3.0)  # of the far tails nothing is asked
     assert abs(g.mean()) < 0.15 and abs(g.std() - 1.0) < 0.1
@@ -37,5 +37,15 @@ def test_normal_coordinates_stay_as_they_are(n):
     rng = np.random.default_rng(2)
     draws = rng.normal(rng.normal(0.0, 100.0, 41), np.exp(rng.normal(0.0, 5.0, 41)), (n, 41))
     draws[:, 40] = 3.0
-    places = normal_coordinates(draws).places
-    assert len(places) <= 1 and 40 not in places
+    found = normal_coordinates(draws)
+    assert found is not None
+    assert len(found.places) <= 1 and 40 not in found.places
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tails_that_stay_too_long_have_no_such_coordinates(seed):
+    """Those of a Cauchy law are; so is a coordinate of which one draw in 200 is far out."""
+    rng = np.random.default_rng(seed)
+    cauchy, mixed = rng.standard_cauchy(N), np.where(rng.random(N) < 0.005, 40.0, 1.0) * rng.normal(size=N)
+    for draws in (cauchy, mixed):
+        assert normal_coordinates(np.stack([rng.normal(size=N), draws], axis=1)) is None
