@@ -108,7 +108,7 @@ _centred = FoundFamily(
 _variational = FoundFamily(
     VARIATIONAL,
     lambda work, at: searches.variational(work, at.draws, at.limit),
-    lambda work, at: searches.gaussian_near(work, at.like, at.limit, has_scales=False),
+    lambda work, at: searches.gaussian_near(work, at.like, at.limit),
 )
 _modes = FoundFamily(
     MODES,

@@ -278,7 +278,7 @@ def by_precision(
 
 
 def centred(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
-    """Return a Gaussian law of effects times their scales; of effects as they are, where that is nearer.
+    """Return a Gaussian law of effects times their scales.
 
     Parameters
     ----------
@@ -293,65 +293,49 @@ def centred(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredR
     CentredReference or None
         None where no coordinate is the scale of others, or no such law is near.
     """
-    prior = many_prior_draws(work)
-    of_effects = _of_effects(work, prior)
-    if not of_effects:
+    if work.dim > LARGEST_CENTRED_DIM:
         return None
-    return _believed(work, _nearest_gaussian(work, [*of_effects, *_of_normal(work, prior)], draws), limit)
+    prior = many_prior_draws(work)
+    by = find_scales(work, prior)
+    if by is None:
+        return None
+    kind = CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, prior))
+    return _believed(work, _gaussian(work, kind, draws), limit)
 
 
 def variational(work: FitWork, draws: FloatArray, limit: float = BELIED) -> CentredReference | None:
-    """Return a Gaussian law in coordinates in which the prior is normal, where no coordinate is the scale of others.
+    """Return a Gaussian law in coordinates in which the prior is normal; None where there are none, or it is not near.
 
-    Parameters and what is returned are those of `centred`.
+    Parameters are those of `centred`.
     """
-    prior = many_prior_draws(work)
-    if work.dim > LARGEST_CENTRED_DIM or _of_effects(work, prior):
+    if work.dim > LARGEST_CENTRED_DIM:
         return None
-    return _believed(work, _nearest_gaussian(work, _of_normal(work, prior), draws), limit)
+    normal, by = normal_coordinates(many_prior_draws(work)), np.zeros((work.dim, work.dim), dtype=np.bool_)
+    if normal is None:
+        return None
+    kind = CentredReference(by, np.zeros(work.dim), np.eye(work.dim), normal=normal)
+    return _believed(work, _gaussian(work, kind, draws), limit)
 
 
-def gaussian_near(
-    work: FitWork, like: CentredReference, limit: float, *, has_scales: bool = True
-) -> CentredReference | None:
-    """Return such a law, looked for near that of other data; where scales may tell, in the other coordinates too."""
+def gaussian_near(work: FitWork, like: CentredReference, limit: float) -> CentredReference | None:
+    """Return such a law, looked for near that of other data.
+
+    On these, data may say little of a scale: where the law of effects times scales is not near, one of effects as they
+    are is looked for too, and that of less KL(q || p) taken. Own draws of a law that is too narrow miss how far it is;
+    its evidence lower bound does not.
+    """
     best = fit_centred(work, like, is_guess=False)
-    if has_scales and (best is None or work.own_divergence(best) >= ENOUGH):
-        prior = many_prior_draws(work)
-        others = _of_normal(work, prior) if like.is_centred else _of_effects(work, prior)
-        best = _nearest_gaussian(work, others, prior, best)
+    if like.is_centred and (best is None or work.own_divergence(best) >= ENOUGH):
+        other = variational(work, many_prior_draws(work), np.inf)
+        if other is not None and (best is None or work.own_elbo(other) > work.own_elbo(best)):
+            best = other
     return _believed(work, best, limit)
 
 
-def _of_effects(work: FitWork, prior: FloatArray) -> list[CentredReference]:
-    """Return the standard normal law of effects times their scales; none where there are none, or too many."""
-    by = None if work.dim > LARGEST_CENTRED_DIM else find_scales(work, prior)
-    if by is None:
-        return []
-    return [CentredReference(by, np.zeros(work.dim), np.eye(work.dim), find_links(work, by, prior))]
-
-
-def _of_normal(work: FitWork, prior: FloatArray) -> list[CentredReference]:
-    """Return the standard normal law in coordinates in which the prior is normal; none where there are no such."""
-    normal, by = normal_coordinates(prior), np.zeros((work.dim, work.dim), dtype=np.bool_)
-    return [] if normal is None else [CentredReference(by, np.zeros(work.dim), np.eye(work.dim), normal=normal)]
-
-
-def _nearest_gaussian(
-    work: FitWork, kinds: Sequence[CentredReference], draws: FloatArray, best: CentredReference | None = None
-) -> CentredReference | None:
-    """Return the Gaussian law of least KL(q || p) in any of these coordinates; the first that is near enough.
-
-    Own draws of a law that is too narrow miss how far it is; its evidence lower bound does not.
-    """
-    for kind in kinds:
-        middle, spread = middle_and_spread(kind.centred(draws))
-        law = fit_centred(work, replace(kind, mean=middle, root=np.diag(spread)), is_guess=True)
-        if law is not None and (best is None or work.own_elbo(law) > work.own_elbo(best)):
-            best = law
-        if best is not None and work.own_divergence(best) < ENOUGH:
-            break
-    return best
+def _gaussian(work: FitWork, kind: CentredReference, draws: FloatArray) -> CentredReference | None:
+    """Return the Gaussian law in some coordinates, looked for from draws that may be far wider."""
+    middle, spread = middle_and_spread(kind.centred(draws))
+    return fit_centred(work, replace(kind, mean=middle, root=np.diag(spread)), is_guess=True)
 
 
 def _believed(work: FitWork, law: CentredReference | None, limit: float) -> CentredReference | None:

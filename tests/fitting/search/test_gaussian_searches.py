@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pymc as pm
-import pytest
 
 from bread.backends import open_model
 from bread.backends.base import OpenOptions
@@ -35,22 +34,17 @@ def work_of(model: pm.Model, simulation: int = 0) -> FitWork:
     )
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_effects_are_multiplied_by_a_scale_that_data_tell_of(is_told):
-    work = work_of(hierarchy(is_told=is_told))
-    found = searches.centred(work, many_prior_draws(work))
-    assert found is not None and found.is_centred is is_told
-    assert searches.variational(work, many_prior_draws(work)) is None
-
-
-def test_on_other_data_other_coordinates_may_be_the_near_ones():
+def test_on_other_data_effects_may_be_the_near_ones_as_they_are():
+    """Where data tell effects and scale the product has the larger bound, else what is not multiplied."""
     told, untold = work_of(hierarchy(is_told=True)), work_of(hierarchy(is_told=False))
     like = searches.centred(told, many_prior_draws(told))
     assert like is not None and like.is_centred
     there = searches.gaussian_near(untold, like, searches.BELIED)
     assert there is not None and not there.is_centred
-    back = searches.gaussian_near(told, there, searches.BELIED)
-    assert back is not None and back.is_centred
+    multiplied = searches.centred(untold, many_prior_draws(untold), np.inf)
+    assert multiplied is None or untold.own_elbo(multiplied) < untold.own_elbo(there)
+    again = searches.gaussian_near(told, like, searches.BELIED)
+    assert again is not None and again.is_centred
 
 
 def test_scales_without_effects_are_taken_where_their_prior_is_normal(monkeypatch):
@@ -65,7 +59,7 @@ def test_scales_without_effects_are_taken_where_their_prior_is_normal(monkeypatc
     found = searches.variational(work, prior)
     assert found is not None and len(found.normal.places) == 10 and work.own_divergence(found) < 3.0
     assert searches.centred(work, prior) is None
-    again = searches.gaussian_near(work, found, searches.BELIED, has_scales=False)
+    again = searches.gaussian_near(work, found, searches.BELIED)
     assert again is not None and work.own_divergence(again) < 3.0
     monkeypatch.setattr(searches, "normal_coordinates", lambda _: SinhArcsinh.of_none())
     plain = searches.variational(work, prior)
