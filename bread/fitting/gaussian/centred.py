@@ -28,7 +28,7 @@ SPARE = 10  # states at which gradients are compared, beyond the number of coord
 ROUNDS = 8  # at most, in each of which the curvature is taken anew
 PAIRS = 8  # of draws to either side of the mean, the same in all steps of a round
 FEW = 2  # of these pairs, at which the curvature is averaged first; at all of them where that is not near
-NEAREST = 0.5  # nats of divergence that own draws may show, beyond which the curvature is averaged at more
+NEAREST = 1.0  # nats of divergence that own draws may show, beyond which the curvature is averaged at more
 STEPS, CLOSE = 6, 0.15  # of the mean in a round; standard deviations that are left to go, at which it ends
 NEAR = 0.5  # standard deviations that a round moves the mean, from which on no other is needed
 FARTHEST = 3.0  # standard deviations a coordinate that a step may go
@@ -166,9 +166,13 @@ def fit_centred(work: FitWork, start: CentredReference, *, is_guess: bool) -> Ce
     """
     search, found = _Search(work, start), None
     try:
-        for n_pairs in (0, FEW, PAIRS) if len(start.scales) else (FEW, PAIRS):
-            found = search.found(n_pairs, is_guess=is_guess and found is None)
-            if found is None or work.own_divergence(found) < NEAREST:
+        for n_pairs in (0, FEW, PAIRS) if start.is_centred else (FEW, PAIRS):
+            law = search.found(n_pairs, is_guess=is_guess and found is None)
+            if law is None:
+                break
+            if found is None or work.own_elbo(law) > work.own_elbo(found):
+                found = law
+            if work.own_divergence(found) < NEAREST:
                 break
     except np.linalg.LinAlgError:
         return found
