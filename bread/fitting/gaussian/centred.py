@@ -26,9 +26,10 @@ from bread.paths.centred import CentredReference, Link
 EXACT = 1e-6  # relative: what a sum of gradients may differ by, and a coefficient of it from 0 or 1
 SPARE = 10  # states at which gradients are compared, beyond the number of coordinates
 ROUNDS = 8  # at most, in each of which the curvature is taken anew
+LAST_ROUNDS = 2  # the same, where the curvature is averaged over all draws and the law is about right
 PAIRS = 8  # of draws to either side of the mean, the same in all steps of a round
 FEW = 2  # of these pairs, at which the curvature is averaged first; at all of them where that is not near
-NEAREST = 1.0  # nats of divergence that own draws may show, beyond which the curvature is averaged at more
+NEAREST = 1.0  # nats of divergence that own draws may show, beyond which it is averaged at more
 STEPS, CLOSE = 6, 0.15  # of the mean in a round; standard deviations that are left to go, at which it ends
 NEAR = 0.5  # standard deviations that a round moves the mean, from which on no other is needed
 FARTHEST = 3.0  # standard deviations a coordinate that a step may go
@@ -166,7 +167,7 @@ def fit_centred(work: FitWork, start: CentredReference, *, is_guess: bool) -> Ce
     """
     search, found = _Search(work, start), None
     try:
-        for n_pairs in (0, FEW, PAIRS) if start.is_centred else (FEW, PAIRS):
+        for n_pairs in (0, FEW) if start.is_centred else (FEW, PAIRS):
             law = search.found(n_pairs, is_guess=is_guess and found is None)
             if law is None:
                 break
@@ -204,7 +205,7 @@ class _Search:
         mean, root = self._at.mean, self._at.root
         if not np.isfinite(self._values(mean[None])[0][0]):
             return None
-        for turn in range(ROUNDS):
+        for turn in range(ROUNDS if n_pairs < PAIRS else LAST_ROUNDS):
             is_rough = is_guess and turn == 0
             root, is_held = self._by_curvature(mean, root, None if is_rough else n_pairs)
             before, mean = mean, self._centre(mean, root)

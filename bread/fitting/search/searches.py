@@ -32,6 +32,7 @@ MOVE_BURN_IN, MOVE_DRAWS = 20, 60  # of a chain that moves a reference to a data
 FEWEST_MOVE_DRAWS = 15  # of them near a component, or it stays
 CHECKED, BELIED = 1.0, 3.0  # nats of divergence that a reference's own draws may show: at the only mode; elsewhere
 WORSE = 3.0  # times the divergence on other data that a reference may have where it is moved to
+CHEAP_DIM = 50  # coordinates, up to which a second Gaussian law takes up to 5,000 gradients: in 104 it took 25,000
 LARGEST_CENTRED_DIM = 450  # coordinates, beyond which matrices of them cost more than chains
 LONG_DRAWS = 200  # of a chain from each mode, where the modes say too little
 DRIVERS = 3  # coordinates that are tried as the one that drives the widths of others
@@ -325,7 +326,8 @@ def gaussian_near(work: FitWork, like: CentredReference, limit: float) -> Centre
     its evidence lower bound does not.
     """
     best = fit_centred(work, like, is_guess=False)
-    if like.is_centred and (best is None or work.own_divergence(best) >= ENOUGH):
+    enough = ENOUGH if work.dim <= CHEAP_DIM else CHECKED
+    if like.is_centred and (best is None or work.own_divergence(best) >= enough):
         other = variational(work, many_prior_draws(work), np.inf)
         if other is not None and (best is None or work.own_elbo(other) > work.own_elbo(best)):
             best = other
