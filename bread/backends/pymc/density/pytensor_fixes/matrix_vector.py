@@ -72,7 +72,7 @@ class MatrixVector(COp):
     def c_code_cache_version(self) -> tuple[int, ...]:
         """Return a number of the code itself, so that no module of other code is taken from the cache."""
         call = self.c_code(None, "", ("",) * 5, ("",), {"fail": ""})
-        return (zlib.crc32((_CODE + call).encode()),)
+        return (zlib.crc32((self.c_support_code() + call).encode()),)
 
     def c_code(self, node: Any, name: str, inputs: Any, outputs: Any, sub: Any) -> str:
         """Return the code of one call."""
