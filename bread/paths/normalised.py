@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from bread.paths.mixture import FloatArray
 
 
 class SinhArcsinh(NamedTuple):

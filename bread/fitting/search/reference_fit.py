@@ -36,15 +36,15 @@ class ReferenceFit:
         A mixture, a law given one coordinate, some, or scales, one across rotations, or independent mixtures.
     family : str
         A key of `bread.fitting.gaussian.families.FAMILIES`, "modes", "nested", "conditional", "precision", "centred",
-        "rotated" or "adapted".
+        "variational", "rotated" or "adapted".
     criterion : dict of str to float
         For each family that was compared: an estimate (nats) of the Jeffreys divergence between reference and
         posterior, which is the bound with no temperature between them. Fitted on the first half of the pilot's chains,
         measured on the second. Where one that was found is near, it is there alone. "modes" is there where optimisation
         found a maximum, "nested" and "conditional" where it found one of the other coordinates given one of them, or
-        some, "precision" where they have an exact law given scales, "centred" where effects have scales, "rotated"
-        where rotations leave the density alone, "adapted" where importance sampling came nearer than all others. That
-        of "adapted" may be infinite by a few draws.
+        some, "precision" where they have an exact law given scales, "centred" where effects have scales, "variational"
+        where the prior is normal in some coordinates, "rotated" where rotations leave the density alone, "adapted"
+        where importance sampling came nearer than all others. That of "adapted" may be infinite by a few draws.
     draws : ndarray, shape (n, dim)
         The pilot's draws.
     end_log_ratio : ndarray, shape (n,)

@@ -188,7 +188,6 @@ def test_the_curvature_is_averaged_where_that_at_the_mean_misleads(monkeypatch):
     class Products(Known):
         """A logistic likelihood of 6 items, 25 people: ``slope (ability - difficulty)``."""
 
-        people, items = 25, 6
         answers = np.random.default_rng(5).random((25, 6)) < 0.6
 
         def end_gradients(self, path, states):

@@ -27,11 +27,9 @@ def hierarchy(*, is_told: bool) -> pm.Model:
     return model
 
 
-def work_of(model: pm.Model, simulation: int = 0) -> FitWork:
+def work_of(model: pm.Model) -> FitWork:
     opened = open_model(model, OpenOptions())
-    return FitWork(
-        opened.condition(opened.info.data.observed), np.asarray(opened.info.layout.transformed), 1, simulation
-    )
+    return FitWork(opened.condition(opened.info.data.observed), np.asarray(opened.info.layout.transformed), 1, 0)
 
 
 def test_on_other_data_effects_may_be_the_near_ones_as_they_are():
